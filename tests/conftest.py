@@ -1,0 +1,25 @@
+"""Double precision, fixed seeds and one thread setting for every test."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    """Mathematics is checked in double precision."""
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def rng():
+    """A fresh NumPy generator with seed 0."""
+    return np.random.default_rng(0)

