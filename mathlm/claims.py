@@ -8,6 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 from .errors import ClaimError, InputError
@@ -56,12 +57,14 @@ def check(
         printed: The value that the source prints.
         corrected: The right value, if the printed one is wrong.
         tol: Largest absolute difference. None means the precision of the expected number as
-            written: half a unit of its last digit if it is a float (0.97 gives 0.005), nothing
-            but rounding (1e-9, relative) if it is an integer.
+            written: half a unit of its last digit if it is a float (0.97 gives 0.005). An
+            integer must be met exactly by integers, and up to rounding (1e-9, relative) by
+            floats. Python forgets a zero at the end (0.50 is 0.5): pass ``tol`` there.
 
     Raises:
         ClaimError: If the claim does not hold as stated; an AssertionError too.
-        InputError: If ``id`` is not of the form above.
+        InputError: If ``id`` is not of the form above, if ``tol`` is negative or not finite,
+            or if ``printed`` holds nothing to compare.
 
     Example:
         >>> check("OPT-2-1", 0.8 * 0.7 + 0.3 * 0.5 + 0.6 * 0.4 + 0.1 * 0.2, printed=0.97)
@@ -69,6 +72,10 @@ def check(
     """
     expected = printed if corrected is _MISSING else corrected
     _require_id(id)
+    if tol is not None and not 0 <= tol < math.inf:
+        raise InputError(f"{id}: tol={tol} must be a finite number, 0 or more")
+    if _plain(printed) == [] or _plain(expected) == []:
+        raise InputError(f"{id}: an empty sequence is nothing to compare with")
     if not _equal(_plain(computed), _plain(expected), tol):
         raise ClaimError(f"{id}: computed {computed}, which is not {expected}{_within(tol)}")
     if corrected is _MISSING:
@@ -100,7 +107,7 @@ def _record(claim: Claim) -> None:
 
 
 def _require_id(id: str) -> None:
-    if not ID.match(id):
+    if not ID.fullmatch(id):
         raise InputError(
             f"claim id {id!r} is not of the form SOURCE-section-number, e.g. VOM-8.4-4"
         )
@@ -120,22 +127,29 @@ def _plain(value: Any) -> Any:
 def _equal(a: Any, b: Any, tol: float | None) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(_equal(x, y, tol) for x, y in zip(a, b, strict=True))
-    if isinstance(a, bool | str) or isinstance(b, bool | str):
-        return type(a) is type(b) and a == b
-    if isinstance(a, list) or isinstance(b, list) or a is None or b is None:
-        return a == b
+    if isinstance(a, bool | str) or not (isinstance(a, Number) and isinstance(b, Number)):
+        return type(a) is type(b) and bool(a == b)
+    return not isinstance(b, bool) and _near(a, b, tol)
+
+
+def _near(a: Any, b: Any, tol: float | None) -> bool:
+    """Whether the number ``a`` is ``b`` within ``tol``, or as precisely as ``b`` is written."""
+    are_integers = isinstance(a, int) and isinstance(b, int)
+    if tol is not None:
+        return bool(abs(a - b) <= tol + (0 if are_integers else 1e-15 * abs(b)))
+    if are_integers:
+        return bool(a == b)
     if isinstance(a, complex) or isinstance(b, complex):
-        return abs(a - b) <= (1e-9 if tol is None else tol)
-    allowed = _precision(b) if tol is None else tol
-    return math.isclose(a, b, rel_tol=1e-9, abs_tol=allowed * (1 + 1e-9))
+        return _near(a.real, b.real, None) and _near(a.imag, b.imag, None)
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=_precision(b))
 
 
-def _precision(number: float) -> float:
+def _precision(number: Any) -> float:
     """Half a unit of the last digit written; integers are exact."""
     exponent = Decimal(repr(number)).as_tuple().exponent
     if isinstance(number, int) or not isinstance(exponent, int):
         return 0.0
-    return 0.5 * 10.0**exponent
+    return (0.5 + 1e-9) * 10.0**exponent
 
 
 __all__ = ["LEDGER", "Claim", "check", "remark"]

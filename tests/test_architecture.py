@@ -54,7 +54,7 @@ def upward(file, name):
         return None
     if ORDER[target] > ORDER[own]:
         return f"{own} may not import {target}, which comes after it"
-    if target == "reference" and own not in {"reference", "plot"}:
+    if target == "reference" and own not in {"reference", "plot", "recipes"}:
         return "the torch half may not use the reference, its witness"
     if target == "recipes" and own != "recipes":
         return "nothing imports recipes"
@@ -64,6 +64,13 @@ def upward(file, name):
 @SOURCES
 def test_layers_import_only_downwards(file):
     assert [why for name in imports(file) if (why := upward(file, name))] == []
+
+
+@SOURCES
+def test_no_file_uses_both_torch_and_the_reference(file):
+    names = list(imports(file))
+    uses_torch = any(name.split(".")[0] == "torch" for name in names)
+    assert not (uses_torch and any(name.startswith("mathlm.reference") for name in names))
 
 
 def test_an_upward_import_is_noticed():

@@ -31,7 +31,7 @@ def bits_per_byte(nats: float, n_bytes: int) -> float:
     """
     if n_bytes < 1:
         raise InputError(f"n_bytes={n_bytes} must be positive: an empty text has no average")
-    return nats / math.log(2) / n_bytes
+    return float(nats) / math.log(2) / n_bytes
 
 
 def conditional_bits_per_byte(

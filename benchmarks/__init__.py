@@ -1,0 +1,1 @@
+"""Speed against peers: both sides in one run, taking turns, reported as ratios."""

@@ -1,0 +1,44 @@
+"""``make bench``: print the table of ratios and write ``benchmarks/results.json``."""
+
+import argparse
+import json
+import logging
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from . import gpt
+from .timing import Row
+
+ALL = {**gpt.BENCHMARKS}
+HEAD = f"{'name':16} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"
+
+
+def line(row: Row) -> str:
+    """One row of the table."""
+    numbers = f"{row.ours:>10} {row.theirs:>10} {row.unit:10} {row.ratio:>6}"
+    return f"{row.name:16} {row.peer:28} {numbers}"
+
+
+def main(argv: list[str]) -> int:
+    """Run the benchmarks that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *ALL], help="default: all")
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args(argv)
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    print(f"{args.device}, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    print(HEAD)
+    rows = []
+    for name in args.names or ALL:
+        rows.append(ALL[name](args.device))
+        print(line(rows[-1]), flush=True)
+    path = Path(__file__).parent / "results.json"
+    path.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

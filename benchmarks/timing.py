@@ -1,0 +1,61 @@
+"""Fair turns: ours and theirs alternate, so that a busy machine slows both."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Run = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison; a ratio above 1 means that ours is better."""
+
+    name: str
+    peer: str
+    ours: float
+    theirs: float
+    unit: str
+    ratio: float
+
+
+def seconds(run: Run, repeats: int) -> float:
+    """Seconds of one call, over ``repeats`` calls."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        run()
+    return (time.perf_counter() - start) / repeats
+
+
+def compare(
+    name: str,
+    peer: str,
+    ours: Run,
+    theirs: Run,
+    *,
+    work: float,
+    unit: str,
+    rounds: int = 9,
+    repeats: int = 2,
+) -> Row:
+    """Time both sides in turn.
+
+    Args:
+        name: What is measured.
+        peer: What it is measured against.
+        ours: One call of ours.
+        theirs: The same work by the peer.
+        work: Units of work in a call; rates are work per second.
+        unit: Unit of the rates.
+        rounds: Turns that each side gets, after one that does not count.
+        repeats: Calls in a turn.
+
+    Returns:
+        Median rates, and the median over the rounds of ours / theirs.
+    """
+    seconds(ours, 1), seconds(theirs, 1)
+    turns = [(seconds(ours, repeats), seconds(theirs, repeats)) for _ in range(rounds)]
+    a, b = (work / statistics.median(side) for side in zip(*turns, strict=True))
+    ratio = statistics.median(t / o for o, t in turns)
+    return Row(name, peer, round(a, 1), round(b, 1), unit, round(ratio, 3))

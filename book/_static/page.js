@@ -1,0 +1,73 @@
+// Small helps for reading: boxes that scroll say so, long names break at sensible places, claim lines are quiet.
+(() => {
+  const BOXES = ".bd-article div.highlight pre, .bd-article .pst-scrollable-table-container, .bd-article .cell_output .text_html, div.math, .bd-article span.math";
+  const inside = (e) => (e.matches(".math") ? e.querySelector("mjx-container") ?? e : e);
+
+  // Mark what is wider than its box; the keyboard must reach it. MathJax makes its own boxes focusable.
+  const mark = (box) => {
+    if (box.matches("span.math")) return markInline(box);
+    const e = inside(box);
+    const scrolls = e.scrollWidth > e.clientWidth + 2;
+    box.classList.toggle("scrolls", scrolls || (box.matches("div.math") && box.classList.contains("scrolls") && tight(box, e)));
+    if (!box.matches("div.math")) scrolls ? (e.tabIndex = 0) : e.removeAttribute("tabindex");
+  };
+  // A formula in a line of text scrolls only if the whole line is too short for it.
+  const markInline = (box) => {
+    const formula = box.querySelector("mjx-math");
+    const block = box.closest("p, li, dd, td, figcaption, h1, h2, h3, h4");
+    if (!formula || !block || block.closest("td")) return;
+    box.classList.toggle("scrolls", formula.getBoundingClientRect().width > block.clientWidth);
+  };
+  // An equation that scrolls gives its number a line of its own; it keeps that line while both would not fit side by side.
+  const tight = (box, e) => {
+    const number = box.querySelector(".eqno");
+    const content = e.firstElementChild?.getBoundingClientRect().width ?? 0;
+    return number && content + number.getBoundingClientRect().width + 16 > box.clientWidth;
+  };
+  const all = () => document.querySelectorAll(BOXES).forEach(mark);
+
+  // dot_product_attention_backward may break after a dot, slash, colon or underscore.
+  const breakNames = () => {
+    for (const span of document.querySelectorAll(".bd-article :not(pre) > code .pre, .bd-article td code")) {
+      if (span.childElementCount || span.textContent.length < 12) continue;
+      span.replaceChildren(...span.textContent.split(/(?<=[./_:])(?=[^./_:])/).flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part])));
+    }
+  };
+
+  // A formula and the comma or bracket after it stay on one line.
+  const keepTogether = () => {
+    for (const math of document.querySelectorAll(".bd-article span.math")) {
+      const after = math.nextSibling;
+      const marks = after?.nodeType === Node.TEXT_NODE && after.data.match(/^[.,;:!?)\]’”…%]+/);
+      if (!marks) continue;
+      after.data = after.data.slice(marks[0].length);
+      const pair = document.createElement("span");
+      pair.className = "keep";
+      math.replaceWith(pair);
+      pair.append(math, marks[0]);
+    }
+  };
+
+  // "OPT-2-1 verified: 0.97" is a footnote, not a result.
+  const CLAIM = /^(OPT|VOM|AIM|MFP)-\S+ (verified|corrected|remarked): /;
+  const quietOutput = () => {
+    for (const output of document.querySelectorAll(".cell_output .output.stream")) {
+      const lines = output.querySelector("pre").textContent.trim().split("\n");
+      if (lines.every((line) => CLAIM.test(line))) output.classList.add("claims");
+    }
+    for (const pre of document.querySelectorAll(".cell_output div.highlight pre")) {
+      if (!pre.textContent.trim().includes("\n")) pre.classList.add("one-line"); // no columns to keep: it may wrap
+    }
+  };
+
+  const start = () => {
+    breakNames();
+    keepTogether();
+    quietOutput();
+    const size = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+    document.querySelectorAll(BOXES).forEach((e) => size.observe(e));
+    window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(all));
+    document.addEventListener("toggle", all, true);
+  };
+  document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", start) : start();
+})();

@@ -1,0 +1,40 @@
+"""Pure functions of tensors: one function, one equation; no parameters, no state."""
+
+from .activation import gelu, gelu_tanh, relu, silu, swiglu
+from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
+from .loss import cross_entropy, token_cross_entropy
+from .normalization import layer_norm, rms_norm
+from .position import (
+    alibi_bias,
+    alibi_slopes,
+    half_split_order,
+    rotary_table,
+    rotate_half_split,
+    rotate_interleaved,
+    sinusoidal_table,
+)
+from .tokens import require_token_ids
+
+__all__ = [
+    "alibi_bias",
+    "alibi_slopes",
+    "attention_weights",
+    "causal_mask",
+    "cross_entropy",
+    "dot_product_attention",
+    "fused_attention",
+    "gelu",
+    "gelu_tanh",
+    "half_split_order",
+    "layer_norm",
+    "relu",
+    "require_token_ids",
+    "rms_norm",
+    "rotary_table",
+    "rotate_half_split",
+    "rotate_interleaved",
+    "silu",
+    "sinusoidal_table",
+    "swiglu",
+    "token_cross_entropy",
+]

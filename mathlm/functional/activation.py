@@ -1,0 +1,62 @@
+"""Activation functions, applied entry by entry."""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..shapes import Float
+
+
+def relu(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """The positive part.
+
+    Computes::
+
+        max(x, 0),   with derivative 0 at 0
+    """
+    return F.relu(x)
+
+
+def gelu(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """The input times the probability that a standard normal variable is below it.
+
+    Computes::
+
+        x Φ(x) = x (1 + erf(x / √2)) / 2
+
+    References:
+        Hendrycks and Gimpel (2016), arXiv:1606.08415, section 2.
+    """
+    return F.gelu(x)
+
+
+def gelu_tanh(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """The approximation of :func:`gelu` that GPT-2 was trained with; off by less than 5e-4.
+
+    Computes::
+
+        x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2
+    """
+    return F.gelu(x, approximate="tanh")
+
+
+def silu(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """The input times its logistic sigmoid.
+
+    Computes::
+
+        x σ(x) = x / (1 + exp(-x))
+    """
+    return F.silu(x)
+
+
+def swiglu(gate: Float[Tensor, "*s"], up: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """One projection of the input, gated by the :func:`silu` of another.
+
+    Computes::
+
+        silu(gate) ⊙ up
+
+    References:
+        Shazeer (2020), arXiv:2002.05202, eq. (6).
+    """
+    return F.silu(gate) * up

@@ -1,0 +1,120 @@
+"""Cross-entropy of predicted tokens."""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import InputError
+from ..shapes import Float
+from .tokens import require_token_ids
+
+
+def token_cross_entropy(
+    logits: Float[Tensor, "*batch V"],
+    targets: Tensor,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    weight: Float[Tensor, " V"] | None = None,
+) -> Float[Tensor, "*batch"]:
+    """Surprise of each target under the predicted distribution.
+
+    Computes::
+
+        ℓ = -(1 - ε) w[y] log p[y] - (ε / V) Σ_c w[c] log p[c],   log p = log_softmax(logits)
+
+    Half-precision logits are taken in float32.
+
+    Args:
+        logits: Unnormalized log-probabilities.
+        targets: Token ids y of shape ``batch``, or ``ignore_index`` where nothing is predicted.
+        ignore_index: Mark of a position that does not count.
+        label_smoothing: Share ε of the target spread evenly over the vocabulary.
+        weight: Weight w of each token of the vocabulary; None = 1.
+
+    Returns:
+        ℓ [nats] for each target; exactly 0 where ``targets`` is ``ignore_index``.
+
+    Raises:
+        InputError: If the shapes do not fit, a target is outside the vocabulary, or
+            ``label_smoothing`` is outside 0..1.
+        InputTypeError: If the targets are not int64.
+    """
+    _require_targets(logits, targets, ignore_index, label_smoothing)
+    if logits.dtype in (torch.float16, torch.bfloat16):
+        logits = logits.float()
+    weight = None if weight is None else weight.to(logits.dtype)
+    loss = F.cross_entropy(
+        logits.flatten(0, -2),
+        targets.flatten(),
+        weight=weight,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        reduction="none",
+    )
+    return loss.view(targets.shape)
+
+
+def cross_entropy(
+    logits: Float[Tensor, "*batch V"],
+    targets: Tensor,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    weight: Float[Tensor, " V"] | None = None,
+    empty: Literal["error", "zero"] = "error",
+) -> tuple[Float[Tensor, ""], int | float]:
+    """Surprise summed over the targets, and how many there are.
+
+    Computes::
+
+        (Σ ℓ, number of targets)   with ℓ of token_cross_entropy; with weights, (Σ ℓ, Σ w[y])
+
+    The mean is left to the caller, who may have more targets in other batches or on other
+    devices. Positions that do not count change nothing, in no digit.
+
+    Args:
+        logits: Unnormalized log-probabilities.
+        targets: Token ids of shape ``batch``, or ``ignore_index``.
+        ignore_index: Mark of a position that does not count.
+        label_smoothing: Share of the target spread evenly over the vocabulary.
+        weight: Weight of each token of the vocabulary; None = 1.
+        empty: What to do when no target counts: an error, or (0, 0) with gradient 0.
+
+    Returns:
+        Loss [nats], summed over targets; and their number, or the sum of their weights.
+
+    Raises:
+        InputError: As :func:`token_cross_entropy`, and if no target counts.
+    """
+    loss = token_cross_entropy(logits, targets, ignore_index, label_smoothing, weight)
+    counts = targets != ignore_index
+    number = int(counts.sum())
+    if number == 0 and empty == "error":
+        raise InputError(
+            f"no target token contributes to the loss: all {targets.numel()} targets are "
+            f"{ignore_index}; drop this batch or pass empty='zero'"
+        )
+    if number < targets.numel():
+        loss = loss[counts]  # so that ignored rows do not even change the order of the sum
+    total = number if weight is None else float(weight[targets[counts]].sum())
+    return loss.sum(), total
+
+
+def _require_targets(
+    logits: Tensor, targets: Tensor, ignore_index: int, label_smoothing: float
+) -> None:
+    if logits.shape[:-1] != targets.shape or logits.ndim < 2:
+        raise InputError(
+            f"logits {tuple(logits.shape)} and targets {tuple(targets.shape)} do not fit: "
+            "logits need one more axis, the vocabulary, behind those of the targets"
+        )
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise InputError(f"label_smoothing={label_smoothing} is outside 0..1")
+    vocabulary = logits.shape[-1]
+    if 0 <= ignore_index < vocabulary:
+        raise InputError(
+            f"ignore_index={ignore_index} is a token of the vocabulary of {vocabulary}; "
+            "mark positions that do not count with a number outside it, such as -100"
+        )
+    require_token_ids(targets.masked_fill(targets == ignore_index, 0), vocabulary, "target")

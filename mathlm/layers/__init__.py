@@ -1,0 +1,27 @@
+"""Modules: they own parameters; the mathematics is in ``mathlm.functional``."""
+
+from .attention import SelfAttention
+from .block import Block
+from .cache import KeyValueCache, LayerCache
+from .feedforward import FeedForward
+from .normalization import LayerNorm, RMSNorm
+from .position import AlibiPosition, LearnedPosition, RotaryPosition, SinusoidalPosition
+from .taps import Scope, Taps, scope, tap
+
+__all__ = [
+    "AlibiPosition",
+    "Block",
+    "FeedForward",
+    "KeyValueCache",
+    "LayerCache",
+    "LayerNorm",
+    "LearnedPosition",
+    "RMSNorm",
+    "RotaryPosition",
+    "Scope",
+    "SelfAttention",
+    "SinusoidalPosition",
+    "Taps",
+    "scope",
+    "tap",
+]

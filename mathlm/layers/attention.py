@@ -1,0 +1,148 @@
+"""Multi-head self-attention with grouped key/value heads."""
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from .. import functional as F
+from ..errors import ConfigError, InputError
+from ..shapes import Bool, Float
+from .cache import LayerCache
+from .normalization import RMSNorm
+from .position import Rotation
+from .taps import Taps, tap
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention, causal unless a mask says otherwise.
+
+    Computes::
+
+        headₕ = softmax(Qₕ Kᵀ / √d_k) V,   y = W_o [head₁; …; head_H] + b
+        Q = W_q x,   K = W_k x,   V = W_v x,   cut into heads; H/G query heads share a K and V
+
+    Args:
+        d_model: Width of the model, D.
+        n_heads: Query heads, H.
+        n_kv_heads: Key/value heads, G; must divide ``n_heads``. None = ``n_heads``.
+        d_head: Width of one head, K. None = D / H, which must then be whole.
+        bias: True: all four maps have one; "qkv": all but W_o; False: none.
+        qk_norm: Whether each query and key is RMS-normalized, with a learned gain.
+        window: Keys that a query may see, itself included; None = all earlier ones.
+        norm_eps: ε of that normalization.
+        dropout: Probability with which an attention weight is set to 0 in training.
+
+    Raises:
+        ConfigError: If the sizes do not divide.
+
+    References:
+        Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2.
+        Ainslie et al. (2023), arXiv:2305.13245, section 2.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        *,
+        bias: bool | Literal["qkv"] = False,
+        qk_norm: bool = False,
+        window: int | None = None,
+        norm_eps: float = 1e-5,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        require_heads(d_model, n_heads, n_kv_heads, d_head)
+        self.d_head = d_model // n_heads if d_head is None else d_head
+        self.group = n_heads // n_kv_heads  # query heads that share a key
+        self.window, self.dropout = window, dropout
+        self.W_q = nn.Linear(d_model, n_heads * self.d_head, bias=bool(bias))
+        self.W_k = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bool(bias))
+        self.W_v = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bool(bias))
+        self.W_o = nn.Linear(n_heads * self.d_head, d_model, bias=bias is True)
+        self.q_norm = RMSNorm(self.d_head, norm_eps) if qk_norm else None
+        self.k_norm = RMSNorm(self.d_head, norm_eps) if qk_norm else None
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        rotation: Rotation | None = None,
+        bias: Float[Tensor, "..."] | None = None,
+        cache: LayerCache | None = None,
+        taps: Taps | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Mix the positions of ``x``; position t sees positions up to t.
+
+        Args:
+            x: One vector for each position.
+            mask: The whole rule of who may attend, broadcastable to (B, H, T, S); None = causal
+                within the window.
+            rotation: cos and sin by which queries and keys are turned.
+            bias: Added to the scores, broadcastable to (B, H, T, S).
+            cache: Keys and values of earlier positions; takes up those of ``x``.
+            taps: Receives ``q``, ``k``, ``v``, ``weights`` and ``heads``.
+
+        Returns:
+            One vector for each position of ``x``.
+        """
+        q, k, v = self.project(x)
+        if rotation is not None:
+            q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        if self.group > 1:
+            k, v = (h.repeat_interleave(self.group, 1) for h in (k, v))  # G to H heads
+        y = self.attend(q, k, v, mask, bias, taps)  # (B, H, T, K)
+        return self.W_o(y.transpose(1, 2).flatten(2))
+
+    def project(self, x: Float[Tensor, "B T D"]) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, H, T, K), keys and values (B, G, T, K)."""
+        q, k, v = (
+            W(x).unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+            for W in (self.W_q, self.W_k, self.W_v)
+        )
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        return q, k, v
+
+    def attend(
+        self,
+        q: Float[Tensor, "B H T K"],
+        k: Float[Tensor, "B H S K"],
+        v: Float[Tensor, "B H S K"],
+        mask: Tensor | None,
+        bias: Tensor | None,
+        taps: Taps | None,
+    ) -> Float[Tensor, "B H T K"]:
+        """Values mixed by the weights; through the fused kernel unless taps ask for weights."""
+        dropout = self.dropout if self.training else 0.0
+        if mask is None and self.window is not None:
+            mask = F.causal_mask(q.shape[2], k.shape[2], self.window, q.device)
+        if taps is None:
+            return F.fused_attention(q, k, v, mask, bias, causal=mask is None, dropout=dropout)
+        if dropout > 0:
+            raise InputError("taps show the weights without dropout: call model.eval() first")
+        return self._attend_tapped(q, k, v, mask, bias, taps)
+
+    def _attend_tapped(self, q, k, v, mask, bias, taps):
+        if mask is None:
+            mask = F.causal_mask(q.shape[2], k.shape[2], device=q.device)
+        q, k, v = tap(taps, "q", q), tap(taps, "k", k), tap(taps, "v", v)
+        weights = tap(taps, "weights", F.attention_weights(q, k, mask, bias))  # (B, H, T, S)
+        return tap(taps, "heads", weights @ v)
+
+
+def require_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None) -> None:
+    """Refuse numbers of heads that do not divide."""
+    for name, value in (("n_heads", n_heads), ("n_kv_heads", n_kv_heads)):
+        if value < 1:
+            raise ConfigError(f"{name}={value} must be at least 1")
+    if d_head is None and d_model % n_heads:
+        raise ConfigError(f"n_heads={n_heads} must divide d_model={d_model}, or give d_head")
+    if n_heads % n_kv_heads:
+        raise ConfigError(f"n_kv_heads={n_kv_heads} must divide n_heads={n_heads}")

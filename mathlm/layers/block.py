@@ -1,0 +1,63 @@
+"""The pre-norm residual block."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..shapes import Float
+from .attention import SelfAttention
+from .feedforward import FeedForward
+from .taps import Taps, scope, tap
+
+
+class Block(nn.Module):
+    """Attention, then a feed-forward network, each added to the stream that it reads.
+
+    Computes::
+
+        x ← x + attention(norm(x))
+        x ← x + feed_forward(norm(x))
+
+    Args:
+        attention_norm: Normalization before attention.
+        attention: Mixes positions.
+        feed_forward_norm: Normalization before the feed-forward network.
+        feed_forward: Acts on each position alone.
+        dropout: Probability with which an entry of either branch is set to 0 in training.
+
+    References:
+        Xiong et al. (2020), arXiv:2002.04745, table 1.
+    """
+
+    def __init__(
+        self,
+        attention_norm: nn.Module,
+        attention: SelfAttention,
+        feed_forward_norm: nn.Module,
+        feed_forward: FeedForward,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.attention_norm, self.attention = attention_norm, attention
+        self.feed_forward_norm, self.feed_forward = feed_forward_norm, feed_forward
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], *, taps: Taps | None = None, **attend: Any
+    ) -> Float[Tensor, "B T D"]:
+        """Read from and add to the residual stream.
+
+        Args:
+            x: Residual stream.
+            taps: Receives ``resid_pre``, ``attention_out``, ``resid_mid``, ``feed_forward_out``
+                and ``resid_post``; those of the parts under ``attention.``, ``feed_forward.``.
+            **attend: Mask, rotation, bias and cache for :class:`SelfAttention`.
+
+        Returns:
+            Residual stream behind the block.
+        """
+        x = tap(taps, "resid_pre", x)
+        a = self.attention(self.attention_norm(x), taps=scope(taps, "attention."), **attend)
+        x = tap(taps, "resid_mid", x + self.dropout(tap(taps, "attention_out", a)))
+        f = self.feed_forward(self.feed_forward_norm(x), scope(taps, "feed_forward."))
+        return tap(taps, "resid_post", x + self.dropout(tap(taps, "feed_forward_out", f)))

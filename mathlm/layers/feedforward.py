@@ -1,0 +1,59 @@
+"""The feed-forward half of a transformer block."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from torch import Tensor, nn
+
+from .. import functional as F
+from ..errors import ConfigError
+from ..shapes import Float
+from .taps import Taps, tap
+
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"]
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": F.gelu_tanh,
+    "silu": F.silu,
+}
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between them, at every position alike.
+
+    Computes::
+
+        y = W_out f(W_in x),   or with swiglu   y = W_out (silu(W_gate x) ⊙ W_in x)
+
+    Args:
+        d_model: Width of the model, D.
+        d_ff: Width between the two maps, F.
+        activation: f, or "swiglu".
+        bias: Whether the linear maps have one.
+
+    Raises:
+        ConfigError: If the activation is not known.
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int, activation: Activation = "gelu", bias: bool = True
+    ) -> None:
+        super().__init__()
+        if activation != "swiglu" and activation not in ACTIVATIONS:
+            known = ", ".join((*ACTIVATIONS, "swiglu"))
+            raise ConfigError(f"activation={activation!r} is not one of {known}")
+        self.activation = activation
+        self.W_in = nn.Linear(d_model, d_ff, bias=bias)
+        self.W_gate = nn.Linear(d_model, d_ff, bias=bias) if activation == "swiglu" else None
+        self.W_out = nn.Linear(d_ff, d_model, bias=bias)
+
+    def forward(
+        self, x: Float[Tensor, "*batch D"], taps: Taps | None = None
+    ) -> Float[Tensor, "*batch D"]:
+        """Apply the same network to each vector; taps ``hidden``."""
+        if self.W_gate is None:
+            hidden = ACTIVATIONS[self.activation](self.W_in(x))
+        else:
+            hidden = F.swiglu(self.W_gate(x), self.W_in(x))
+        return self.W_out(tap(taps, "hidden", hidden))

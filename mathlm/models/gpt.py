@@ -1,0 +1,208 @@
+"""GPT: a causal transformer from token ids to logits."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError
+from ..functional import require_token_ids
+from ..layers import (
+    AlibiPosition,
+    Block,
+    FeedForward,
+    KeyValueCache,
+    LayerNorm,
+    LearnedPosition,
+    RMSNorm,
+    RotaryPosition,
+    SelfAttention,
+    SinusoidalPosition,
+    Taps,
+    scope,
+    tap,
+)
+from ..shapes import Float
+from .gpt_config import GPTConfig
+from .layout import Layout, lay_out
+
+INIT_STD = 0.02
+
+
+class GPT(nn.Module):
+    """Causal language model of pre-norm blocks.
+
+    Computes::
+
+        x = E[ids] (+ P[positions]),   x ← block(x) L times,   logits = norm(x) W_headᵀ
+
+    Weights start normal with standard deviation 0.02, those that write to the residual stream
+    0.02 / √(2 L), biases 0, gains 1.
+
+    Args:
+        config: Sizes and choices.
+
+    References:
+        Radford et al. (2019), Language models are unsupervised multitask learners, section 2.3.
+    """
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.token_embedding = nn.Embedding(config.vocab_size, config.d_model)
+        self.position = make_position(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(make_block(config) for _ in range(config.n_layers))
+        self.final_norm = make_norm(config)
+        self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        if config.tie_embeddings:
+            self.head.weight = self.token_embedding.weight
+        self.reset_parameters()
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        taps: Taps | None = None,
+    ) -> Float[Tensor, "B T V"]:
+        """Logits of the token after each position.
+
+        Args:
+            ids: Token ids (B, T), int64.
+            mask: True where a token is real, (B, S), S counting cached and new tokens; padding
+                may be on either side and changes nothing at real tokens. Or who may attend to
+                whom, (B, T, S) or (B, 1, T, S), within the causal order.
+            positions: Of the new tokens, (T,) or (B, T). None = counted over real tokens.
+            cache: What was read before; takes up ``ids``. See :meth:`new_cache`.
+            taps: Receives ``embedding``, ``blocks.i.…`` and ``final_norm``; see
+                :class:`mathlm.layers.Block`.
+
+        Returns:
+            Unnormalized log-probabilities.
+
+        Raises:
+            InputError: If ids are empty, longer than the context or outside the vocabulary, or
+                the other arguments do not fit them.
+            InputTypeError: If a dtype is wrong.
+        """
+        return self.head(self.hidden(ids, mask, positions, cache, taps))
+
+    def hidden(
+        self,
+        ids: Tensor,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        taps: Taps | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """What the head reads: the residual stream after the last normalization."""
+        self._require_ids(ids, cache)
+        config = self.config
+        layout = lay_out(ids, mask, positions, cache, config.context, config.window)
+        x = tap(taps, "embedding", self.embed(ids, layout))
+        attend: dict[str, Any] = {"mask": layout.mask, **self._position_terms(layout)}
+        for i, block in enumerate(self.blocks):
+            layer = None if cache is None else cache.layers[i]
+            x = block(x, cache=layer, taps=scope(taps, f"blocks.{i}."), **attend)
+        if cache is not None:
+            layout.remember(cache)
+        return tap(taps, "final_norm", self.final_norm(x))
+
+    def embed(self, ids: Tensor, layout: Layout) -> Float[Tensor, "B T D"]:
+        """Vectors of the tokens, with their positions where these are added; padding is 0."""
+        x = self.token_embedding(ids)
+        if isinstance(self.position, LearnedPosition | SinusoidalPosition):
+            x = x + self.position(layout.queries)
+        if layout.real is not None:
+            x = x.masked_fill(~layout.real.unsqueeze(-1), 0.0)
+        return self.dropout(x)
+
+    def new_cache(self, batch: int, capacity: int | None = None) -> KeyValueCache:
+        """An empty key/value cache for ``batch`` rows; by default as long as the context."""
+        weight = self.token_embedding.weight
+        return KeyValueCache(
+            self.config.n_layers,
+            batch,
+            self.config.kv_heads,
+            self.config.context if capacity is None else capacity,
+            self.config.head_width,
+            weight.dtype,
+            weight.device,
+        )
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        residual = INIT_STD / math.sqrt(2 * self.config.n_layers)
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                writes = name.endswith(("W_o", "W_out"))
+                nn.init.normal_(module.weight, std=residual if writes else INIT_STD)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+    def _position_terms(self, layout: Layout) -> dict[str, Any]:
+        """What attention needs to know of positions; made once for all layers."""
+        if isinstance(self.position, RotaryPosition):
+            return {"rotation": self.position(layout.queries)}
+        if isinstance(self.position, AlibiPosition):
+            return {"bias": self.position(layout.queries, layout.keys)}
+        return {}
+
+    def _require_ids(self, ids: Tensor, cache: KeyValueCache | None) -> None:
+        if ids.ndim != 2:
+            raise InputError(f"ids have shape {tuple(ids.shape)}, expected (batch, tokens)")
+        if ids.numel() == 0:
+            raise InputError(
+                f"ids are empty, of shape {tuple(ids.shape)}: give at least one token"
+            )
+        require_token_ids(ids, self.config.vocab_size)
+        length = ids.shape[1] + (0 if cache is None else cache.length)
+        if length > self.config.context:
+            raise InputError(
+                f"sequence of {length} tokens is longer than the context {self.config.context}"
+            )
+        if cache is not None:
+            cache.require_room(*ids.shape)
+
+
+def make_norm(config: GPTConfig) -> nn.Module:
+    """The normalization that a configuration asks for."""
+    if config.norm == "rms":
+        return RMSNorm(config.d_model, config.norm_eps)
+    return LayerNorm(config.d_model, config.norm_eps, bias=config.bias is True)
+
+
+def make_position(config: GPTConfig) -> nn.Module | None:
+    """The position module that a configuration asks for, if any."""
+    makers = {
+        "learned": lambda: LearnedPosition(config.context, config.d_model),
+        "sinusoidal": lambda: SinusoidalPosition(config.context, config.d_model),
+        "rope": lambda: RotaryPosition(config.context, config.head_width, config.rope_base),
+        "alibi": lambda: AlibiPosition(config.n_heads),
+        "none": lambda: None,
+    }
+    return makers[config.position]()
+
+
+def make_block(config: GPTConfig) -> Block:
+    """One block of the sizes and choices of a configuration."""
+    attention = SelfAttention(
+        config.d_model,
+        config.n_heads,
+        config.n_kv_heads,
+        config.d_head,
+        bias=config.bias,
+        qk_norm=config.qk_norm,
+        window=config.window,
+        norm_eps=config.norm_eps,
+        dropout=config.dropout,
+    )
+    feed_forward = FeedForward(
+        config.d_model, config.ff_width, config.activation, bias=config.bias is True
+    )
+    return Block(make_norm(config), attention, make_norm(config), feed_forward, config.dropout)

@@ -1,0 +1,152 @@
+"""Sizes and choices of a GPT."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ..errors import ConfigError
+from ..layers.attention import require_heads
+from ..layers.feedforward import Activation
+
+Norm = Literal["layer", "rms"]
+Position = Literal["learned", "sinusoidal", "rope", "alibi", "none"]
+CHOICES: dict[str, tuple] = {
+    "norm": get_args(Norm),
+    "activation": get_args(Activation),
+    "position": get_args(Position),
+    "bias": (True, False, "qkv"),
+}
+OPTIONAL = ("n_kv_heads", "d_head", "d_ff", "window")
+SIZES = ("vocab_size", "context", "d_model", "n_layers", "n_heads", *OPTIONAL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPTConfig:
+    """Sizes and choices of a GPT; the defaults are GPT-2 small without dropout.
+
+    Args:
+        vocab_size: V [tokens].
+        context: Longest sequence [tokens].
+        d_model: Width of the residual stream, D.
+        n_layers: Blocks, L.
+        n_heads: Query heads, H.
+        n_kv_heads: Key/value heads, G; must divide ``n_heads``. None = ``n_heads``.
+        d_head: Width of one head, K. None = D / H, which must then be whole.
+        d_ff: Width inside the feed-forward network, F. None = 4 D, or with swiglu, which has a
+            third matrix, 8/3 D rounded up to a multiple of 8.
+        norm: Layer normalization or root mean square.
+        norm_eps: ε of every normalization.
+        activation: Of the feed-forward network.
+        position: How a token's place enters: added to its vector (learned, sinusoidal), by
+            turning queries and keys (rope), as a penalty on distance (alibi), or not at all.
+        rope_base: Base of the wavelengths of rope.
+        window: Keys that a query may see, itself included; None = all earlier ones.
+        qk_norm: Whether queries and keys are RMS-normalized.
+        bias: True: every linear map but the head, and layer norm, has one; "qkv": only the
+            maps to queries, keys and values; False: none.
+        tie_embeddings: Whether the head is the token embedding itself.
+        dropout: Probability of dropping an entry, in training.
+
+    Raises:
+        ConfigError: If a choice is not known or sizes do not fit.
+    """
+
+    vocab_size: int = 50_257
+    context: int = 1024
+    d_model: int = 768
+    n_layers: int = 12
+    n_heads: int = 12
+    n_kv_heads: int | None = None
+    d_head: int | None = None
+    d_ff: int | None = None
+    norm: Norm = "layer"
+    norm_eps: float = 1e-5
+    activation: Activation = "gelu_tanh"
+    position: Position = "learned"
+    rope_base: float = 10_000.0
+    window: int | None = None
+    qk_norm: bool = False
+    bias: bool | Literal["qkv"] = True
+    tie_embeddings: bool = True
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                known = ", ".join(map(repr, choices))
+                raise ConfigError(f"{name}={getattr(self, name)!r} is not one of {known}")
+        self._require_sizes()
+        require_heads(self.d_model, self.n_heads, self.kv_heads, self.d_head)
+        self._require_positions()
+
+    @property
+    def kv_heads(self) -> int:
+        """Key/value heads G, with the default filled in."""
+        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+
+    @property
+    def head_width(self) -> int:
+        """Width of one head K, with the default filled in."""
+        return self.d_model // self.n_heads if self.d_head is None else self.d_head
+
+    @property
+    def ff_width(self) -> int:
+        """Width inside the feed-forward network F, with the default filled in."""
+        if self.d_ff is not None:
+            return self.d_ff
+        return 4 * self.d_model if self.activation != "swiglu" else -(-self.d_model // 3) * 8
+
+    def _require_sizes(self) -> None:
+        for name in SIZES:
+            value = getattr(self, name)
+            if value is None and name in OPTIONAL:
+                continue
+            if not isinstance(value, int):
+                raise ConfigError(f"{name}={value} must be an integer")
+            if value < 1:
+                advice = ", or None for the default" if name in OPTIONAL else ""
+                raise ConfigError(f"{name}={value} must be at least 1{advice}")
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError(f"dropout={self.dropout} is outside 0 <= dropout < 1")
+        if self.norm_eps < 0.0:
+            raise ConfigError(f"norm_eps={self.norm_eps} must not be negative")
+
+    def _require_positions(self) -> None:
+        if self.position == "rope" and self.head_width % 2:
+            raise ConfigError(f"rope turns pairs of features: d_head={self.head_width} is odd")
+        if self.position == "sinusoidal" and self.d_model % 2:
+            raise ConfigError(
+                f"sinusoidal positions come in pairs: d_model={self.d_model} is odd"
+            )
+        if self.rope_base <= 0.0:
+            raise ConfigError(f"rope_base={self.rope_base} must be positive")
+
+
+def _gpt2(d_model: int, n_layers: int, n_heads: int) -> GPTConfig:
+    return GPTConfig(d_model=d_model, n_layers=n_layers, n_heads=n_heads)
+
+
+def _smollm2(d_model: int, n_layers: int, n_heads: int, n_kv_heads: int) -> GPTConfig:
+    return GPTConfig(
+        vocab_size=49_152,
+        context=8192,
+        d_model=d_model,
+        n_layers=n_layers,
+        n_heads=n_heads,
+        n_kv_heads=n_kv_heads,
+        d_ff=d_model * 8 // 3,
+        norm="rms",
+        activation="swiglu",
+        position="rope",
+        rope_base=100_000.0,
+        bias=False,
+    )
+
+
+PRESETS: dict[str, GPTConfig] = {
+    "gpt2": _gpt2(768, 12, 12),
+    "gpt2-medium": _gpt2(1024, 24, 16),
+    "gpt2-large": _gpt2(1280, 36, 20),
+    "gpt2-xl": _gpt2(1600, 48, 25),
+    "smollm2-135m": _smollm2(576, 30, 9, 3),
+    "smollm2-360m": _smollm2(960, 32, 15, 5),
+}

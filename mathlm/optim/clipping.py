@@ -1,0 +1,67 @@
+"""The norm of a gradient, and a bound on it."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ConfigError, NonFiniteLossError
+
+
+def grad_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
+    """Euclidean norm of the gradient, all parameters taken as one vector.
+
+    Computes::
+
+        ‖g‖ = √(Σₚ ‖gₚ‖²)
+
+    A parameter without a gradient counts as zero.
+    """
+    norms = [torch.linalg.vector_norm(p.grad) for p in parameters if p.grad is not None]
+    return torch.linalg.vector_norm(torch.stack(norms)) if norms else torch.zeros(())
+
+
+def clip_grad_norm(parameters: Iterable[nn.Parameter], max_norm: float = math.inf) -> Tensor:
+    """Shorten the gradient in place to ``max_norm``; keep its direction.
+
+    Computes::
+
+        g ← g min(1, max_norm / ‖g‖)
+
+    A gradient that is short enough is left as it is, bit for bit.
+
+    Args:
+        parameters: Parameters whose gradients are clipped.
+        max_norm: Largest norm allowed; infinity only measures.
+
+    Returns:
+        ‖g‖ before clipping.
+
+    Raises:
+        ConfigError: Unless ``max_norm`` is positive.
+        NonFiniteLossError: If ‖g‖ is NaN or infinite; the gradients are left as they are.
+    """
+    if not max_norm > 0:
+        raise ConfigError(f"max_norm={max_norm} must be positive")
+    parameters = list(parameters)
+    norm = grad_norm(parameters)
+    if not norm.isfinite():
+        raise NonFiniteLossError(
+            f"the norm of the gradient is {norm.item()}, {name_bad(parameters)}"
+        )
+    if norm > max_norm:
+        for p in parameters:
+            if p.grad is not None:
+                p.grad.mul_(max_norm / norm)
+    return norm
+
+
+def name_bad(parameters: list[nn.Parameter]) -> str:
+    """How many gradients hold NaN or infinity, and the shape of the first."""
+    bad = [p for p in parameters if p.grad is not None and not p.grad.isfinite().all()]
+    if not bad:
+        return "though every entry is finite: the sum of squares overflows"
+    return (
+        f"from {len(bad)} of {len(parameters)} parameters, first of shape {tuple(bad[0].shape)}"
+    )

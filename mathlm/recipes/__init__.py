@@ -1,0 +1,3 @@
+"""Whole runs: ``python -m mathlm.recipes.NAME``."""
+
+__all__: list[str] = []

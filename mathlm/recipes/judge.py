@@ -1,0 +1,107 @@
+"""Judge every checkpoint of a pretraining run on held-out text, and record it.
+
+    python -m mathlm.recipes.judge runs/shakespeare --record shakespeare.json
+
+For each checkpoint: bits per byte of the held-out plays, mean bits per byte of the training
+batches since the one before, and a sample. For the last one also the cost by position in the
+window. Windows tile the text, so a byte is predicted from 0 to context - 1 bytes before it.
+"""
+
+import argparse
+import json
+import logging
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..errors import CheckpointError, MathLMError
+from ..functional import token_cross_entropy
+from ..generate import generate
+from ..models import GPT, GPTConfig
+from ..text import corpus
+from ..train import TokenWindows, checkpoints, load_checkpoint, resolve_device, write_record
+from ..train.record import device_name
+
+PROMPT = b"KING HENRY IV:\n"
+SAMPLE = 200  # bytes
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Options from the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m mathlm.recipes.judge", description=__doc__.split("\n")[0]
+    )
+    add = parser.add_argument
+    add("run", type=Path, help="folder of the checkpoints")
+    add("--corpus", default="shakespeare", choices=corpus.available(), help="installed text")
+    add("--bytes", type=int, help="held-out bytes to score; default: all")
+    add("--device", default="auto", choices=["cpu", "cuda", "auto"], help="where to run")
+    add("--record", type=Path, required=True, help="JSON file to write")
+    return parser.parse_args(argv)
+
+
+@torch.no_grad()
+def bits_by_position(model: GPT, windows: TokenWindows) -> tuple[float, list[float]]:
+    """Bits per byte of the whole text, and of the bytes at each position of the windows."""
+    T = windows.context
+    nats, count = torch.zeros(T, dtype=torch.float64), torch.zeros(T)
+    device = next(model.parameters()).device
+    for batch in windows:
+        targets = batch["targets"].to(device)
+        loss = token_cross_entropy(model(batch["ids"].to(device)), targets)  # (B, T)
+        nats += loss.sum(0).double().cpu()
+        count += (targets >= 0).sum(0).cpu()
+    bits = [round(b, 5) for b in (nats / count / math.log(2)).tolist()]
+    return (nats.sum() / count.sum()).item() / math.log(2), bits
+
+
+def sample(model: GPT) -> str:
+    """What the model writes after the prompt; the same random numbers every time."""
+    prompt = torch.tensor([list(PROMPT)], device=next(model.parameters()).device)
+    ids = generate(model, prompt, SAMPLE, temperature=0.8, seed=0)[0].tolist()
+    return bytes(ids).decode(errors="replace")
+
+
+def judge(run: Path, text: bytes, device: torch.device) -> dict[str, Any]:
+    """The record of a run: configuration, a line for each checkpoint, cost by position."""
+    lines: list[dict[str, Any]] = []
+    for path in checkpoints(run):
+        config = json.loads((path / "state.json").read_text())["config"]
+        sizes = {name: size for name, size in config["model"].items() if name != "class"}
+        model = GPT(GPTConfig(**sizes)).to(device)
+        history = load_checkpoint(path, model)["history"]
+        ids, (T, V) = np.frombuffer(text, np.uint8), (sizes["context"], sizes["vocab_size"])
+        windows = TokenWindows(ids, context=T, batch_size=32, vocab_size=V)
+        bits, positions = bits_by_position(model.eval(), windows)
+        recent = [r["loss"] for r in history if not lines or r["step"] > lines[-1]["step"]]
+        line = {"step": history[-1]["step"], "bits_per_byte": bits, "sample": sample(model)}
+        line["tokens"] = line["step"] * config["data"]["batch_size"] * T
+        line["training_bits_per_byte"] = sum(recent) / len(recent) / math.log(2)
+        lines.append(line)
+        logging.info("step %d: %.4f bits/byte", line["step"], bits)
+    if not lines:
+        raise CheckpointError(f"{run} holds no checkpoint: train with recipes.pretrain --out")
+    return {"config": config, "evaluations": lines, "bits_by_position": positions}
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Judge and record."""
+    args = parse(argv)
+    device = resolve_device(args.device)
+    text = corpus.split(args.corpus)[1].encode()[: args.bytes]
+    record = judge(args.run, text, device)
+    write_record(args.record, **record, device=device_name(device), held_out_bytes=len(text))
+    return record
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        main()
+    except MathLMError as error:
+        sys.exit(f"error: {error}")

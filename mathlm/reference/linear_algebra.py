@@ -1,0 +1,274 @@
+"""Vectors and matrices: norms, angles, bases, determinants and eigenpairs."""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy import ndarray
+
+from ..errors import InputError
+from ..shapes import Float
+
+
+def p_norm(
+    v: Float[ndarray, "*batch D"], p: float | int = 2
+) -> Float[ndarray, "*batch"] | float:
+    """Size of each vector in the p-norm.
+
+    Implements eq-linear-p-norm::
+
+        ‖v‖_p = (Σ_i |v_i|^p)^(1/p),   p ≥ 1;   ‖v‖_∞ = max_i |v_i|
+
+    Args:
+        v: Vectors, along the last axis.
+        p: Order; ``np.inf`` for the largest entry.
+
+    Returns:
+        One number for each vector.
+
+    Raises:
+        InputError: If p < 1: the triangle inequality fails there.
+
+    Example:
+        >>> [float(p_norm(np.array([3.0, -4.0]), p)) for p in (1, 2, np.inf)]
+        [7.0, 5.0, 4.0]
+    """
+    if not p >= 1:
+        raise InputError(f"p={p} gives no norm: p must be at least 1 (np.inf for the maximum)")
+    largest = np.max(np.abs(v), axis=-1, keepdims=True)
+    if np.isinf(p):
+        return largest[..., 0]
+    scale = np.where(largest > 0, largest, 1.0)  # |v/scale| <= 1: no power can overflow
+    return scale[..., 0] * np.sum(np.abs(v / scale) ** p, axis=-1) ** (1 / p)
+
+
+def frobenius_norm(A: Float[ndarray, "M N"]) -> float:
+    """Size of a matrix read as one long vector.
+
+    Implements eq-linear-frobenius::
+
+        ‖A‖_F = √(Σ_ij a_ij²) = √tr(AᵀA) = √(Σ_k σ_k²)
+
+    Args:
+        A: Matrix.
+    """
+    return float(np.sqrt(np.sum(A**2)))
+
+
+def cosine_similarity(
+    u: Float[ndarray, "*batch D"], v: Float[ndarray, "*batch D"]
+) -> Float[ndarray, "*batch"] | float:
+    """Cosine of the angle between vectors, which forgets their lengths.
+
+    Implements eq-linear-cosine::
+
+        cos θ = u·v / (‖u‖ ‖v‖)
+
+    Args:
+        u: Vectors, along the last axis.
+        v: As many vectors, or one.
+
+    Returns:
+        Values in [-1, 1].
+
+    Raises:
+        InputError: If a vector is zero: it has no direction.
+    """
+    u_norm = np.linalg.norm(u, axis=-1, keepdims=True)
+    v_norm = np.linalg.norm(v, axis=-1, keepdims=True)
+    if not (np.all(u_norm > 0) and np.all(v_norm > 0)):
+        raise InputError("a zero vector (or NaN) has no direction, so no cosine; leave it out")
+    cosine = np.sum((u / u_norm) * (v / v_norm), axis=-1)
+    return np.clip(cosine, -1.0, 1.0)  # rounding can leave [-1, 1] by one unit
+
+
+def projection(v: Float[ndarray, "*batch D"], u: Float[ndarray, " D"]) -> ndarray:
+    """The part of v that lies along u.
+
+    Implements eq-linear-projection::
+
+        proj_u(v) = (v·u / u·u) u,   v - proj_u(v) ⟂ u
+
+    Args:
+        v: Vectors, along the last axis.
+        u: Direction, of any length but zero.
+
+    Raises:
+        InputError: If u is zero.
+    """
+    if not u @ u > 0:
+        raise InputError(f"u={u} spans no line to project onto: it must not be zero")
+    return (v @ u / (u @ u))[..., None] * u
+
+
+def gram_schmidt(A: Float[ndarray, "M N"]) -> Float[ndarray, "M N"]:
+    """Orthonormal basis of the span of the columns of A.
+
+    Implements eq-linear-gram-schmidt::
+
+        w = a_j - Σ_{i<j} proj_{q_i}(a_j),   q_j = w / ‖w‖
+
+    The projections are taken off one after another, and twice: in floating point the first
+    round leaves a rest of the order of the rounding error divided by ‖w‖.
+
+    Args:
+        A: Linearly independent columns.
+
+    Returns:
+        Q with QᵀQ = I; its first j columns span what the first j of A span.
+
+    Raises:
+        InputError: If a column depends on those before it (‖w‖ < 1e-10 ‖a_j‖).
+    """
+    Q = np.zeros_like(A)
+    for j, a in enumerate(A.T):
+        w = a
+        for i in [*range(j), *range(j)]:
+            w = w - projection(w, Q[:, i])
+        if not np.linalg.norm(w) > 1e-10 * np.linalg.norm(a):
+            raise InputError(
+                f"column {j} depends on the columns before it: no direction is left"
+            )
+        Q[:, j] = w / np.linalg.norm(w)
+    return Q
+
+
+def coordinates(v: Float[ndarray, " N"], basis: Float[ndarray, "N N"]) -> Float[ndarray, " N"]:
+    """Coordinates of v in another basis.
+
+    Implements eq-linear-coordinates::
+
+        B c = v,   c = B⁻¹ v
+
+    Args:
+        v: Vector in the standard basis.
+        basis: B, whose columns are the vectors of the basis.
+
+    Raises:
+        InputError: If the columns are dependent, so that they are no basis.
+    """
+    if np.linalg.matrix_rank(basis) < len(v):
+        raise InputError(
+            f"the columns of {basis.tolist()} are dependent: rank "
+            f"{np.linalg.matrix_rank(basis)}, expected {len(v)}"
+        )
+    return np.linalg.solve(basis, v)
+
+
+def determinant(A: Float[ndarray, "M N"]) -> float:
+    """Signed factor by which A changes volumes, by cofactors of the first row.
+
+    Implements eq-linear-determinant::
+
+        det A = Σ_j (-1)^j a_0j det(A without row 0 and column j)
+
+    The cost is N! products: this is for reading, ``np.linalg.det`` for matrices beyond 8 × 8.
+
+    Args:
+        A: Square matrix, N ≤ 8.
+
+    Raises:
+        InputError: If A is not square or N > 8.
+    """
+    _require_square(A)
+    if len(A) > 8:
+        raise InputError(f"{len(A)}! products for N={len(A)}; use np.linalg.det beyond 8")
+    if len(A) == 0:
+        return 1.0
+    minors = (np.delete(A[1:], j, axis=1) for j in range(len(A)))
+    return float(
+        sum((-1) ** j * A[0, j] * determinant(minor) for j, minor in enumerate(minors))
+    )
+
+
+def signed_area(corners: Float[ndarray, "N 2"]) -> float:
+    """Area of a polygon: positive if its corners run counterclockwise.
+
+    Implements eq-linear-shoelace::
+
+        area = ½ Σ_i (x_i y_{i+1} - x_{i+1} y_i),   indices modulo N
+
+    Args:
+        corners: Corners in order; the polygon closes itself.
+    """
+    closed = np.vstack([corners, corners[:1]])
+    return float(sum(p[0] * q[1] - q[0] * p[1] for p, q in pairwise(closed)) / 2)
+
+
+def eigenvalues_2x2(A: Float[ndarray, "2 2"]) -> ndarray:
+    """Eigenvalues of a 2 × 2 matrix, from its trace and its determinant.
+
+    Implements eq-linear-eigenvalues::
+
+        λ² - tr(A) λ + det(A) = 0,   λ = tr/2 ± √(tr²/4 - det)
+
+    Args:
+        A: Any real 2 × 2 matrix.
+
+    Returns:
+        The larger root first; complex if the matrix turns every direction.
+    """
+    half = np.trace(A) / 2
+    inside = (A[0, 0] - A[1, 1]) ** 2 / 4 + A[0, 1] * A[
+        1, 0
+    ]  # tr²/4 - det, without cancellation
+    root = np.sqrt(inside) if inside >= 0 else 1j * np.sqrt(-inside)
+    return np.array([half + root, half - root])
+
+
+def power_iteration(
+    A: Float[ndarray, "M N"], steps: int = 1000, tol: float = 1e-10
+) -> tuple[float, Float[ndarray, " N"]]:
+    """Eigenpair of the largest |λ|, by applying A again and again.
+
+    Implements eq-linear-power-iteration::
+
+        v ← A v / ‖A v‖,   λ = vᵀ A v
+
+    The error shrinks by |λ₂/λ₁| a step, so it needs a gap between the two largest |λ|.
+
+    Args:
+        A: Square matrix whose largest |λ| is real and alone.
+        steps: Largest number of products.
+        tol: Stop when ‖A v - λ v‖ ≤ tol ‖A v‖.
+
+    Returns:
+        λ, and v of length 1 whose largest entry is positive.
+
+    Raises:
+        InputError: If A is not square, or v has not settled after ``steps``.
+    """
+    _require_square(A)
+    v = np.random.default_rng(0).normal(
+        size=len(A)
+    )  # orthogonal to the answer with probability 0
+    v /= np.linalg.norm(v)
+    for _ in range(steps):
+        Av = A @ v
+        eigenvalue = float(v @ Av)
+        size = np.linalg.norm(Av)
+        if np.linalg.norm(Av - eigenvalue * v) <= tol * size:
+            return eigenvalue, v * np.sign(v[np.argmax(np.abs(v))])
+        v = Av / size
+    raise InputError(
+        f"no eigenvector after {steps} steps: the two largest |λ| are equal, complex or too "
+        "close; raise steps, or use np.linalg.eig"
+    )
+
+
+def _require_square(A: ndarray) -> None:
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise InputError(f"A has shape {A.shape}; a square matrix (N, N) is needed")
+
+
+__all__ = [
+    "coordinates",
+    "cosine_similarity",
+    "determinant",
+    "eigenvalues_2x2",
+    "frobenius_norm",
+    "gram_schmidt",
+    "p_norm",
+    "power_iteration",
+    "projection",
+    "signed_area",
+]

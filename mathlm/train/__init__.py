@@ -1,0 +1,27 @@
+"""The training loop and what surrounds it."""
+
+from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
+from .config import TrainerConfig
+from .data import TokenWindows, check_ids
+from .device import resolve_device
+from .distributed import RankError, process_group
+from .objectives import next_token
+from .record import describe, write_record
+from .trainer import Trainer
+
+__all__ = [
+    "RankError",
+    "TokenWindows",
+    "Trainer",
+    "TrainerConfig",
+    "check_ids",
+    "checkpoints",
+    "describe",
+    "load_checkpoint",
+    "newest_checkpoint",
+    "next_token",
+    "process_group",
+    "resolve_device",
+    "save_checkpoint",
+    "write_record",
+]

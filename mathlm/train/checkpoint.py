@@ -1,0 +1,236 @@
+"""Checkpoints: all that a run needs to continue exactly, in one folder for each.
+
+A checkpoint is a folder ``step_000123`` with
+
+* ``model.safetensors``: the weights; a tied weight stands there once;
+* ``optimizer.safetensors``: the tensors of the optimizer;
+* ``state.json``: step, configuration, history, states of the random generators, format;
+* ``manifest.json``: size and SHA-256 of each of these, and of itself.
+
+It appears whole or not at all, it is compared with its manifest before anything is taken from
+it, and no part of it is a pickle.
+"""
+
+import errno
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import CheckpointError, CheckpointMismatchError
+from .folders import MANIFEST, remove_folder, verify_folder, write_folder
+from .record import describe, versions
+from .rng import rng_state, set_rng_state
+from .tensors import (
+    check_optimizer_fits,
+    check_weights_fit,
+    load_optimizer,
+    load_weights,
+    optimizer_tensors,
+    read_tensors,
+    refuse_pickle,
+    to_bytes,
+    unique_tensors,
+)
+
+FORMAT = 1
+NO_SPACE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+
+
+def save_checkpoint(
+    folder: str | Path,
+    step: int,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer | None = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+    history: Sequence[Mapping[str, int | float]] = (),
+    keep: int | None = None,
+) -> Path:
+    """Write a checkpoint into ``folder``, then remove all but the newest ``keep``.
+
+    Args:
+        folder: Folder of the run.
+        step: Steps done.
+        model: Model whose parameters and buffers are saved.
+        optimizer: Optimizer whose state is saved; None saves the model alone.
+        config: What a run must share with this one to continue it; JSON data.
+        history: Records of the run so far.
+        keep: How many checkpoints stay; None keeps all.
+
+    Returns:
+        The folder of this checkpoint.
+
+    Raises:
+        CheckpointError: If it cannot be written; older checkpoints stay as they are.
+    """
+    target = Path(folder) / f"step_{step:06d}"
+    tensors, rest = optimizer_tensors(optimizer) if optimizer else ({}, None)
+    state = {
+        "format": FORMAT,
+        "step": step,
+        "config": describe(config or {}),
+        "history": list(history),
+        "rng": rng_state(),
+        "optimizer": rest,
+        "versions": versions(),
+    }
+    files = {
+        "model.safetensors": to_bytes(unique_tensors(model)),
+        "optimizer.safetensors": to_bytes(tensors),
+        "state.json": json.dumps(state, allow_nan=False).encode(),
+    }
+    try:
+        write_folder(target, files)
+    except OSError as error:
+        raise write_failure(target, error, sum(map(len, files.values()))) from error
+    remove_older(Path(folder), keep)
+    return target
+
+
+def load_checkpoint(
+    path: str | Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer | None = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+    allow_change: bool = False,
+) -> dict[str, Any]:
+    """Load a checkpoint into ``model`` and ``optimizer``.
+
+    Everything is checked first, so that an error leaves both untouched. With an optimizer,
+    which says that the run goes on, the random generators are restored too.
+
+    Args:
+        path: A checkpoint, or the folder of a run, of which the newest is taken.
+        model: Model of the same shape as the one that was saved.
+        optimizer: Optimizer over the parameters of ``model``; None loads the weights alone.
+        config: What the run must share with the one that was saved; None does not compare.
+        allow_change: Whether a different ``config`` is accepted.
+
+    Returns:
+        ``step``, ``config``, ``history`` and ``versions`` of the run that was saved.
+
+    Raises:
+        CheckpointError: If there is no checkpoint.
+        CheckpointCorruptError: If a file is missing, cut short or changed.
+        CheckpointMismatchError: If it is of a newer format, another model or another run.
+    """
+    path = locate(Path(path))
+    verify_folder(path)
+    state = read_state(path)
+    if config is not None and not allow_change:
+        refuse_changes(state["config"], json.loads(json.dumps(describe(config))))
+    weights = read_tensors(path / "model.safetensors")
+    check_weights_fit(model, weights)
+    if optimizer is not None:
+        restore_optimizer(path, optimizer, state)
+        set_rng_state(state["rng"])
+    load_weights(model, weights)
+    return {name: state[name] for name in ("step", "config", "history", "versions")}
+
+
+def restore_optimizer(path: Path, optimizer: torch.optim.Optimizer, state: dict) -> None:
+    """Load the optimizer's part of a checkpoint, if it fits."""
+    if state["optimizer"] is None:
+        raise CheckpointMismatchError(f"checkpoint {path} holds no optimizer, only a model")
+    tensors = read_tensors(path / "optimizer.safetensors")
+    check_optimizer_fits(optimizer, tensors, state["optimizer"])
+    load_optimizer(optimizer, tensors, state["optimizer"])
+
+
+def checkpoints(folder: str | Path) -> list[Path]:
+    """Checkpoints in the folder of a run, oldest first."""
+    found = [p for p in Path(folder).glob("step_*") if re.fullmatch(r"step_\d+", p.name)]
+    return sorted((p for p in found if (p / MANIFEST).exists()), key=step_of)
+
+
+def newest_checkpoint(folder: str | Path) -> Path | None:
+    """The newest checkpoint in the folder of a run, or None."""
+    found = checkpoints(folder)
+    return found[-1] if found else None
+
+
+def step_of(checkpoint: Path) -> int:
+    """Steps done, from the name of a checkpoint."""
+    return int(checkpoint.name.removeprefix("step_"))
+
+
+def remove_older(folder: Path, keep: int | None) -> None:
+    """Remove all but the newest ``keep`` checkpoints."""
+    for old in checkpoints(folder)[:-keep] if keep else []:
+        remove_folder(old)
+
+
+def locate(path: Path) -> Path:
+    """The checkpoint that ``path`` means."""
+    if path.is_file():
+        refuse_pickle(path)
+    if (path / MANIFEST).exists():
+        return path
+    newest = newest_checkpoint(path)
+    if newest is None:
+        raise CheckpointError(
+            f"{path} is not a checkpoint: expected a folder with {MANIFEST}, or one that holds "
+            "folders step_…"
+        )
+    return newest
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The JSON part of a checkpoint, if this version can read it."""
+    state = json.loads((path / "state.json").read_text())
+    if state["format"] != FORMAT:
+        relation = "newer" if state["format"] > FORMAT else "older"
+        raise CheckpointMismatchError(
+            f"checkpoint format {state['format']} is {relation} than this mathlm ({FORMAT}); "
+            f"{path} was written by mathlm {state.get('versions', {}).get('mathlm', '?')}"
+        )
+    return state
+
+
+def refuse_changes(saved: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Raise one error that lists every difference between two configurations."""
+    old, new = flat(saved), flat(own)
+    keys = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
+    if keys:
+        lines = [difference(key, old.get(key), new.get(key)) for key in keys]
+        raise CheckpointMismatchError(
+            f"resume config differs: {'; '.join(lines)}. Use the saved values, another folder, "
+            "or allow the change"
+        )
+
+
+def difference(key: str, old: Any, new: Any) -> str:
+    """One changed value in words; of the hashes of a corpus, the first that differs."""
+    if key != "data_sha256" or not (isinstance(old, list) and isinstance(new, list)):
+        return f"{key} was {old}, is {new}"
+    if len(old) != len(new):
+        return f"{key} had {len(old)} shards, has {len(new)}"
+    i = next(i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1])
+    return f"{key} (shard {i} changed since the run began: was {old[i]}, is {new[i]})"
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested dicts as one, with keys such as ``schedule.peak``."""
+    result: dict[str, Any] = {}
+    for key, value in config.items():
+        inner = isinstance(value, Mapping)
+        result |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+    return result
+
+
+def write_failure(target: Path, error: OSError, needed: int) -> CheckpointError:
+    """Why a checkpoint could not be written, and what is left."""
+    reason = error.strerror or str(error)
+    if error.errno in NO_SPACE:
+        free = shutil.disk_usage(target.parent).free
+        reason = f"no space left (needed {needed / 1e6:.1f} MB, free {free / 1e6:.1f} MB)"
+    last = newest_checkpoint(target.parent)
+    good = f"step {step_of(last)}" if last else "none"
+    return CheckpointError(f"cannot write checkpoint {target}: {reason}; last good: {good}")

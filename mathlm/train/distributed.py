@@ -1,0 +1,107 @@
+"""Sums over ranks; each function is the identity when there is one process."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from ..errors import MathLMError
+from .device import DeviceName
+
+
+class RankError(MathLMError, RuntimeError):
+    """Another process of a distributed run does not answer."""
+
+
+@contextmanager
+def process_group(device: DeviceName = "cpu", timeout: float = 60.0) -> Iterator[None]:
+    """Join the processes that ``torchrun`` started; without ``torchrun`` there is one.
+
+    Args:
+        device: Where the processes compute: CPUs talk through gloo, GPUs through nccl.
+        timeout: Longest wait for another rank [seconds].
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    os.environ["MATHLM_RANK_TIMEOUT"] = f"{timeout:g}"
+    backend = "gloo" if device == "cpu" or not torch.cuda.is_available() else "nccl"
+    dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def is_distributed() -> bool:
+    """Whether this process is one of several."""
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def rank() -> int:
+    """Number of this process, from 0."""
+    return dist.get_rank() if is_distributed() else 0
+
+
+def ranks() -> int:
+    """Number of processes."""
+    return dist.get_world_size() if is_distributed() else 1
+
+
+def all_sum(values: Tensor, where: str = "") -> Tensor:
+    """Sum of ``values`` over ranks, in place.
+
+    Raises:
+        RankError: If a rank does not answer; ``where`` says when.
+    """
+    if is_distributed():
+        with answering(where):
+            dist.all_reduce(values)
+    return values
+
+
+def sum_gradients(parameters: list[nn.Parameter], where: str = "") -> None:
+    """Replace each gradient by its sum over ranks.
+
+    A parameter that no rank has a gradient for keeps none.
+    """
+    if not is_distributed():
+        return
+    has = torch.tensor([p.grad is not None for p in parameters], device=parameters[0].device)
+    has = all_sum(has.long(), where)
+    used = [p for p, n in zip(parameters, has.tolist(), strict=True) if n]
+    for p in used:
+        p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+    gradients = [p.grad for p in used if p.grad is not None]
+    flat = all_sum(torch.cat([g.flatten() for g in gradients]), where)
+    for g, summed in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        g.copy_(summed.view_as(g))
+
+
+def share_from_first(tensors: Iterator[Tensor], where: str = "") -> None:
+    """Give every rank the values of rank 0."""
+    if is_distributed():
+        with answering(where), torch.no_grad():
+            for tensor in tensors:
+                dist.broadcast(tensor, 0)
+
+
+@contextmanager
+def answering(where: str) -> Iterator[None]:
+    """Name the rank that is gone when a collective fails."""
+    try:
+        yield
+    except RuntimeError as error:
+        others = [str(r) for r in range(ranks()) if r != rank()]
+        name = (
+            f"rank {others[0]}" if len(others) == 1 else f"one of the ranks {', '.join(others)}"
+        )
+        seconds = os.environ.get("MATHLM_RANK_TIMEOUT", "?")
+        raise RankError(
+            f"{name} did not answer within {seconds} s{where and ' ' + where}; nothing was "
+            "saved for this step, start the run again to resume from the last checkpoint"
+        ) from error

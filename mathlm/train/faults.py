@@ -1,0 +1,65 @@
+"""Errors of a training step, told with the step, the rank and the samples."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from ..errors import NonFiniteLossError, OutOfMemoryError
+from .batches import Batch, name_samples
+from .distributed import all_sum, rank, ranks
+
+SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+@contextmanager
+def memory_advice(rows: int, batch: Batch, micro_batches: int) -> Iterator[None]:
+    """Turn a failed allocation into advice.
+
+    Args:
+        rows: Rows of the whole batch of this rank.
+        batch: The micro-batch at hand.
+        micro_batches: How many parts the batch is cut into.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not any(sign in str(error).lower() for sign in SIGNS):
+            raise
+        size = "×".join(map(str, (rows, *next(iter(batch.values())).shape[1:])))
+        if micro_batches < rows:
+            parts = min(2 * micro_batches, rows)
+            advice = (
+                f"try micro_batches={parts} (parts of {-(-rows // parts)} rows, same result)"
+            )
+        else:
+            advice = (
+                "each micro-batch is one row already: take a shorter context or a smaller model"
+            )
+        raise OutOfMemoryError(
+            f"out of memory at batch {size}; {advice}; micro_batches is {micro_batches} now "
+            "and no step was done"
+        ) from error
+
+
+def refuse_non_finite(
+    total: float, sums: list[Tensor], micro_batches: list[Batch], step: int
+) -> None:
+    """Raise if a loss is NaN or infinite, on every rank, and name where it came from.
+
+    Raises:
+        NonFiniteLossError: With step, rank, micro-batch and, on that rank, the samples.
+    """
+    if torch.tensor(total).isfinite():
+        return
+    bad = [m for m, loss in enumerate(sums) if not loss.isfinite()]
+    first = torch.zeros(ranks(), dtype=torch.int64, device=sums[0].device if sums else None)
+    first[rank()] = bad[0] + 1 if bad else 0
+    place = all_sum(first, f"at step {step}")
+    where = int(place.nonzero()[0]) if place.any() else rank()
+    samples = name_samples(micro_batches[bad[0]]) if bad else f"are named by rank {where}"
+    raise NonFiniteLossError(
+        f"non-finite loss at step {step}, rank {where}, micro-batch {int(place[where]) - 1} "
+        f"(samples {samples}): the sum is {total}; the weights are those of step {step - 1}"
+    )

@@ -1,0 +1,80 @@
+"""A run as data: what was asked for, what it ran on, what came out."""
+
+import json
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import mathlm
+
+
+def describe(value: Any) -> Any:
+    """``value`` as JSON data that says the same in every process.
+
+    Dataclasses become their fields with the name of the class, functions and classes their
+    qualified names, NaN and infinities the words for them.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {f.name: describe(getattr(value, f.name)) for f in fields(value)}
+        return {"class": type(value).__name__} | named
+    if isinstance(value, Mapping):
+        return {str(key): describe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [describe(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, np.generic | np.ndarray | torch.Tensor):
+        return describe(value.tolist())
+    if isinstance(value, Path | torch.dtype | torch.device):
+        return str(value)
+    name = getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{getattr(value, '__module__', type(value).__module__)}.{name}"
+
+
+def versions() -> dict[str, str]:
+    """Versions that a result may depend on."""
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "mathlm": mathlm.__version__,
+    }
+
+
+def device_name(device: torch.device) -> str:
+    """The kind of processor, and how many threads it was given."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+
+
+def write_record(path: str | Path, **parts: Any) -> Path:
+    """Write a JSON record of a run; a reader never sees half of it.
+
+    Args:
+        path: File to write; its folder is made if need be.
+        parts: What to record, such as ``config``, ``device``, ``history`` and results.
+            ``versions`` are added.
+
+    Returns:
+        The path.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = describe(parts | {"versions": versions()})
+    text = json.dumps(record, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+    return path

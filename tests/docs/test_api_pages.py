@@ -1,0 +1,82 @@
+"""The API pages name every export of every layer, once, and nothing else."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import mathlm
+
+ROOT = Path(__file__).resolve().parents[2]
+API = ROOT / "book" / "api"
+DIRECTIVE = re.compile(
+    r"^\.\. (automodule|autofunction|autoclass|autoexception|data|currentmodule):: (\S+)",
+    re.M,
+)
+LAYERS = [name for name in mathlm.__all__ if name not in {"shapes", "recipes"}]
+
+
+def documented(layer: str) -> list[str]:
+    """Full names of the objects on a layer's page; a module directive sets the prefix."""
+    names, current = [], ""
+    for kind, name in DIRECTIVE.findall((API / f"{layer}.md").read_text(encoding="utf-8")):
+        if kind in {"automodule", "currentmodule"}:
+            current = name
+        else:
+            names.append(f"{current}.{name}")
+    return names
+
+
+def exports(module: ModuleType) -> list[str]:
+    """Public functions and classes: ``__all__``, or what the module itself defines."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    own = [(k, v) for k, v in vars(module).items() if not k.startswith("_")]
+    return [k for k, v in own if getattr(v, "__module__", None) == module.__name__]
+
+
+def wanted(layer: str) -> list[str]:
+    """Full names that a layer's page must hold; a module stands for its exports."""
+    module = import_module(f"mathlm.{layer}")
+    names: list[str] = []
+    for export in exports(module):
+        value = getattr(module, export)
+        inner = exports(value) if isinstance(value, ModuleType) else []
+        names += [f"{value.__name__}.{name}" for name in inner] or [f"mathlm.{layer}.{export}"]
+    return names
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_every_export_is_on_the_page_of_its_layer(layer):
+    missing = set(wanted(layer)) - set(documented(layer))
+    assert not missing, f"book/api/{layer}.md lacks {sorted(missing)}"
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_page_names_nothing_twice_and_nothing_that_is_not_exported(layer):
+    names = documented(layer)
+    assert len(names) == len(set(names))
+    assert set(names) <= set(wanted(layer))
+
+
+def test_every_layer_has_a_page_in_the_table_of_contents():
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    pages = re.findall(r"book/api/(\w+)$", contents, re.M)
+    assert pages == ["index", *order(pages)]
+    assert set(pages) == {"index", *LAYERS, "recipes"}
+
+
+def order(pages: list[str]) -> list[str]:
+    """The pages as they stand in the package, from the ground up."""
+    return [name for name in mathlm.__all__ if name in pages]
+
+
+def test_every_recipe_is_named_with_its_command():
+    page = (API / "recipes.md").read_text(encoding="utf-8")
+    recipes = [
+        p.stem for p in (ROOT / "mathlm" / "recipes").glob("*.py") if p.stem != "__init__"
+    ]
+    missing = [name for name in recipes if f"-m mathlm.recipes.{name}" not in page]
+    assert not missing

@@ -1,0 +1,89 @@
+"""The pages around the chapters agree with the chapters."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = ROOT / "book"
+
+
+def read(name: str) -> str:
+    return (BOOK / name).read_text(encoding="utf-8")
+
+
+def sources() -> dict[str, str]:
+    """Text of every page and notebook that may use a term or a citation."""
+    paths = [*BOOK.glob("*.md"), *BOOK.glob("*.ipynb"), *BOOK.glob("api/*.md")]
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
+
+
+def contents() -> list[str]:
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    return [chapter["file"] for part in parts for chapter in part["chapters"]]
+
+
+def test_the_map_links_the_chapters_of_the_table_of_contents_and_no_others():
+    linked = re.findall(r"^\| \d+ \| \[[^]]+\]\((\d\d-[\w-]+)\.ipynb\)", read("index.md"), re.M)
+    assert [f"book/{name}" for name in linked] == [
+        c for c in contents() if re.search(r"/\d\d-", c)
+    ]
+
+
+def test_the_map_counts_from_1_to_27_and_marks_what_is_planned():
+    rows = re.findall(r"^\| (\d+) \| (.*?) \|", read("index.md"), re.M)
+    assert [int(number) for number, _ in rows] == list(range(1, 28))
+    assert all(("(planned)" in title) != ("](" in title) for _, title in rows)
+
+
+def test_every_chapter_on_disk_is_in_the_table_of_contents():
+    chapters = sorted(path.stem for path in BOOK.glob("[0-9][0-9]-*.ipynb"))
+    assert chapters == [
+        name.removeprefix("book/") for name in contents() if re.search(r"/\d\d-", name)
+    ]
+
+
+def test_every_term_that_is_linked_is_defined():
+    terms = {
+        line.lower() for line in read("glossary.md").splitlines() if re.match(r"[\w(]", line)
+    }
+    used = {
+        (name, " ".join((target or word).split()).lower())
+        for name, text in sources().items()
+        for word, target in re.findall(
+            r"\{term\}`([^`<]+?)(?:\s*<([^>]+)>)?`", text.replace("\\n", " ")
+        )
+    }
+    assert not {(name, term) for name, term in used if term not in terms}
+
+
+def test_no_term_is_defined_twice():
+    terms = re.findall(r"^(\w.*)\n  \S", read("glossary.md"), re.M)
+    assert len(terms) > 100
+    assert len(terms) == len(set(terms))
+
+
+def test_every_citation_has_an_entry_and_no_entry_stands_twice():
+    keys = re.findall(r"^@\w+\{([^,]+),", read("references.bib"), re.M)
+    cited = {
+        key.strip()
+        for text in sources().values()
+        for group in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text)
+        for key in group.split(",")
+    }
+    assert len(keys) == len(set(keys))
+    assert not cited - set(keys)
+
+
+def test_every_installed_data_package_has_its_licence_on_the_page():
+    page = read("data-and-licences.md").split("## Planned")[0]
+    for pin in (ROOT / "data.txt").read_text(encoding="utf-8").split():
+        package, version = pin.split("==")
+        assert f"`{package}` {version}" in page
+
+
+def test_no_page_asks_for_anything_from_outside():
+    for path in (BOOK / "_static").iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|@import|url\(", text), path.name

@@ -1,0 +1,45 @@
+import pytest
+import torch
+
+from mathlm.errors import InputError
+from mathlm.layers import KeyValueCache
+
+
+def test_a_layer_returns_all_that_was_appended():
+    layer = KeyValueCache(1, 2, 3, 8, 4).layers[0]
+    k, v = torch.randn(2, 2, 3, 7, 4)
+    for start, end in ((0, 4), (4, 5), (5, 7)):
+        found = layer.append(k[:, :, start:end], v[:, :, start:end])
+    assert torch.equal(found[0], k)
+    assert torch.equal(found[1], v)
+
+
+def test_a_layer_writes_into_memory_set_aside_before():
+    layer = KeyValueCache(1, 2, 3, 8, 4).layers[0]
+    address = layer.k.data_ptr()
+    k, _ = layer.append(*torch.randn(2, 2, 3, 7, 4))
+    assert k.data_ptr() == address
+
+
+def test_a_full_layer_refuses_more_and_keeps_what_it_has():
+    layer = KeyValueCache(1, 1, 1, 8, 2).layers[0]
+    layer.append(*torch.ones(2, 1, 1, 6, 2))
+    with pytest.raises(InputError, match="the cache holds 6 of 8 positions, 3 more do not fit"):
+        layer.append(*torch.ones(2, 1, 1, 3, 2))
+    assert (layer.length, layer.k.sum().item()) == (6, 12.0)
+
+
+def test_keys_that_need_a_gradient_are_refused():
+    layer = KeyValueCache(1, 1, 1, 8, 2).layers[0]
+    k = torch.ones(1, 1, 1, 2, requires_grad=True)
+    with pytest.raises(InputError, match=r"torch\.no_grad"):
+        layer.append(k, k)
+
+
+def test_another_number_of_rows_is_refused():
+    with pytest.raises(InputError, match="the cache holds 2 rows, the ids have 3"):
+        KeyValueCache(1, 2, 1, 8, 2).require_room(3, 1)
+
+
+def test_dtype_is_the_one_asked_for():
+    assert KeyValueCache(1, 1, 1, 8, 2, torch.bfloat16).layers[0].v.dtype == torch.bfloat16

@@ -1,0 +1,287 @@
+"""What the project says about itself: versions, addresses, commands, workflows."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import mathlm
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+ADDRESS = CONFIG["repository"]["url"]
+PAGES = CONFIG["html"]["baseurl"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+README, CHANGELOG, CONTRIBUTING, MAKEFILE, POST_BUILD = (
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "postBuild")
+)
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+EACH_WORKFLOW = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+SKIPPED = {"_build", "__pycache__", "node_modules", "runs"}
+KINDS = {"", ".cff", ".css", ".ipynb", ".js", ".json", ".md", ".py", ".toml", ".txt", ".yml"}
+
+
+def files():
+    """Every text file of the project."""
+    for folder, names, found in os.walk(ROOT):
+        hidden = {n for n in names if n.startswith(".") and n not in {".ci", ".github"}}
+        names[:] = sorted(set(names) - hidden - SKIPPED - {n for n in names if "egg-info" in n})
+        yield from (Path(folder) / n for n in sorted(found) if Path(n).suffix in KINDS)
+
+
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files()
+}
+
+
+def where(pattern):
+    """Lines of the project that match, by file."""
+    found = [(name, m[0]) for name, text in TEXTS.items() for m in re.finditer(pattern, text)]
+    return sorted(set(found))
+
+
+def workflow(path):
+    """A workflow; YAML reads its key "on" as the truth value."""
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content["on"] = content.pop(True)
+    return content
+
+
+def commands(path):
+    """Every line that a workflow gives to a shell."""
+    steps = [s for job in workflow(path)["jobs"].values() for s in job["steps"]]
+    return "\n".join(step.get("run", "") for step in steps)
+
+
+def test_the_walk_sees_the_project():
+    assert {"README.md", "Makefile", ".ci/run", ".github/workflows/ci.yml"} <= set(TEXTS)
+    assert not [name for name in TEXTS if name.startswith((".venv", "_build", ".git/"))]
+
+
+# --- versions -------------------------------------------------------------------------------
+
+
+def test_the_newest_version_of_the_changelog_is_the_version_of_the_package():
+    versions = re.findall(r"^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$", CHANGELOG, re.MULTILINE)
+    assert versions[0] == mathlm.__version__
+
+
+def test_the_changelog_uses_the_sections_of_its_form():
+    kinds = set(re.findall(r"^### (.*)$", CHANGELOG, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert len(re.findall(r"^## ", CHANGELOG, re.MULTILINE)) == len(
+        re.findall(r"^## \[(?:Unreleased|\d+\.\d+\.\d+\] - )", CHANGELOG, re.MULTILINE)
+    )
+
+
+def test_the_citation_has_the_version_and_the_names_of_the_project():
+    assert CITATION["version"] == mathlm.__version__
+    assert CITATION["authors"] == PROJECT["authors"]
+
+
+def test_the_citation_file_is_valid():
+    tool = Path(sys.executable).parent / "check-jsonschema"
+    schema = ["--builtin-schema", "vendor.citation-file-format"]
+    subprocess.run([tool, *schema, "CITATION.cff"], cwd=ROOT, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", ["README.md", "book/index.md"])
+def test_torch_is_installed_in_the_pinned_version(name):
+    pinned = re.search(r"^torch==\S+", TEXTS["constraints.txt"], re.MULTILINE)[0]
+    assert set(re.findall(r"torch==[\d.]+", TEXTS[name])) == {pinned}
+
+
+# --- one address ----------------------------------------------------------------------------
+
+
+def test_the_repository_has_one_address():
+    name = re.escape(ADDRESS.rsplit("/", 1)[1])
+    others = where(rf"https?://github\.com/[\w.-]+/{name}\b") + where(r"git\+https?://[^\s\"]+")
+    assert {text.removeprefix("git+").removesuffix(".git") for _, text in others} == {ADDRESS}
+
+
+def test_the_repository_is_named_where_readers_and_tools_look():
+    assert PROJECT["urls"]["Repository"] == ADDRESS
+    assert CITATION["repository-code"] == ADDRESS
+
+
+def test_the_pages_have_one_address():
+    host = re.escape(PAGES.split("/")[2])
+    assert {text for _, text in where(rf"https://{host}[\w./-]*")} == {PAGES}
+    assert CITATION["url"] == PAGES == CONFIG["sphinx"]["config"]["ogp_site_url"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "book").glob("[0-9]*.ipynb")), ids=lambda p: p.stem
+)
+def test_the_colab_cell_of_a_chapter_installs_from_the_repository(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    colab = ["".join(c["source"]) for c in cells if "colab" in c["metadata"].get("tags", [])]
+    assert [f"@ git+{ADDRESS}" in source for source in colab] == [True]
+
+
+# --- the readme and its neighbors -----------------------------------------------------------
+
+
+def test_the_code_of_the_readme_runs_and_prints_what_it_says():
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    said = re.findall(r"  # (.*)$", code, re.MULTILINE)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == said
+    assert len([line for line in code.splitlines() if line]) <= 10
+
+
+def test_every_path_in_the_tree_of_the_readme_exists():
+    (tree,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    folder, missing = "", []
+    for indent, name in re.findall(r"^( *)(\S+)  ", tree, re.MULTILINE):
+        folder = folder if indent else name
+        path = ROOT / (folder + name if indent else name)
+        missing += [] if path.exists() and path.is_dir() is name.endswith("/") else [name]
+    assert missing == []
+
+
+def test_the_tree_of_the_readme_names_every_part_of_the_package():
+    named = re.findall(r"^  (\w+)(?:/|\.py) ", README, re.MULTILINE)
+    assert [name for name in named if name in mathlm.__all__] == mathlm.__all__
+
+
+@pytest.mark.parametrize(
+    "text", [README, CONTRIBUTING, CHANGELOG], ids=["readme", "how", "log"]
+)
+def test_links_lead_to_files(text):
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_paths_named_to_contributors_exist():
+    named = re.findall(r"`((?:mathlm|tests|tools|book|\.ci|_toc)[\w./]*)`", CONTRIBUTING)
+    assert len(named) > 5
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "book/index.md", ".ci/run"])
+def test_named_commands_are_targets_of_the_makefile(name):
+    told = set(re.findall(r"(?:^|`|timed \d+ )make ([a-z]+)", TEXTS[name], re.MULTILINE))
+    assert told - TARGETS == set()
+    assert told
+
+
+def test_the_route_without_make_installs_what_the_makefile_installs():
+    (route,) = re.findall(r"```powershell\n(.*?)```", README, re.DOTALL)
+    for file in re.findall(r"-r (\S+\.txt)|-c (\S+\.txt)", MAKEFILE):
+        assert "".join(file) in route
+    tools = re.findall(
+        r"tools/notebooks\.py (\w+)", MAKEFILE.split("book:")[1].split("\n\n")[0]
+    )
+    assert re.findall(r"tools\\notebooks\.py (\w+)", route) == tools
+
+
+def test_binder_installs_the_package_and_what_make_data_installs():
+    data = re.search(r"^data:\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
+    assert "pip install --no-cache-dir --no-deps -e ." in POST_BUILD
+    assert set(re.findall(r"-r (\S+)", POST_BUILD)) == set(re.findall(r"-r (\S+)", data))
+    assert os.access(ROOT / "postBuild", os.X_OK)
+
+
+def test_both_licenses_are_there():
+    assert TEXTS["LICENSE"].startswith("MIT License")
+    assert "SPDX-License-Identifier: CC-BY-4.0" in TEXTS["LICENSE-text"]
+    assert set(CITATION["license"]) == {"MIT", "CC-BY-4.0"}
+
+
+# --- workflows ------------------------------------------------------------------------------
+
+
+def test_there_is_a_workflow_for_each_purpose():
+    assert {path.stem for path in WORKFLOWS} == {"ci", "colab", "gpu", "pages", "release"}
+
+
+@EACH_WORKFLOW
+def test_a_workflow_may_only_read_unless_a_job_says_otherwise(path):
+    assert workflow(path)["permissions"] == {"contents": "read"}
+
+
+@EACH_WORKFLOW
+def test_a_workflow_cannot_hang_or_pile_up(path):
+    content = workflow(path)
+    assert content["concurrency"]["group"]
+    assert all(0 < job["timeout-minutes"] <= 120 for job in content["jobs"].values())
+
+
+@EACH_WORKFLOW
+def test_actions_are_pinned_to_a_major_version(path):
+    steps = [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert [name for name in used if not re.fullmatch(r"[\w./-]+@(release/)?v\d+", name)] == []
+
+
+@EACH_WORKFLOW
+def test_a_checkout_keeps_no_credentials(path):
+    steps = [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout")]
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+@EACH_WORKFLOW
+def test_what_an_event_says_is_never_pasted_into_a_shell(path):
+    assert "${{" not in commands(path)
+
+
+@EACH_WORKFLOW
+def test_workflows_call_targets_and_files_that_exist(path):
+    told = commands(path)
+    assert set(re.findall(r"\bmake ([a-z]+)", told)) - TARGETS == set()
+    named = re.findall(r"(?<![\w/.])((?:tools|\.ci)/[\w./]+|\w+\.(?:txt|md))\b", told)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@EACH_WORKFLOW
+def test_pages_are_taken_from_where_the_book_is_built(path):
+    built = re.search(r"--path-output (\S+)", MAKEFILE)[1] + "/_build/html"
+    steps = [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
+    paths = [s["with"]["path"] for s in steps if "path" in s.get("with", {})]
+    assert {p for p in paths if "site" in p} <= {built}
+
+
+def test_strangers_do_not_reach_our_own_machines():
+    for path in WORKFLOWS:
+        content = workflow(path)
+        own = [job for job in content["jobs"].values() if "self-hosted" in job["runs-on"]]
+        assert not (own and {"pull_request", "pull_request_target"} & set(content["on"]))
+
+
+def test_continuous_integration_runs_the_script_of_contributors():
+    (path,) = [path for path in WORKFLOWS if path.stem == "ci"]
+    matrix = workflow(path)["jobs"]["cpu"]["strategy"]["matrix"]["python"]
+    assert {"3.11", "3.12"} <= set(matrix)
+    assert "bash .ci/run" in commands(path)
+
+
+@pytest.mark.parametrize("name", ["ci", "pages"])
+def test_machines_without_an_accelerator_do_not_fetch_cuda(name):
+    (path,) = [path for path in WORKFLOWS if path.stem == name]
+    assert "--index-url https://download.pytorch.org/whl/cpu" in commands(path)
+
+
+# --- what must not stand anywhere -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["TO" + "DO", "FIX" + "ME", "X" * 3])
+def test_nothing_is_left_to_be_done(word):
+    assert where(rf"\b{word}\b") == []
+
+
+@pytest.mark.parametrize("place", ["work", "root", "home/[a-z]+", "Users/[A-Za-z]+"])
+def test_no_path_of_somebodys_machine(place):
+    assert where(rf"(?<![\w.*/:])/{place}/[\w.]+") == []
