@@ -25,9 +25,11 @@ def line(row: Row) -> str:
 def main(argv: list[str]) -> int:
     """Run the benchmarks that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *ALL], help="default: all")
+    parser.add_argument("names", nargs="*", help=f"some of {', '.join(ALL)}; default: all")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
+    if unknown := set(args.names) - set(ALL):
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
     logging.getLogger("transformers").setLevel(logging.ERROR)
     print(f"{args.device}, {torch.get_num_threads()} threads, torch {torch.__version__}")
     print(HEAD)

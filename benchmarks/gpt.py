@@ -58,7 +58,12 @@ def generate_small(device: str) -> Row:
     """64 greedy tokens after 16, eight sequences at once, with a cache."""
     ours, theirs = (m.eval() for m in models(device))
     ids = torch.randint(V, (B, 16), device=device)
-    options = {"max_new_tokens": 64, "min_new_tokens": 64, "do_sample": False, "pad_token_id": 0}
+    options = {
+        "max_new_tokens": 64,
+        "min_new_tokens": 64,
+        "do_sample": False,
+        "pad_token_id": 0,
+    }
     everything = torch.ones_like(ids)
     return compare(
         "generate-small", GPT2,
@@ -75,13 +80,15 @@ def optimizer_step(device: str) -> Row:
         for p in model.parameters():
             p.grad = torch.randn_like(p)
     a, b = AdamW(ours.parameters()), torch.optim.AdamW(theirs.parameters())
-    return compare("optimizer-step", "torch.optim.AdamW", a.step, b.step, work=1, unit="steps/s")
+    return compare(
+        "optimizer-step", "torch.optim.AdamW", a.step, b.step, work=1, unit="steps/s"
+    )
 
 
 def attention_row(device: str) -> Row:
     """Causal attention, forward and backward."""
     q, k, v = torch.randn(3, B, 8, T, 32, device=device, requires_grad=True)
-    mask = causal_mask(T, T, torch.device(device))
+    mask = causal_mask(T, T, device=torch.device(device))
     return compare(
         "attention", "torch, same mask",
         lambda: attention(q, k, v, mask).sum().backward(),

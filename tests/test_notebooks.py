@@ -1,6 +1,7 @@
 """The notebooks, and the tool that keeps them."""
 
 import copy
+import re
 
 import nbformat
 import notebooks as tool
@@ -121,3 +122,11 @@ def test_a_changed_code_cell_runs_again_and_changed_prose_does_not():
     nb.cells[-1].source = "assert 2"
     assert tool.run_key(nb, "cpu", "hash") != key
     assert tool.run_key(nb, "cpu", "other package") != tool.run_key(nb, "cpu", "hash")
+
+
+@CHAPTERS
+def test_every_test_that_a_chapter_names_exists(path):
+    prose = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"(tests/[\w/]+\.py)(?:::(\w+))?", prose))
+    texts = {file: (tool.ROOT / file).read_text(encoding="utf-8") for file, _ in named}
+    assert {(f, t) for f, t in named if t and f"def {t}(" not in texts[f]} == set()

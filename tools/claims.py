@@ -37,7 +37,7 @@ class LedgerError(Exception):
 
 def calls(source: str) -> list[ast.Call]:
     """The ``check`` and ``remark`` calls of a code cell."""
-    tree = ast.parse(re.sub(r"^\s*[%!].*$", "pass", source, flags=re.MULTILINE))
+    tree = ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE))
     return [
         node
         for node in ast.walk(tree)

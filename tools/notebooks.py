@@ -196,7 +196,7 @@ def _unproved(nb: Notebook) -> list[str]:
     found = []
     for i, source in enumerate(sources):
         proofs = "\n".join(text for text in sources[i:] if asserts.search(text))
-        for node in ast.walk(ast.parse(re.sub(r"^\s*[%!].*$", "pass", source, flags=re.M))):
+        for node in ast.walk(ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.M))):
             is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
             if is_definition and not re.search(rf"(?<!def )\b{node.name}\b", proofs):
                 found.append(node.name)

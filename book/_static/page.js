@@ -52,7 +52,8 @@
   const CLAIM = /^(OPT|VOM|AIM|MFP)-\S+ (verified|corrected|remarked): /;
   const quietOutput = () => {
     for (const output of document.querySelectorAll(".cell_output .output.stream")) {
-      const lines = output.querySelector("pre").textContent.trim().split("\n");
+      const text = (output.querySelector("pre") ?? output).textContent;
+      const lines = text.trim().split("\n");
       if (lines.every((line) => CLAIM.test(line))) output.classList.add("claims");
     }
     for (const pre of document.querySelectorAll(".cell_output div.highlight pre")) {

@@ -76,7 +76,7 @@ def dot_product_attention(
 ) -> Float[Tensor, "*batch T V"]:
     """Average of the values, weighted by how well each key matches the query.
 
-    Computes::
+    Implements eq-attention::
 
         Y = A V,   A = softmax(Q Kᵀ / √d_k + bias)   over the keys that the mask shows
 
@@ -118,7 +118,7 @@ def fused_attention(
 ) -> Float[Tensor, "*batch T V"]:
     """The value of :func:`dot_product_attention`, without storing the weights.
 
-    Computes::
+    Implements eq-attention::
 
         Y = softmax(Q Kᵀ / √d_k + bias) V   by one kernel of torch
 

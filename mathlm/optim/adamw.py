@@ -14,7 +14,7 @@ from ..errors import ConfigError, InputTypeError, NonFiniteLossError
 class AdamW(torch.optim.Optimizer):
     """Adam with decoupled weight decay.
 
-    Computes::
+    Implements eq-adamw::
 
         m ← β₁m + (1-β₁)g        m̂ = m / (1-β₁ᵗ)
         v ← β₂v + (1-β₂)g²       v̂ = v / (1-β₂ᵗ)
@@ -129,13 +129,19 @@ def check_group(group: dict) -> None:
 
 
 def check_finite(gradients: list[Tensor]) -> None:
-    """Refuse NaN and infinity, and name the first gradient that holds them."""
-    gradients = [g for g in gradients if g.numel()]
-    sizes = [torch.linalg.vector_norm(g, math.inf).to(gradients[0].device) for g in gradients]
-    bad = (~torch.stack(sizes).isfinite()).nonzero().flatten().tolist() if sizes else []
-    if bad:
-        g = gradients[bad[0]]
-        raise NonFiniteLossError(
-            f"{int((~g.isfinite()).sum())} of {g.numel()} entries of the gradient of a "
-            f"parameter of shape {tuple(g.shape)} are not finite; no parameter was updated"
-        )
+    """Refuse NaN and infinity, and name the first gradient that holds them.
+
+    A finite sum has finite terms, and is much cheaper than looking at each; only a sum that is
+    not finite, which may also be an overflow, is worth the look.
+    """
+    if not gradients:
+        return
+    sums = torch.stack([g.sum().to(gradients[0].device) for g in gradients])
+    for i in (~sums.isfinite()).nonzero().flatten().tolist():
+        g = gradients[i]
+        bad = int((~g.isfinite()).sum())
+        if bad:
+            raise NonFiniteLossError(
+                f"{bad} of {g.numel()} entries of the gradient of a parameter of shape "
+                f"{tuple(g.shape)} are not finite; no parameter was updated"
+            )

@@ -25,7 +25,7 @@ def grad_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
 def clip_grad_norm(parameters: Iterable[nn.Parameter], max_norm: float = math.inf) -> Tensor:
     """Shorten the gradient in place to ``max_norm``; keep its direction.
 
-    Computes::
+    Implements eq-clip-norm::
 
         g ← g min(1, max_norm / ‖g‖)
 

@@ -14,7 +14,7 @@ from ..errors import ConfigError
 class warmup_cosine:
     """Linear rise to ``peak``, then half a cosine down to ``final``.
 
-    Computes::
+    Implements eq-warmup-cosine::
 
         η(t) = peak (t + 1) / (warmup + 1)                               t < warmup
         η(t) = final + (peak - final) (1 + cos πs) / 2                   t >= warmup

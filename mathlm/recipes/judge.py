@@ -3,8 +3,8 @@
     python -m mathlm.recipes.judge runs/shakespeare --record shakespeare.json
 
 For each checkpoint: bits per byte of the held-out plays, mean bits per byte of the training
-batches since the one before, and a sample. For the last one also the cost by position in the
-window. Windows tile the text, so a byte is predicted from 0 to context - 1 bytes before it.
+batches logged since the one before, and a sample. For the last one also the cost by position
+in the window. Windows tile the text: a byte is predicted from 1 to context bytes before it.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from ..train import TokenWindows, checkpoints, load_checkpoint, resolve_device, 
 from ..train.record import device_name
 
 PROMPT = b"KING HENRY IV:\n"
-SAMPLE = 200  # bytes
+SAMPLE = 200  # bytes, if the context has room for them
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -63,7 +63,8 @@ def bits_by_position(model: GPT, windows: TokenWindows) -> tuple[float, list[flo
 def sample(model: GPT) -> str:
     """What the model writes after the prompt; the same random numbers every time."""
     prompt = torch.tensor([list(PROMPT)], device=next(model.parameters()).device)
-    ids = generate(model, prompt, SAMPLE, temperature=0.8, seed=0)[0].tolist()
+    room = min(SAMPLE, model.config.context - len(PROMPT))
+    ids = generate(model, prompt, room, temperature=0.8, seed=0)[0].tolist()
     return bytes(ids).decode(errors="replace")
 
 
@@ -74,14 +75,15 @@ def judge(run: Path, text: bytes, device: torch.device) -> dict[str, Any]:
         config = json.loads((path / "state.json").read_text())["config"]
         sizes = {name: size for name, size in config["model"].items() if name != "class"}
         model = GPT(GPTConfig(**sizes)).to(device)
-        history = load_checkpoint(path, model)["history"]
+        state = load_checkpoint(path, model)
         ids, (T, V) = np.frombuffer(text, np.uint8), (sizes["context"], sizes["vocab_size"])
         windows = TokenWindows(ids, context=T, batch_size=32, vocab_size=V)
         bits, positions = bits_by_position(model.eval(), windows)
-        recent = [r["loss"] for r in history if not lines or r["step"] > lines[-1]["step"]]
-        line = {"step": history[-1]["step"], "bits_per_byte": bits, "sample": sample(model)}
+        since = lines[-1]["step"] if lines else 0
+        recent = [r["loss"] for r in state["history"] if r["step"] > since]
+        line = {"step": state["step"], "bits_per_byte": bits, "sample": sample(model)}
         line["tokens"] = line["step"] * config["data"]["batch_size"] * T
-        line["training_bits_per_byte"] = sum(recent) / len(recent) / math.log(2)
+        line["training_bits_per_byte"] = np.mean(recent).item() / math.log(2)
         lines.append(line)
         logging.info("step %d: %.4f bits/byte", line["step"], bits)
     if not lines:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy import ndarray
 
 from ..errors import ConfigError, InputError
-from ..reference import dot_product_attention, dot_product_attention_backward
+from ..reference.lookup import loss_and_gradients
 from ..text import vectors
+from ..text.vectors import word_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,28 +62,6 @@ class LookupRun:
     accuracy: float
 
 
-def word_pairs(
-    words: Sequence[str], table: ndarray, seed: int = 0
-) -> tuple[list[tuple[str, str]], ndarray]:
-    """Words that also occur with an "s" at the end, and their standardized vectors.
-
-    Args:
-        words: A vocabulary.
-        table: Their vectors, one row each.
-        seed: Of the order of the pairs.
-
-    Returns:
-        The pairs of words, and their vectors (pairs, 2, D) with mean 0 and variance 1 in each
-        feature.
-    """
-    index = {word: i for i, word in enumerate(words)}
-    stems = [w for w in words if len(w) >= 4 and w.isalpha() and w + "s" in index]
-    order = np.random.default_rng(seed).permutation(len(stems))
-    pairs = [(stems[i], f"{stems[i]}s") for i in order]
-    x = np.array([[table[index[w]] for w in pair] for pair in pairs], dtype=np.float64)
-    return pairs, (x - x.mean((0, 1))) / x.std((0, 1))
-
-
 def draw(x: ndarray, config: LookupConfig, step: int) -> tuple[ndarray, ndarray]:
     """Batch number ``step``: queries (B, 1, D) and candidate keys (B, S, D); key 0 is right."""
     needed = config.batch * config.candidates
@@ -94,27 +73,6 @@ def draw(x: ndarray, config: LookupConfig, step: int) -> tuple[ndarray, ndarray]
     rng = np.random.default_rng((config.seed, step))
     chosen = rng.permutation(len(x))[:needed].reshape(config.batch, config.candidates)
     return x[chosen[:, :1], 0], x[chosen, 1]
-
-
-def loss_and_gradients(
-    W_q: ndarray, W_k: ndarray, queries: ndarray, keys: ndarray, scaled: bool
-) -> tuple[float, ndarray, ndarray, ndarray]:
-    """Half the squared distance of the weights from the right answer, and its gradients.
-
-    The value of a candidate is its one-hot label, so the output of attention is its weights.
-
-    Returns:
-        Loss (mean over lookups), dW_q, dW_k, and the weights (B, S).
-    """
-    B, S, _ = keys.shape
-    undo = 1.0 if scaled else math.sqrt(len(W_q))  # attention divides by √d_k in any case
-    values = np.broadcast_to(np.eye(S), (B, S, S))
-    y, cache = dot_product_attention(undo * queries @ W_q.T, keys @ W_k.T, values)
-    error = y - np.eye(S)[0]  # the right key is number 0
-    dq, dk, _ = dot_product_attention_backward(error / B, cache)
-    dW_q = undo * np.tensordot(dq, queries, ((0, 1), (0, 1)))
-    dW_k = np.tensordot(dk, keys, ((0, 1), (0, 1)))
-    return float((error**2).sum() / (2 * B)), dW_q, dW_k, y[:, 0]
 
 
 def train(x: ndarray, config: LookupConfig, held_out: int = 512) -> LookupRun:
@@ -153,10 +111,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     words, table = vectors.load()
     _, x = word_pairs(words[:20000], table)
-    config = LookupConfig(
-        width=args.width, learning_rate=args.learning_rate, scaled=not args.unscaled
-    )
-    run = train(x, config)
+    options = {"width": args.width, "learning_rate": args.learning_rate}
+    run = train(x, LookupConfig(**options, scaled=not args.unscaled))
     print(f"held-out loss {run.test_loss:.3f}, right answers {100 * run.accuracy:.0f} %")
 
 

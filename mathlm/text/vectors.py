@@ -1,5 +1,6 @@
 """Pretrained word vectors, read from an installed data package; nothing is downloaded."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,4 +115,26 @@ def _column(path: str) -> list[str]:
     return parquet.read_table(path).column(0).to_pylist()
 
 
-__all__ = ["VECTORS", "WordVectors", "load", "nearest"]
+def word_pairs(
+    words: Sequence[str], table: ndarray, seed: int = 0
+) -> tuple[list[tuple[str, str]], ndarray]:
+    """Words that also occur with an "s" at the end, and their standardized vectors.
+
+    Args:
+        words: A vocabulary.
+        table: Their vectors, one row each.
+        seed: Of the order of the pairs.
+
+    Returns:
+        The pairs of words, and their vectors (pairs, 2, D) with mean 0 and variance 1 in each
+        feature.
+    """
+    index = {word: i for i, word in enumerate(words)}
+    stems = [w for w in words if len(w) >= 4 and w.isalpha() and w + "s" in index]
+    order = np.random.default_rng(seed).permutation(len(stems))
+    pairs = [(stems[i], f"{stems[i]}s") for i in order]
+    x = np.array([[table[index[w]] for w in pair] for pair in pairs], dtype=np.float64)
+    return pairs, (x - x.mean((0, 1))) / x.std((0, 1))
+
+
+__all__ = ["VECTORS", "WordVectors", "load", "nearest", "word_pairs"]

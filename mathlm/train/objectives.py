@@ -20,7 +20,7 @@ IGNORED = -100
 def next_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
     """Cross-entropy of each token given those before it, summed over the targets.
 
-    Computes::
+    Implements eq-next-token::
 
         (-Σ log p(targetₜ | ids₁ … idsₜ), number of targets)
 

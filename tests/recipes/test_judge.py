@@ -1,0 +1,58 @@
+import json
+import math
+
+import pytest
+import torch
+
+from mathlm.recipes import judge, pretrain
+
+SIZES = ["--size", "nano", "--batch-size", "2", "--context", "16", "--device", "cpu"]
+OPTIONS = [*SIZES, "--warmup", "1", "--log-every", "1"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of four steps with two checkpoints, on a text of 2,000 bytes."""
+    torch.set_default_dtype(torch.float32)
+    text = "To be, or not to be: that is the question:\n" * 50
+    monkeypatch.setattr(pretrain.corpus, "split", lambda name: (text, text[:300]))
+    pretrain.main(
+        [*OPTIONS, "--steps", "4", "--save-every", "2", "--out", str(tmp_path / "run")]
+    )
+    return tmp_path / "run"
+
+
+def test_each_checkpoint_is_judged_once(run, tmp_path):
+    record = judge.main([str(run), "--device", "cpu", "--record", str(tmp_path / "r.json")])
+    assert [line["step"] for line in record["evaluations"]] == [2, 4]
+    assert [line["tokens"] for line in record["evaluations"]] == [2 * 2 * 16, 4 * 2 * 16]
+
+
+def test_bits_are_those_of_the_trainer(run, tmp_path):
+    record = judge.main([str(run), "--device", "cpu", "--record", str(tmp_path / "r.json")])
+    state = json.loads((run / "step_000004" / "state.json").read_text())
+    loss = state["history"][-1]["held_out_loss"]
+    bits = record["evaluations"][-1]["bits_per_byte"]
+    assert bits == pytest.approx(loss / math.log(2), rel=1e-6)
+
+
+def test_positions_average_to_the_whole(run, tmp_path):
+    """All windows but the last are full, so the mean over positions is nearly the whole."""
+    record = judge.main([str(run), "--device", "cpu", "--record", str(tmp_path / "r.json")])
+    positions = record["bits_by_position"]
+    assert len(positions) == 16
+    mean = sum(positions) / 16
+    assert mean == pytest.approx(record["evaluations"][-1]["bits_per_byte"], rel=0.01)
+
+
+def test_record_says_how_it_was_made(run, tmp_path):
+    judge.main([str(run), "--device", "cpu", "--record", str(tmp_path / "r.json")])
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert record["config"]["model"]["d_model"] == 32
+    assert {"device", "versions", "held_out_bytes"} <= set(record)
+    assert all(line["sample"].startswith("KING HENRY IV:") for line in record["evaluations"])
+
+
+def test_a_folder_without_checkpoints_is_an_error(tmp_path):
+    with pytest.raises(OSError, match="holds no checkpoint: train with recipes"):
+        judge.main([str(tmp_path), "--device", "cpu", "--record", str(tmp_path / "r.json")])
