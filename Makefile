@@ -35,7 +35,7 @@ units: $(STAMP)
 	$(BIN)/python -m pytest tests
 
 nbval: $(STAMP)
-	MATHLM_PROGRESS=off OMP_NUM_THREADS=2 $(BIN)/python -m pytest --nbval --nbval-current-env \
+	MATHLM_PROGRESS=off OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbval --nbval-current-env \
 	  --nbval-cell-timeout 120 --timeout 600 book
 
 cuda: $(STAMP)

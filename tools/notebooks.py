@@ -196,7 +196,9 @@ def _unproved(nb: Notebook) -> list[str]:
     found = []
     for i, source in enumerate(sources):
         proofs = "\n".join(text for text in sources[i:] if asserts.search(text))
-        for node in ast.walk(ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.M))):
+        for node in ast.walk(
+            ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.M))
+        ):
             is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
             if is_definition and not re.search(rf"(?<!def )\b{node.name}\b", proofs):
                 found.append(node.name)
@@ -220,20 +222,22 @@ def run_key(nb: Notebook, device: str, package: str) -> str:
     return hashlib.sha256(json.dumps([sources, device, package]).encode()).hexdigest()
 
 
-def quiet_environment(jobs: int) -> dict[str, str]:
-    """Same threads, seeds and silence wherever a notebook is run for the pages or a test."""
-    threads = str(max(1, (os.cpu_count() or 2) // jobs))
+def quiet_environment() -> dict[str, str]:
+    """One thread, fixed seeds and silence wherever a notebook is run for the pages.
+
+    One thread, because two runs of two threads each on two cores wait for one another.
+    """
     return {
         **os.environ,
         "MATHLM_PROGRESS": "off",
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "OMP_NUM_THREADS": threads,
+        "OMP_NUM_THREADS": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         "PYTHONHASHSEED": "0",
     }
 
 
-def execute_one(path: Path, device: str, package: str, jobs: int) -> str:
+def execute_one(path: Path, device: str, package: str) -> str:
     """Run one notebook by papermill unless its result is there; returns one line about it."""
     folder = BUILD / "executed" / device
     output, key_file = folder / path.name, folder / f"{path.stem}.key"
@@ -247,7 +251,7 @@ def execute_one(path: Path, device: str, package: str, jobs: int) -> str:
     start = time.perf_counter()
     run = subprocess.run(
         [*command, "--execution-timeout", str(TIME_OUT)],
-        env=quiet_environment(jobs),
+        env=quiet_environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -264,7 +268,7 @@ def execute(paths: list[Path], device: str, jobs: int = 2) -> int:
         return 0
     package, failed = package_hash(), 0
     with ThreadPoolExecutor(jobs) as pool:
-        runs = [pool.submit(execute_one, path, device, package, jobs) for path in paths]
+        runs = [pool.submit(execute_one, path, device, package) for path in paths]
         for run in runs:
             try:
                 print(run.result(), flush=True)
@@ -288,7 +292,7 @@ def refresh(path: Path) -> None:
 
     nb = nbformat.read(path, as_version=4)
     stamp(nb)
-    os.environ.update(quiet_environment(jobs=1))
+    os.environ.update(quiet_environment())
     resources = {"metadata": {"path": str(BOOK)}}
     NotebookClient(nb, timeout=TIME_OUT, kernel_name="python3", resources=resources).execute()
     path.write_text(normalise(nb), encoding="utf-8")

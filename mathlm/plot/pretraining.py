@@ -135,7 +135,7 @@ def samples_demo(tokens: Sequence[int], bits: Sequence[float], samples: Sequence
     return Demo(
         kind="training-samples",
         title="What the model writes as it learns",
-        hint="Move the slider from the untrained model to the end of the run.",
+        hint="Move the slider from the first checkpoint to the last.",
         view=line + shown.replace("</b>", "</div>"),
         state=state,
         controls=slider("point", "evaluation", 0, last, 1, last),

@@ -2,9 +2,8 @@
 
     python -m mathlm.recipes.soft_lookup --width 64
 
-Keys are the vectors of words that end in "s", the query is the vector of the word without the
-"s" of one of them ("river" asks, "rivers" should answer). A dictionary cannot answer, since no
-key equals the query. Two matrices, W_q and W_k, learn to make the partner score highest.
+Keys are the vectors of words that end in "s"; a query is the vector of one of them without its
+"s": "river" asks, "rivers" should answer. W_q and W_k learn to make the partner score highest.
 """
 
 import argparse
@@ -29,8 +28,7 @@ class LookupConfig:
         width: d_k, the width of queries and keys.
         scaled: Divide the scores by the root of ``width``.
         learning_rate: Step size of plain gradient descent.
-        init_gain: Factor on the initial W_q and W_k; with 1 the scores of unit-variance inputs
-            have variance ``width`` before the division.
+        init_gain: Factor on the initial W_q and W_k; 1 gives scores of variance ``width``.
         candidates: Keys in each lookup.
         batch: Lookups in each step.
         steps: Steps of gradient descent.
@@ -49,6 +47,8 @@ class LookupConfig:
     def __post_init__(self) -> None:
         if min(self.width, self.candidates, self.batch, self.steps) < 1:
             raise ConfigError("width, candidates, batch and steps must be at least 1")
+        if not 0 < self.learning_rate < math.inf:
+            raise ConfigError(f"learning_rate={self.learning_rate} must be positive and finite")
 
 
 @dataclass(frozen=True, eq=False)

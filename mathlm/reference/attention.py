@@ -71,8 +71,14 @@ def dot_product_attention_backward(
 
     Returns:
         dq, dk, dv; exactly 0 for a query that sees nothing and a key that is never seen.
+
+    Raises:
+        InputError: If ``dy`` has not the shape of y.
     """
     q, k, v, weights = cache
+    shape = (*weights.shape[:-1], v.shape[-1])
+    if dy.shape != shape:
+        raise InputError(f"dy has shape {dy.shape}, y has {shape}; the two must agree")
     scale = 1 / math.sqrt(q.shape[-1])
     dv = weights.mT @ dy
     dweights = dy @ v.mT

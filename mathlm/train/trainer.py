@@ -114,7 +114,12 @@ class Trainer:
         return loss, norm
 
     def accumulate_gradient(self, micro_batches: list[Batch]) -> float:
-        """Leave the gradient of the mean loss over the step's targets; returns that loss."""
+        """Leave the gradient of the mean loss over the step's targets; returns that loss.
+
+        Implements eq-token-mean::
+
+            g = Σₘ ∇Lₘ / Σₘ nₘ   over micro-batches and ranks m
+        """
         sums, count = [], 0
         rows = sum(len(batch["index"]) for batch in micro_batches)
         for batch in micro_batches:

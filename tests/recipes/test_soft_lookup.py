@@ -93,3 +93,9 @@ def test_too_few_pairs_are_refused(pairs):
 def test_sizes_must_be_positive():
     with pytest.raises(ConfigError, match="at least 1"):
         LookupConfig(steps=0)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
+def test_a_step_size_that_is_not_positive_is_an_error(rate):
+    with pytest.raises(ConfigError, match=f"learning_rate={rate} must be positive"):
+        LookupConfig(learning_rate=rate)

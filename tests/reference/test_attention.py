@@ -206,3 +206,10 @@ def test_mask_of_another_shape_is_refused(rng):
     q, k, v, _ = draw(rng)
     with pytest.raises(ValueError, match=r"mask has shape \(4, 5\)"):
         attend(q, k, v, np.ones((T, S - 1), dtype=bool))
+
+
+def test_backward_refuses_a_gradient_of_another_shape(rng):
+    q, k, v = rng.normal(size=(3, 4, 5))
+    _, cache = dot_product_attention(q, k, v)
+    with pytest.raises(ValueError, match=r"dy has shape \(4, 4\), y has \(4, 5\)"):
+        dot_product_attention_backward(np.ones((4, 4)), cache)
