@@ -105,7 +105,9 @@ def test_torch_is_installed_in_the_pinned_version(name):
 
 def test_the_repository_has_one_address():
     name = re.escape(ADDRESS.rsplit("/", 1)[1])
-    others = where(rf"https?://github\.com/[\w.-]+/{name}\b") + where(r"git\+https?://[^\s\"\\]+")
+    others = where(rf"https?://github\.com/[\w.-]+/{name}\b") + where(
+        r"git\+https?://[^\s\"\\]+"
+    )
     assert {text.removeprefix("git+").removesuffix(".git") for _, text in others} == {ADDRESS}
 
 

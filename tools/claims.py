@@ -25,7 +25,11 @@ SOURCES = {
     "AIM": "The mathematics of AI",
     "MFP": "ML First Principles, Part II",
 }
-NOTE = re.compile(r"^:{3,}\{admonition\} Correction: *(.+?) *$", re.MULTILINE)
+NOTE = re.compile(
+    r"^(:{3,})\{admonition\} Correction: *(?P<ids>[^\n]+?) *\n"
+    r"(?::\w+:[^\n]*\n)*(?P<body>.*?)^\1 *$",
+    re.MULTILINE | re.DOTALL,
+)
 ID = re.compile(r"^(OPT|VOM|AIM|MFP)-(\w+(?:\.\w+)*?)(?:-(\w+))?$")
 
 Claim = dict[str, str]
@@ -75,21 +79,30 @@ def collect(paths: list[Path]) -> tuple[list[Claim], list[str]]:
     for path in paths:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         prose = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
-        noted = {id for title in NOTE.findall(prose) for id in re.split(r"[,;\s]+", title)}
+        noted = notes(prose)
         code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
         claims = [entry(call, path.stem) for source in code for call in calls(source)]
         ledger += claims
-        for claim in claims:
-            if claim["verdict"] != "verified" and claim["id"] not in noted:
-                found.append(
-                    f"{path.stem}: {claim['id']} has no note 'Correction: {claim['id']}'"
-                )
-        for id in sorted(noted - {c["id"] for c in claims if c["verdict"] != "verified"}):
+        wrong = {claim["id"]: claim for claim in claims if claim["verdict"] != "verified"}
+        for id, claim in wrong.items():
+            claim["note"] = noted.get(id, "")
+            if id not in noted:
+                found.append(f"{path.stem}: {id} has no note 'Correction: {id}'")
+        for id in sorted(set(noted) - set(wrong)):
             found.append(f"{path.stem}: the note on {id} corrects a claim that no cell checks")
     twice = [id for id, n in Counter(claim["id"] for claim in ledger).items() if n > 1]
     found += [f"{id} is used {'in ' + ' and '.join(_where(ledger, id))}: twice" for id in twice]
     found += [fault for claim in ledger if (fault := _unknown(claim))]
     return ledger, found
+
+
+def notes(prose: str) -> dict[str, str]:
+    """What the correction notes say, by the ids in their titles."""
+    found = {}
+    for note in NOTE.finditer(prose):
+        for id in re.split(r"[,;\s]+", note["ids"]):
+            found[id] = note["body"].strip()
+    return found
 
 
 def _where(ledger: list[Claim], id: str) -> list[str]:
@@ -116,7 +129,7 @@ HEAD = """# Claims and corrections
 Every checkable number of the four source documents is recomputed by a cell of the book, each
 time the book is built. This page is made from those cells. So far {total} claims are in the
 ledger: {verified} hold as printed, {corrected} are corrected, and {remarked} are put right in
-words, since no number settles them. The chapter named beside a correction says why.
+words, since no number settles them. The reason stands under each.
 """
 
 
@@ -124,30 +137,52 @@ def page(ledger: list[Claim], titles: dict[str, str]) -> str:
     """The page "Claims and corrections" in MyST."""
     count = Counter(claim["verdict"] for claim in ledger)
     numbers = {verdict: count[verdict] for verdict in ("verified", "corrected", "remarked")}
-    lines = [HEAD.format(total=len(ledger), **numbers), "## Corrections", ""]
     wrong = [claim for claim in ledger if claim["verdict"] != "verified"]
-    lines += _tables(wrong, ("printed", "corrected"), titles)
     right = [claim for claim in ledger if claim["verdict"] == "verified"]
-    lines += ["## Verified", "", *_tables(right, ("printed",), titles)]
+    lines = [HEAD.format(total=len(ledger), **numbers), "## Corrections", ""]
+    lines += [*_corrections(wrong, titles), "## Verified", "", *_tables(right, titles)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _tables(claims: list[Claim], columns: tuple[str, ...], titles: dict[str, str]) -> list[str]:
-    """One table a source, in the order of its sections."""
-    lines: list[str] = []
+def _by_source(claims: list[Claim]) -> list[tuple[str, list[Claim]]]:
+    """Heading and claims of each source that has any, in the order of its sections."""
+    groups = []
     for source, name in SOURCES.items():
         rows = sorted((c for c in claims if c["id"].startswith(source)), key=order)
-        if not rows:
-            continue
-        lines += [f"**{source}**, *{name}*", ""]
-        lines.append(
-            "| claim | " + " | ".join(columns).replace("corrected", "right") + " | chapter |"
-        )
-        lines.append("| --- " * (len(columns) + 2) + "|")
-        for claim in rows:
-            cells = " | ".join(_cell(claim.get(column, "")) for column in columns)
+        if rows:
+            groups.append((f"**{source}**, *{name}*", rows))
+    return groups
+
+
+def _corrections(claims: list[Claim], titles: dict[str, str]) -> list[str]:
+    """Each correction with its reason; claims of one note stand together above it."""
+    lines: list[str] = []
+    for heading, rows in _by_source(claims):
+        lines += [heading, ""]
+        for i, claim in enumerate(rows):
             link = f"[{titles[claim['chapter']]}]({claim['chapter']}.ipynb)"
-            lines.append(f"| {claim['id']} | {cells} | {link} |")
+            printed = f"printed {_cell(claim['printed'])}, " if "printed" in claim else ""
+            lines.append(
+                f"- **{claim['id']}** ({link}): {printed}right: {_cell(claim['corrected'])}"
+            )
+            if i + 1 == len(rows) or rows[i + 1]["note"] != claim["note"]:
+                lines += ["", *(f"  {line}".rstrip() for line in claim["note"].split("\n")), ""]
+    return lines
+
+
+def _tables(claims: list[Claim], titles: dict[str, str]) -> list[str]:
+    """One table a source."""
+    lines: list[str] = []
+    for heading, rows in _by_source(claims):
+        lines += [
+            heading,
+            "",
+            "| claim | printed, and found | chapter |",
+            "| --- | --- | --- |",
+        ]
+        for claim in rows:
+            link = f"[{titles[claim['chapter']]}]({claim['chapter']}.ipynb)"
+            lines.append(f"| {claim['id']} | {_cell(claim['printed'])} | {link} |")
         lines.append("")
     return lines
 
