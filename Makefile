@@ -6,7 +6,7 @@ STAMP := .venv/.complete
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book test check bench mutate serve units nbval cuda clean
+.PHONY: setup data book test check bench serve units nbval cuda clean
 
 setup: $(STAMP)
 

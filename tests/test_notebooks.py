@@ -71,12 +71,13 @@ def test_normal_form_keeps_text_and_drops_pictures_and_addresses():
     [
         (new_code_cell("1"), "was never run"),
         (run("\n".join("1" * 26)), "has 26 lines, more than 25"),
+        (run("plot.f();"), "ends in a semicolon, which nbval does not honor"),
         (run("1 / 0", output_type="error", ename="ZeroDivisionError"), "stored the error Zero"),
         (run("1", output_type="stream", name="stderr", text="oh"), "wrote to stderr"),
         (run("plot.f()", output_type="display_data", data=FIGURE), "figure without alt text"),
         (run("def f(x):\n    return x"), "defines f, but no cell that asserts names it"),
     ],
-    ids=["unrun", "long", "error", "stderr", "alt", "unproved"],
+    ids=["unrun", "long", "semicolon", "error", "stderr", "alt", "unproved"],
 )
 def test_each_fault_is_found(tmp_path, cell, fault):
     nb = chapter(copy.deepcopy(cell))

@@ -163,6 +163,8 @@ def _cell_faults(cell: Notebook) -> list[str]:
     found = []
     if cell.execution_count is None and cell.source:
         found.append("was never run")
+    if cell.source.rstrip().endswith(";"):
+        found.append("ends in a semicolon, which nbval does not honor: write _ = ...")
     if (lines := cell.source.count("\n") + 1) > LONGEST_CELL:
         found.append(f"has {lines} lines, more than {LONGEST_CELL}")
     for output in cell.outputs:
