@@ -71,3 +71,11 @@ def test_an_id_that_is_computed_is_an_error(tmp_path):
     path = write(tmp_path, "01-a.ipynb", "check(name, 1, printed=1)")
     with pytest.raises(tool.LedgerError, match="needs its id as a literal string"):
         tool.collect([path])
+
+
+def test_a_printed_number_that_loses_a_zero_needs_its_tolerance(tmp_path):
+    path = write(tmp_path, "01-a.ipynb", 'check("OPT-2-1", x, printed=[0.5, 0.50])')
+    _, found = tool.collect([path])
+    assert found == ["01-a: 0.50 is read without its last zero: give tol="]
+    path = write(tmp_path, "01-a.ipynb", 'check("OPT-2-1", x, printed=0.50, tol=0.005)')
+    assert tool.collect([path])[1] == []

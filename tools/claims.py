@@ -50,6 +50,27 @@ def calls(source: str) -> list[ast.Call]:
     ]
 
 
+def lost_zeros(source: str) -> list[str]:
+    """Numbers of claims that end in a zero which Python drops: 0.50 claims more than 0.5.
+
+    Without tol= the precision of a claim is that of the number as written, and Python reads
+    0.50 as 0.5.
+    """
+    cleaned = re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
+    found = []
+    for call in calls(source):
+        said = {k.arg: k.value for k in call.keywords}
+        for value in (said.get("printed"), said.get("corrected")):
+            numbers = [] if value is None or "tol" in said else ast.walk(value)
+            texts = [ast.get_source_segment(cleaned, n) for n in numbers if _is_float(n)]
+            found += [text for text in texts if text and re.search(r"\.\d+0$", text)]
+    return found
+
+
+def _is_float(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float)
+
+
 def entry(call: ast.Call, chapter: str) -> Claim:
     """What one call says, values as they are written."""
     if not call.args or not isinstance(call.args[0], ast.Constant):
@@ -83,6 +104,8 @@ def collect(paths: list[Path]) -> tuple[list[Claim], list[str]]:
         code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
         claims = [entry(call, path.stem) for source in code for call in calls(source)]
         ledger += claims
+        for text in (text for source in code for text in lost_zeros(source)):
+            found.append(f"{path.stem}: {text} is read without its last zero: give tol=")
         wrong = {claim["id"]: claim for claim in claims if claim["verdict"] != "verified"}
         for id, claim in wrong.items():
             claim["note"] = noted.get(id, "")
