@@ -149,10 +149,10 @@ def order(claim: Claim) -> list[tuple[int, int, str]]:
 
 HEAD = """# Claims and corrections
 
-Every checkable number of the four source documents is recomputed by a cell of the book, each
-time the book is built. This page is made from those cells. So far {total} claims are in the
-ledger: {verified} hold as printed, {corrected} are corrected, and {remarked} are put right in
-words, since no number settles them. The reason stands under each.
+Each chapter recomputes the checkable numbers that the four source documents print on its
+subject, each time the book is built. This page is made from those cells. The chapters written
+so far hold {total} claims: {verified} stand as printed, {corrected} are corrected, and
+{remarked} are put right in words, since no number settles them. The reason stands under each.
 """
 
 
