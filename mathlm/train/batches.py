@@ -25,5 +25,6 @@ def split(batch: Batch, rows: int, parts: int) -> list[Batch]:
 
 
 def name_samples(batch: Batch) -> str:
-    """The numbers of the samples in ``batch``."""
-    return ", ".join(str(int(i)) for i in batch["index"])
+    """The numbers of the samples in ``batch``; without an ``index`` those of its rows."""
+    rows = range(len(next(iter(batch.values()))))
+    return ", ".join(str(int(i)) for i in batch.get("index", rows))

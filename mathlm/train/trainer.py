@@ -121,7 +121,7 @@ class Trainer:
             g = Σₘ ∇Lₘ / Σₘ nₘ   over micro-batches and ranks m
         """
         sums, count = [], 0
-        rows = sum(len(batch["index"]) for batch in micro_batches)
+        rows = sum(check_rows(batch, self.now) for batch in micro_batches)
         for batch in micro_batches:
             with memory_advice(rows, batch, self.config.micro_batches):
                 batch_sum, batch_count = self.loss_of(batch)

@@ -46,6 +46,23 @@ def test_loss_and_gradient_do_not_depend_on_the_split(objective, micro_batches):
     assert torch.linalg.vector_norm(split - whole) <= 1e-12 * torch.linalg.vector_norm(whole)
 
 
+def test_gradient_of_batches_made_by_hand_needs_no_index():
+    model, batch = tiny_model(dropout=0.0), ragged_batch()
+    trainer = tiny_trainer(model, ragged_batch)
+    halves = [{name: t.tensor_split(2)[i] for name, t in batch.items()} for i in range(2)]
+    trainer.accumulate_gradient(halves)
+    whole = gradient_of_step(next_token, 1)[1]
+    torch.testing.assert_close(gradient(model), whole, rtol=1e-12, atol=1e-15)
+
+
+def test_nan_in_batches_made_by_hand_names_their_rows():
+    trainer = tiny_trainer(
+        tiny_model(), ragged_batch, lambda m, b: (squares(m, b)[0] * math.nan, 1)
+    )
+    with pytest.raises(NonFiniteLossError, match=r"samples 0, 1, 2, 3, 4, 5, 6, 7"):
+        trainer.accumulate_gradient([ragged_batch()])
+
+
 @pytest.mark.parametrize("objective", [next_token, squares])
 @pytest.mark.parametrize("micro_batches", [1, 2, 4])
 def test_gradient_norm_is_that_of_the_mean_over_targets(objective, micro_batches):
