@@ -9,10 +9,10 @@ from pathlib import Path
 
 import torch
 
-from . import gpt
+from . import gpt, optimizers, recurrent
 from .timing import Row
 
-ALL = {**gpt.BENCHMARKS}
+ALL = {**gpt.BENCHMARKS, **optimizers.BENCHMARKS, **recurrent.BENCHMARKS}
 HEAD = f"{'name':16} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"
 
 

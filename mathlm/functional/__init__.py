@@ -2,6 +2,7 @@
 
 from .activation import gelu, gelu_tanh, relu, silu, swiglu
 from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
+from .likelihood import pad_documents, perplexity
 from .loss import cross_entropy, token_cross_entropy
 from .normalization import layer_norm, rms_norm
 from .position import (
@@ -13,6 +14,7 @@ from .position import (
     rotate_interleaved,
     sinusoidal_table,
 )
+from .recurrent import gru_cell, lstm_cell, rnn_cell
 from .tokens import require_token_ids
 
 __all__ = [
@@ -25,11 +27,16 @@ __all__ = [
     "fused_attention",
     "gelu",
     "gelu_tanh",
+    "gru_cell",
     "half_split_order",
     "layer_norm",
+    "lstm_cell",
+    "pad_documents",
+    "perplexity",
     "relu",
     "require_token_ids",
     "rms_norm",
+    "rnn_cell",
     "rotary_table",
     "rotate_half_split",
     "rotate_interleaved",

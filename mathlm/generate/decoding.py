@@ -9,13 +9,13 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..functional import require_token_ids
-from ..models import GPT
+from ..models import GPT, Recurrent
 from .sampling import draw, token_probabilities
 
 
 @torch.no_grad()
 def generate(
-    model: GPT,
+    model: GPT | Recurrent,
     ids: Tensor,
     max_new_tokens: int,
     temperature: float = 1.0,
@@ -44,7 +44,8 @@ def generate(
         top_k: Draw from the k likeliest tokens; None = from all.
         top_p: Draw from the fewest tokens of this joint probability; None = from all.
         seed: Of the random numbers; None = fresh ones.
-        cache: Whether keys and values are kept, rather than computed again for each token.
+        cache: Whether keys and values, or the state of a recurrent model, are kept, rather than
+            computed again for each token.
         mask: True where a prompt token is real, (B, T); padding may be on either side. New
             tokens follow at the end.
 
@@ -92,7 +93,9 @@ def last_real(logits: Tensor, mask: Tensor | None) -> Tensor:
     return logits[torch.arange(len(logits), device=mask.device), places.amax(1)]
 
 
-def _require_prompt(model: GPT, ids: Tensor, max_new_tokens: int, mask: Tensor | None) -> None:
+def _require_prompt(
+    model: GPT | Recurrent, ids: Tensor, max_new_tokens: int, mask: Tensor | None
+) -> None:
     if ids.ndim != 2 or ids.numel() == 0:
         raise InputError(
             f"prompt has shape {tuple(ids.shape)}: give (batch, tokens), 1 or more"
@@ -101,7 +104,7 @@ def _require_prompt(model: GPT, ids: Tensor, max_new_tokens: int, mask: Tensor |
     if max_new_tokens < 0:
         raise InputError(f"max_new_tokens={max_new_tokens} must not be negative")
     total, context = ids.shape[1] + max_new_tokens, model.config.context
-    if total > context:
+    if context is not None and total > context:
         raise InputError(
             f"{ids.shape[1]} prompt tokens and {max_new_tokens} new ones make a sequence of "
             f"{total} tokens, longer than the context {context}"

@@ -6,21 +6,26 @@ from .cache import KeyValueCache, LayerCache
 from .feedforward import FeedForward
 from .normalization import LayerNorm, RMSNorm
 from .position import AlibiPosition, LearnedPosition, RotaryPosition, SinusoidalPosition
+from .recurrent import GRU, LSTM, RNN, StateCache
 from .taps import Scope, Taps, scope, tap
 
 __all__ = [
     "AlibiPosition",
     "Block",
     "FeedForward",
+    "GRU",
     "KeyValueCache",
+    "LSTM",
     "LayerCache",
     "LayerNorm",
     "LearnedPosition",
     "RMSNorm",
+    "RNN",
     "RotaryPosition",
     "Scope",
     "SelfAttention",
     "SinusoidalPosition",
+    "StateCache",
     "Taps",
     "scope",
     "tap",

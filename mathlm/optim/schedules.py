@@ -5,6 +5,7 @@ it, so a run can record it and compare it when it is resumed.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import ConfigError
@@ -49,11 +50,7 @@ class warmup_cosine:
             raise ConfigError(
                 f"need 0 <= warmup < steps, got warmup={self.warmup}, steps={self.steps}"
             )
-        if not (0 <= self.final <= self.peak < math.inf and self.peak > 0):
-            raise ConfigError(
-                f"need 0 <= final <= peak and 0 < peak, got final={self.final}, "
-                f"peak={self.peak}"
-            )
+        check_peak(self.peak, self.final)
 
     def __call__(self, step: int) -> float:
         """Step size η of ``step``, counted from 0."""
@@ -104,6 +101,125 @@ class noam:
         check_step(step)
         t = step + 1
         return self.d_model**-0.5 * min(t**-0.5, t * self.warmup**-1.5)
+
+
+@dataclass(frozen=True)
+class constant:
+    """The same step size at every step.
+
+    Computes::
+
+        η(t) = peak
+
+    Raises:
+        ConfigError: Unless ``peak`` is positive.
+    """
+
+    peak: float
+
+    def __post_init__(self) -> None:
+        check_peak(self.peak)
+
+    def __call__(self, step: int) -> float:
+        """Step size η of ``step``, counted from 0."""
+        check_step(step)
+        return self.peak
+
+
+@dataclass(frozen=True)
+class warmup:
+    """Linear rise to the first step size of another schedule, then that schedule.
+
+    Computes::
+
+        η(t) = then(0) (t + 1) / (steps + 1)      t < steps
+        η(t) = then(t - steps)                    t >= steps
+
+    Args:
+        steps: Length of the rise [steps].
+        then: The schedule that follows.
+
+    Raises:
+        ConfigError: If ``steps`` is negative.
+
+    Example:
+        >>> [warmup(3, constant(1.0))(t) for t in range(5)]
+        [0.25, 0.5, 0.75, 1.0, 1.0]
+    """
+
+    steps: int
+    then: Callable[[int], float]
+
+    def __post_init__(self) -> None:
+        if self.steps < 0:
+            raise ConfigError(f"steps={self.steps} must not be negative")
+
+    def __call__(self, step: int) -> float:
+        """Step size η of ``step``, counted from 0."""
+        check_step(step)
+        if step < self.steps:
+            return self.then(0) * (step + 1) / (self.steps + 1)
+        return self.then(step - self.steps)
+
+
+@dataclass(frozen=True)
+class cosine_restarts:
+    """Half a cosine down from ``peak``, again and again, each longer than the last.
+
+    Computes::
+
+        η(t) = final + (peak - final) (1 + cos(π s / Tᵢ)) / 2,   Tᵢ = first growthⁱ
+
+    with s the steps since the i-th restart. At a restart η is ``peak`` again; ``final`` is
+    approached and not reached.
+
+    Args:
+        peak: Step size after each restart.
+        first: Length of the first fall, T₀ [steps].
+        growth: How many times as long each fall is as the one before; 1 keeps the length.
+        final: What each fall approaches.
+
+    Raises:
+        ConfigError: Unless 0 <= final <= peak, 0 < peak, first >= 1 and growth >= 1.
+
+    Example:
+        >>> eta = cosine_restarts(peak=1.0, first=2, growth=2)
+        >>> [round(eta(t), 2) for t in range(7)]
+        [1.0, 0.5, 1.0, 0.85, 0.5, 0.15, 1.0]
+
+    References:
+        Loshchilov and Hutter (2017), arXiv:1608.03983, eq. (5).
+    """
+
+    peak: float
+    first: int
+    growth: int = 1
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_peak(self.peak, self.final)
+        if self.first < 1 or self.growth < 1:
+            raise ConfigError(
+                f"need first >= 1 and growth >= 1, got {self.first} and {self.growth}"
+            )
+
+    def __call__(self, step: int) -> float:
+        """Step size η of ``step``, counted from 0."""
+        check_step(step)
+        s, length = step, self.first
+        if self.growth == 1:
+            s %= length
+        while s >= length:
+            s, length = s - length, length * self.growth
+        return self.final + (self.peak - self.final) * (1 + math.cos(math.pi * s / length)) / 2
+
+
+def check_peak(peak: float, final: float = 0.0) -> None:
+    """Refuse step sizes outside their range, and a rise where a fall is meant."""
+    if not (0 <= final <= peak < math.inf and peak > 0):
+        raise ConfigError(
+            f"need 0 <= final <= peak and 0 < peak, got final={final}, peak={peak}"
+        )
 
 
 def check_step(step: int) -> None:

@@ -32,14 +32,14 @@ def entropy(p: Numbers) -> np.float64 | ndarray:
         >>> round(float(entropy([0.5, 0.5])), 6)  # ln 2
         0.693147
     """
-    p = _distribution(p, "p")
+    p = require_distribution(p, "p")
     return -_expected_log(p, p)
 
 
 def cross_entropy(p: Numbers, q: Numbers) -> np.float64 | ndarray:
     """Average surprise of a model q about draws from p.
 
-    Computes::
+    Implements eq-cross-entropy::
 
         H(p, q) = -Σ_i p_i log q_i
 
@@ -60,7 +60,7 @@ def cross_entropy(p: Numbers, q: Numbers) -> np.float64 | ndarray:
 def kl_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:
     """Extra surprise from using q where p is the truth; not symmetric.
 
-    Computes::
+    Implements eq-kl::
 
         KL(p ‖ q) = Σ_i p_i log(p_i / q_i)
 
@@ -81,7 +81,7 @@ def kl_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:
 def js_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:
     """Symmetric, bounded divergence: the average KL to the midpoint.
 
-    Computes::
+    Implements eq-js::
 
         JS(p, q) = KL(p ‖ m) / 2 + KL(q ‖ m) / 2,   m = (p + q) / 2
 
@@ -100,6 +100,60 @@ def js_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:
     return (kl_divergence(p, m) + kl_divergence(q, m)) / 2
 
 
+def mutual_information(joint: Numbers) -> np.float64:
+    """What one of two variables tells about the other, on average.
+
+    Implements eq-mutual-information::
+
+        I(X; Y) = KL(p(x, y) ‖ p(x) p(y)) = H(X) + H(Y) - H(X, Y)
+
+    Args:
+        joint: p(x, y), one row for each x and one column for each y; sums to one in all.
+
+    Returns:
+        I [nats], 0 only if X and Y are independent.
+
+    Raises:
+        InputError: If joint is not a table, or not a distribution.
+
+    Example:
+        >>> round(float(mutual_information([[0.5, 0.0], [0.0, 0.5]])), 6)  # ln 2
+        0.693147
+    """
+    joint = require_joint(joint)
+    p_x, p_y = joint.sum(1), joint.sum(0)
+    return np.float64(kl_divergence(joint.ravel(), np.outer(p_x, p_y).ravel()))
+
+
+def conditional_entropy(joint: Numbers) -> np.float64:
+    """Surprise that is left about Y once X is known, on average.
+
+    Implements eq-conditional-entropy::
+
+        H(Y | X) = -Σ_{x,y} p(x, y) log p(y | x) = H(X, Y) - H(X)
+
+    Args:
+        joint: p(x, y), one row for each x and one column for each y; sums to one in all.
+
+    Returns:
+        H(Y | X) [nats], between 0 and H(Y).
+
+    Raises:
+        InputError: If joint is not a table, or not a distribution.
+    """
+    joint = require_joint(joint)
+    return np.float64(entropy(joint.ravel()) - entropy(joint.sum(1)))
+
+
+def require_joint(joint: Numbers) -> ndarray:
+    """The table of p(x, y) as float64, or a sentence about what is wrong with it."""
+    joint = np.asarray(joint, dtype=np.float64)
+    if joint.ndim != 2:
+        raise InputError(f"joint has shape {joint.shape}; need a table, one row for each x")
+    require_distribution(joint.ravel(), "joint")
+    return joint
+
+
 def _expected_log(p: ndarray, q: ndarray) -> np.float64 | ndarray:
     """Σ p log q, where an outcome that p never draws counts 0 whatever q says."""
     with np.errstate(divide="ignore"):
@@ -108,13 +162,14 @@ def _expected_log(p: ndarray, q: ndarray) -> np.float64 | ndarray:
 
 
 def _pair(p: Numbers, q: Numbers) -> tuple[ndarray, ndarray]:
-    p, q = _distribution(p, "p"), _distribution(q, "q")
+    p, q = require_distribution(p, "p"), require_distribution(q, "q")
     if p.shape != q.shape:
         raise InputError(f"p has shape {p.shape} and q has shape {q.shape}; they must agree")
     return p, q
 
 
-def _distribution(p: Numbers, name: str) -> ndarray:
+def require_distribution(p: Numbers, name: str) -> ndarray:
+    """The probabilities as float64, or a sentence about what is wrong with them."""
     p = np.asarray(p, dtype=np.float64)
     if p.ndim == 0 or p.shape[-1] == 0:
         raise InputError(f"{name} has shape {p.shape}; need at least one outcome")

@@ -1,11 +1,67 @@
-"""A trainable soft lookup: attention that should put all its weight on the right key."""
+"""Reading a table: by number, as an embedding does, or softly, by trained attention."""
 
 import math
 
 import numpy as np
 from numpy import ndarray
 
+from ..errors import InputError
+from .arrays import Numbers, finite_array, gradient_array, integer_array
 from .attention import dot_product_attention, dot_product_attention_backward
+
+
+def embedding(ids: Numbers, table: ndarray) -> tuple[ndarray, tuple]:
+    """Row of a table for each id: a one-hot vector times a matrix, without the zeros.
+
+    Computes::
+
+        y_t = E[ids_t] = one_hot(ids_t) E
+
+    Args:
+        ids: Token ids (...), integers in 0 ... V - 1. NumPy would take -1 for the last row;
+            here it is refused.
+        table: E (V, D), one row a token.
+
+    Returns:
+        y (..., D), a copy, and the cache that :func:`embedding_backward` needs.
+
+    Raises:
+        InputTypeError: If the ids are not integers.
+        InputError: If there are no ids, one is outside the table, or the table is no matrix of
+            finite numbers.
+
+    Example:
+        >>> embedding([1, 1], np.array([[1.0, 2.0], [3.0, 4.0]]))[0].tolist()
+        [[3.0, 4.0], [3.0, 4.0]]
+    """
+    table = finite_array(table, "table")
+    if table.ndim != 2:
+        raise InputError(f"table has shape {table.shape}, expected (V, D): one row a token")
+    ids = integer_array(ids, len(table), "token id")
+    return table.take(ids, axis=0), (ids, table.shape)
+
+
+def embedding_backward(dy: Numbers, cache: tuple) -> ndarray:
+    """Gradient of a table: a row gathers what arrives wherever its id stood.
+
+    Computes::
+
+        dE[v] = Σ_{t: ids_t = v} dy_t
+
+    Args:
+        dy: Gradient of the loss in y, of its shape.
+        cache: Second value of :func:`embedding`.
+
+    Returns:
+        dtable (V, D), 0 in every row that was not read; ids have no gradient.
+
+    Raises:
+        InputError: If dy has not the shape of y.
+    """
+    ids, shape = cache
+    dtable = np.zeros(shape)
+    np.add.at(dtable, ids, gradient_array(dy, (*ids.shape, shape[1])))  # += counts repeats once
+    return dtable
 
 
 def loss_and_gradients(

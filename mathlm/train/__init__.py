@@ -1,5 +1,6 @@
 """The training loop and what surrounds it."""
 
+from .carried import carried_loss
 from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
 from .data import TokenWindows, check_ids
@@ -14,6 +15,7 @@ __all__ = [
     "TokenWindows",
     "Trainer",
     "TrainerConfig",
+    "carried_loss",
     "check_ids",
     "checkpoints",
     "describe",

@@ -3,7 +3,14 @@ import math
 import pytest
 
 from mathlm.errors import ConfigError
-from mathlm.optim import noam, warmup_cosine
+from mathlm.optim import (
+    constant,
+    cosine_restarts,
+    linear_decay,
+    noam,
+    warmup,
+    warmup_cosine,
+)
 
 
 def test_warmup_cosine_at_its_corners():
@@ -64,14 +71,84 @@ def test_noam_refuses_impossible_numbers():
         noam(0, 5)
 
 
-@pytest.mark.parametrize("eta", [warmup_cosine(0.5, 2, 9, final=0.1), noam(64, 10)])
+EVERY = [
+    warmup_cosine(0.5, 2, 9, final=0.1),
+    noam(64, 10),
+    constant(0.1),
+    warmup(3, constant(0.1)),
+    cosine_restarts(0.5, 4, 2),
+]
+
+
+@pytest.mark.parametrize("eta", EVERY)
 def test_a_schedule_is_written_as_the_call_that_makes_it(eta):
-    again = eval(repr(eta), {"warmup_cosine": warmup_cosine, "noam": noam})
+    again = eval(repr(eta), globals())
     assert again == eta
     assert hash(again) == hash(eta)
 
 
-@pytest.mark.parametrize("eta", [warmup_cosine(0.5, 2, 9), noam(64, 10)])
+@pytest.mark.parametrize("eta", EVERY)
 def test_steps_count_from_zero(eta):
     with pytest.raises(ConfigError, match="steps count from 0, got step=-1"):
         eta(-1)
+
+
+def test_a_constant_is_constant():
+    assert {constant(0.3)(t) for t in (0, 1, 10_000)} == {0.3}
+
+
+def test_a_warmup_rises_to_the_schedule_that_follows():
+    """then = 1, 3/4, 1/2, ...: five equal parts up to 1, then down from 1."""
+    eta = warmup(4, linear_decay(1.0, 4))
+    expected = [0.2, 0.4, 0.6, 0.8, 1, 0.75, 0.5, 0.25, 0, 0]
+    assert [eta(t) for t in range(10)] == pytest.approx(expected)
+
+
+def test_a_warmup_before_a_cosine_is_the_warmup_cosine():
+    parts = warmup(5, cosine_restarts(0.5, 20, final=0.1))
+    whole = warmup_cosine(0.5, 5, 25, final=0.1)
+    assert [parts(t) for t in range(25)] == pytest.approx([whole(t) for t in range(25)])
+
+
+def test_a_warmup_of_no_steps_is_the_schedule_itself():
+    assert [warmup(0, noam(64, 10))(t) for t in range(30)] == [
+        noam(64, 10)(t) for t in range(30)
+    ]
+
+
+@pytest.mark.parametrize(("first", "growth"), [(5, 1), (3, 2), (2, 3), (1, 1)])
+def test_restarts_are_those_of_torch(first, growth):
+    import torch
+
+    optimizer = torch.optim.SGD([torch.ones(1)], lr=0.5)
+    theirs = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(
+        optimizer, first, growth, eta_min=0.1
+    )
+    eta = cosine_restarts(0.5, first, growth, final=0.1)
+    for t in range(60):
+        assert eta(t) == pytest.approx(theirs.get_last_lr()[0], rel=1e-12)
+        optimizer.step()
+        theirs.step()
+
+
+def test_restarts_long_after_the_start_take_no_time():
+    """10⁹ is 6 more than a multiple of 7."""
+    eta = cosine_restarts(1.0, 7)
+    assert 10**9 % 7 == 6
+    assert eta(10**9) == eta(6)
+
+
+@pytest.mark.parametrize(
+    ("make", "numbers", "text"),
+    [
+        (constant, (0.0,), "0 < peak, got final=0.0, peak=0.0"),
+        (constant, (math.nan,), "peak=nan"),
+        (warmup, (-1, constant(1.0)), "steps=-1 must not be negative"),
+        (cosine_restarts, (1.0, 0), "need first >= 1 and growth >= 1, got 0 and 1"),
+        (cosine_restarts, (1.0, 5, 0), "got 5 and 0"),
+        (cosine_restarts, (1.0, 5, 1, 2.0), "got final=2.0, peak=1.0"),
+    ],
+)
+def test_other_impossible_numbers_are_refused(make, numbers, text):
+    with pytest.raises(ConfigError, match=text):
+        make(*numbers)

@@ -4,12 +4,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.metrics import mutual_info_score
 
 from mathlm.reference import (
+    conditional_entropy,
     cross_entropy,
     entropy,
     js_divergence,
     kl_divergence,
+    mutual_information,
     numerical_gradient,
     softmax,
 )
@@ -113,3 +116,31 @@ def test_shapes_must_agree(f):
 def test_one_bad_row_among_good_ones_is_found():
     with pytest.raises(ValueError, match=r"sums to 0\.9 "):
         entropy([[0.5, 0.5], [0.4, 0.5]])
+
+
+def test_mutual_information_of_a_copy_is_its_entropy_and_of_strangers_zero(rng):
+    p, q = softmax(rng.normal(size=4)), softmax(rng.normal(size=3))
+    assert_allclose(mutual_information(np.diag(p)), entropy(p))
+    assert_allclose(mutual_information(np.outer(p, q)), 0, atol=1e-14)
+
+
+def test_mutual_information_matches_scikit_learn(rng):
+    counts = rng.integers(1, 9, size=(3, 4))
+    expected = mutual_info_score(None, None, contingency=counts)
+    assert_allclose(mutual_information(counts / counts.sum()), expected)
+
+
+def test_conditional_entropy_is_the_mean_entropy_of_the_rows(rng):
+    joint = softmax(rng.normal(size=12)).reshape(3, 4)
+    rows = joint / joint.sum(1, keepdims=True)
+    assert_allclose(conditional_entropy(joint), joint.sum(1) @ entropy(rows))
+    information = entropy(joint.sum(0)) - conditional_entropy(joint)
+    assert_allclose(mutual_information(joint), information)
+
+
+@pytest.mark.parametrize("f", [mutual_information, conditional_entropy])
+def test_joint_tables_must_be_distributions(f):
+    with pytest.raises(ValueError, match="joint sums to 2 "):
+        f(np.full((2, 2), 0.5))
+    with pytest.raises(ValueError, match=r"joint has shape \(2,\)"):
+        f([0.5, 0.5])

@@ -72,6 +72,16 @@ def test_few_contexts_make_a_frequent_byte_an_unlikely_guess():
     assert after_unseen[ord("g")] > 2 * after_unseen[ord("F")]
 
 
+def test_words_rank_glasses_above_francisco():
+    """Francisco occurs three times, after San only; glasses twice, after two words."""
+    text = [*["San", "Francisco", ","] * 3, "my", "glasses", ",", "your", "glasses", "."]
+    words = sorted(set(text))
+    ids = np.array([words.index(w) for w in text])
+    p = KneserNey(2, ids, len(words)).distribution(np.array([words.index(".")]))
+    assert text.count("Francisco") > text.count("glasses")
+    assert p[words.index("glasses")] > p[words.index("Francisco")]
+
+
 @pytest.mark.parametrize("order", [0, 8])
 def test_order_out_of_range_is_an_error(order):
     with pytest.raises(ValueError, match=f"order={order} must be between 1 and 7"):

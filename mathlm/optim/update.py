@@ -1,0 +1,172 @@
+"""What every optimizer here does alike: refuse bad input, make the state, update."""
+
+import math
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ConfigError, InputTypeError, MathLMError, NonFiniteLossError
+
+
+class Update(torch.optim.Optimizer):
+    """An optimizer whose equation is a subclass.
+
+    The state of a parameter is ``step``, the number of its updates, and the tensors that
+    :meth:`slots` names. A parameter without a gradient is left alone and its clock stands.
+    """
+
+    def __init__(
+        self, params: Iterable[nn.Parameter] | Iterable[dict], **defaults: Any
+    ) -> None:
+        super().__init__(params, defaults)
+
+    def slots(self, group: dict) -> tuple[str, ...]:
+        """Names of the tensors, zero at the start, that a parameter of ``group`` keeps."""
+        raise NotImplementedError
+
+    def check_group(self, group: dict) -> None:
+        """Refuse options and parameters that this optimizer cannot use."""
+        raise NotImplementedError
+
+    def update(self, p: nn.Parameter, group: dict) -> None:
+        """Move one parameter: the lines of the equation."""
+        raise NotImplementedError
+
+    def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
+        """Move all ``params`` by torch's own kernel."""
+        raise NotImplementedError
+
+    def add_param_group(self, param_group: dict) -> None:
+        """Add a group of parameters with options of its own."""
+        super().add_param_group(param_group)
+        try:
+            check_real(type(self).__name__, self.param_groups[-1]["params"])
+            self.check_group(self.param_groups[-1])
+        except MathLMError:
+            self.param_groups.pop()
+            raise
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]
+        """Update every parameter that has a gradient."""
+        work = [
+            (group, [p for p in group["params"] if p.grad is not None])
+            for group in self.param_groups
+        ]
+        check_gradients(type(self).__name__, [p for _, params in work for p in params])
+        for group, params in work:
+            for p in params:
+                self.prepare(p, group)
+            fused = {p: group["fused"] and fits_kernel(p) for p in params}
+            if any(fused.values()):
+                self.fused_update([p for p in params if fused[p]], group)
+            for p in params:
+                if not fused[p]:
+                    self.update(p, group)
+
+    def prepare(self, p: nn.Parameter, group: dict) -> None:
+        """Begin what the state of a parameter lacks."""
+        state = self.state[p]
+        if "step" not in state:
+            state["step"] = torch.zeros((), dtype=torch.float32, device=p.device)
+        for name in self.slots(group):
+            if name not in state:
+                state[name] = torch.zeros_like(p)
+
+    def tensors(self, params: list[nn.Parameter], name: str) -> list[Tensor]:
+        """One tensor of the state of each of ``params``."""
+        return [self.state[p][name] for p in params]
+
+
+def gradients(params: list[nn.Parameter]) -> list[Tensor]:
+    """The gradients of ``params``, which all have one."""
+    return [cast(Tensor, p.grad) for p in params]
+
+
+def fits_kernel(p: nn.Parameter) -> bool:
+    """Whether p and its gradient lie in row order.
+
+    Compiled kernels walk through memory and pair the entries wrongly where the two lie
+    differently.
+    """
+    return p.is_contiguous() and cast(Tensor, p.grad).is_contiguous()
+
+
+def decayed(p: nn.Parameter, weight_decay: float) -> Tensor:
+    """The gradient of the loss and of the penalty λ‖θ‖² / 2 together: g + λθ."""
+    g = cast(Tensor, p.grad)
+    return g + weight_decay * p if weight_decay else g
+
+
+def check_number(name: str, value: Any) -> None:
+    """Refuse what is neither a number nor a tensor."""
+    if not isinstance(value, Real | Tensor):
+        raise InputTypeError(f"{name} must be a number, got {value!r}")
+
+
+def check_not_negative(group: dict, *names: str) -> None:
+    """Refuse options that are negative, infinite or NaN."""
+    for name in names:
+        check_number(name, group[name])
+        if not 0 <= group[name] < math.inf:
+            raise ConfigError(f"{name}={group[name]} must be finite and not negative")
+
+
+def check_positive(group: dict, *names: str) -> None:
+    """Refuse options that are not positive and finite."""
+    for name in names:
+        check_number(name, group[name])
+        if not 0 < group[name] < math.inf:
+            raise ConfigError(f"{name}={group[name]} must be finite and positive")
+
+
+def check_decay(name: str, value: Any) -> None:
+    """Refuse decay rates outside [0, 1)."""
+    rates = value if isinstance(value, tuple) else (value,)
+    for rate in rates:
+        check_number(name, rate)
+    if not all(0 <= b < 1 for b in rates):
+        raise ConfigError(f"{name}={value} must lie in [0, 1)")
+
+
+def check_real(name: str, params: list[nn.Parameter]) -> None:
+    """Refuse parameters that are not real numbers."""
+    for p in params:
+        if not p.is_floating_point():
+            raise InputTypeError(
+                f"{name} needs real floating-point parameters, got {p.dtype} "
+                f"of shape {tuple(p.shape)}"
+            )
+
+
+def check_gradients(name: str, params: list[nn.Parameter]) -> None:
+    """Refuse gradients that are sparse or not finite, before any parameter moves."""
+    for p in params:
+        if cast(Tensor, p.grad).is_sparse:
+            raise InputTypeError(
+                f"{name} needs dense gradients, got a sparse one for a parameter of shape "
+                f"{tuple(p.shape)}; build the embedding with sparse=False"
+            )
+    check_finite(gradients(params))
+
+
+def check_finite(gradients: list[Tensor]) -> None:
+    """Refuse NaN and infinity, and name the first gradient that holds them.
+
+    A finite sum has finite terms, and is much cheaper than looking at each; only a sum that is
+    not finite, which may also be an overflow, is worth the look.
+    """
+    if not gradients:
+        return
+    sums = torch.stack([g.sum().to(gradients[0].device) for g in gradients])
+    for i in (~sums.isfinite()).nonzero().flatten().tolist():
+        g = gradients[i]
+        bad = int((~g.isfinite()).sum())
+        if bad:
+            raise NonFiniteLossError(
+                f"{bad} of {g.numel()} entries of the gradient of a parameter of shape "
+                f"{tuple(g.shape)} are not finite; no parameter was updated"
+            )

@@ -1,0 +1,155 @@
+"""The noise of a mini-batch gradient, exactly, from the gradients of the examples."""
+
+import numpy as np
+from numpy import ndarray
+
+from ..errors import InputError
+from ..shapes import Float
+
+
+def gradient_moments(gradients: Float[ndarray, "N D"]) -> tuple[float, float]:
+    """Squared length of the mean gradient, and total variance around it.
+
+    Computes::
+
+        g = (1/N) Σ_n g_n,   |g|² = g·g,   tr Σ = (1/N) Σ_n |g_n - g|²
+
+    Args:
+        gradients: One row g_n for each example.
+
+    Returns:
+        (|g|², tr Σ).
+
+    Raises:
+        InputError: If there are no examples or an entry is not finite.
+
+    Example:
+        >>> gradient_moments(np.array([[3.0, 1.0], [3.0, -1.0]]))
+        (9.0, 1.0)
+    """
+    if gradients.size == 0 or not np.isfinite(gradients).all():
+        raise InputError(
+            f"gradients of shape {gradients.shape} must be finite and of at least one example"
+        )
+    mean = gradients.mean(0)
+    return float(mean @ mean), float(((gradients - mean) ** 2).sum(1).mean())
+
+
+def batch_gradient_square(
+    gradients: Float[ndarray, "N D"], batch_size: int, replace: bool = True
+) -> float:
+    """Mean squared length of the gradient of a random batch.
+
+    Computes::
+
+        E|g_B|² = |g|² + tr Σ / b                        drawn with replacement
+        E|g_B|² = |g|² + (tr Σ / b) (N - b) / (N - 1)    drawn without
+
+    Args:
+        gradients: One row for each of the N examples.
+        batch_size: b.
+        replace: Whether an example may be drawn twice into a batch.
+
+    Raises:
+        InputError: If b < 1, or b > N without replacement.
+    """
+    count = len(gradients)
+    if batch_size < 1 or not (replace or batch_size <= count):
+        raise InputError(f"batch_size={batch_size} must lie between 1 and N={count}")
+    square, trace = gradient_moments(gradients)
+    left = 1.0 if replace or count == 1 else (count - batch_size) / (count - 1)
+    return square + left * trace / batch_size
+
+
+def gradient_noise_scale(gradients: Float[ndarray, "N D"]) -> float:
+    """Batch size at which the noise of the gradient is as large as the gradient.
+
+    Computes::
+
+        b_noise = tr Σ / |g|²   [examples]
+
+    Args:
+        gradients: One row for each example.
+
+    Raises:
+        InputError: If the mean gradient is zero: then every batch is noise.
+
+    Example:
+        >>> round(gradient_noise_scale(np.array([[3.0, 1.0], [3.0, -1.0]])), 6)
+        0.111111
+
+    References:
+        McCandlish et al. (2018), arXiv:1812.06162, eq. (2.9).
+    """
+    square, trace = gradient_moments(gradients)
+    if square == 0:
+        raise InputError("the mean gradient is zero, so no batch size makes it stand out")
+    return trace / square
+
+
+def noise_scale_from_batches(
+    small: int, square_small: float, big: int, square_big: float
+) -> float:
+    """Noise scale from the gradient lengths at two batch sizes, without examples.
+
+    Computes::
+
+        |g|² = (B E_B - b E_b) / (B - b),   tr Σ = (E_b - E_B) / (1/b - 1/B)
+
+    E_b is the mean of |g_B|² over batches of size b. Both estimates are unbiased; their ratio
+    is not.
+
+    Args:
+        small: b.
+        square_small: E_b.
+        big: B.
+        square_big: E_B.
+
+    Raises:
+        InputError: Unless 1 <= small < big, or if the estimate of |g|² is not positive:
+            average over more batches.
+
+    References:
+        McCandlish et al. (2018), arXiv:1812.06162, appendix A.1.
+    """
+    if not 1 <= small < big:
+        raise InputError(f"need 1 <= small < big, got small={small}, big={big}")
+    square = (big * square_big - small * square_small) / (big - small)
+    trace = (square_small - square_big) / (1 / small - 1 / big)
+    if square <= 0:
+        raise InputError(
+            f"the estimate of |g|² is {square:.3g}, not positive: average over more batches"
+        )
+    return trace / square
+
+
+def critical_batch(
+    gradients: Float[ndarray, "N D"], hessian: Float[ndarray, "D D"]
+) -> tuple[float, float]:
+    """Batch size at which the best step gains half of what an exact gradient would.
+
+    Computes::
+
+        b_c = tr(HΣ) / gᵀHg,   η_∞ = |g|² / gᵀHg
+        best step η_b = η_∞ / (1 + b_c / b),   its mean gain ½ η_b |g|²
+
+    Args:
+        gradients: One row g_n for each example; g is their mean, Σ their covariance.
+        hessian: H, symmetric.
+
+    Returns:
+        (b_c, η_∞): the batch size [examples], and the best step size without noise.
+
+    Raises:
+        InputError: If gᵀHg is not positive: then no step along g is best.
+
+    References:
+        McCandlish et al. (2018), arXiv:1812.06162, eqs. (2.6) and (2.7).
+    """
+    square, _ = gradient_moments(gradients)
+    mean = gradients.mean(0)
+    bend = float(mean @ hessian @ mean)
+    if not bend > 0:
+        raise InputError(f"gᵀHg = {bend:.3g} must be positive for a best step along g")
+    rest = gradients - mean
+    return float(((rest @ hessian) * rest).sum(1).mean()) / bend, square / bend

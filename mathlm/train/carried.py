@@ -1,0 +1,43 @@
+"""Evaluation of a recurrent model that never forgets: the state is carried through a text."""
+
+import numpy as np
+import torch
+
+from ..errors import DataError
+from ..functional import cross_entropy
+from ..models import Recurrent
+
+
+@torch.no_grad()
+def carried_loss(
+    model: Recurrent, ids: np.ndarray, rows: int = 64, chunk: int = 512
+) -> tuple[float, int]:
+    """Cross-entropy of a text that is read from end to end, with no window to run out of.
+
+    The text is cut into ``rows`` equal parts that are read side by side, each from a state of
+    zero; what the last part lacks is left out, fewer than ``rows`` tokens. The first token of
+    each part is not a target.
+
+    Args:
+        model: A recurrent language model.
+        ids: Token ids of the text, one dimension.
+        rows: Parts; 1 carries one state through everything.
+        chunk: Tokens read at a time; changes nothing but the memory needed.
+
+    Returns:
+        Loss [nats], summed over the targets, and their number.
+
+    Raises:
+        DataError: If the text does not give each part an input and a target.
+    """
+    width = len(ids) // max(rows, 1)
+    if rows < 1 or chunk < 1 or width < 2:
+        raise DataError(f"rows={rows}, chunk={chunk}: a text of {len(ids)} tokens is too short")
+    device = next(model.parameters()).device
+    parts = torch.from_numpy(np.asarray(ids[: rows * width], np.int64)).to(device)
+    parts, state, loss = parts.reshape(rows, width), None, 0.0
+    for start in range(0, width - 1, chunk):
+        stop = min(start + chunk, width - 1)
+        logits, state = model.read(parts[:, start:stop], state)
+        loss += cross_entropy(logits, parts[:, start + 1 : stop + 1])[0].item()
+    return loss, rows * (width - 1)

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import optimize
+
+from mathlm.errors import InputError, InputTypeError
+from mathlm.reference import (
+    expected_calibration_error,
+    fit_temperature,
+    log_softmax,
+    reliability_curve,
+    softmax,
+)
+
+
+def test_bins_by_hand():
+    """Bins [0, 1/2) and [1/2, 1]: 0.1 and 0.3, one true; 0.5, 0.9 and 1.0, two true."""
+    c = np.array([0.1, 0.3, 0.5, 0.9, 1.0])
+    hit = np.array([False, True, True, False, True])
+    said, true, count = reliability_curve(c, hit, bins=2)
+    assert_allclose(said, [0.2, 0.8])
+    assert_allclose(true, [1 / 2, 2 / 3])
+    assert count.tolist() == [2, 3]
+    assert_allclose(
+        expected_calibration_error(c, hit, bins=2), (2 * 0.3 + 3 * (0.8 - 2 / 3)) / 5
+    )
+
+
+def test_empty_bins_are_left_out():
+    curve = reliability_curve(np.array([0.05, 0.95]), np.array([False, True]), bins=10)
+    assert curve.counts.tolist() == [1, 1]
+
+
+def test_outcomes_drawn_from_the_stated_probabilities_are_calibrated(rng):
+    """ECE of N calibrated predictions is of order sqrt(bins / N)."""
+    c = rng.uniform(size=100_000)
+    assert expected_calibration_error(c, rng.uniform(size=c.size) < c) < 0.01
+    assert expected_calibration_error(c, rng.uniform(size=c.size) < c**2) > 0.1
+
+
+def test_one_bin_compares_the_averages(rng):
+    c, hit = rng.uniform(size=50), rng.uniform(size=50) < 0.5
+    assert_allclose(expected_calibration_error(c, hit, bins=1), abs(c.mean() - hit.mean()))
+
+
+@pytest.fixture
+def predictions(rng):
+    """Targets drawn at temperature 1 of scores that are then made 2.5 times too sure."""
+    z = rng.normal(size=(4000, 6)) * 1.5
+    edges = softmax(z).cumsum(1)
+    y = (rng.uniform(size=(4000, 1)) > edges).sum(1)
+    return 2.5 * z, np.minimum(y, 5)
+
+
+def test_temperature_undoes_a_known_overconfidence(predictions):
+    assert fit_temperature(*predictions) == pytest.approx(2.5, rel=0.05)
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.3, 1.0, 8.0, 200.0])
+def test_temperature_matches_a_general_minimizer(predictions, scale):
+    z, y = predictions
+    z = z * scale / 2.5
+
+    def loss(log_t):
+        return -log_softmax(z * np.exp(-log_t))[np.arange(len(y)), y].mean()
+
+    best = optimize.minimize_scalar(
+        loss, bounds=(-8, 8), method="bounded", options={"xatol": 1e-9}
+    )
+    assert fit_temperature(z, y) == pytest.approx(np.exp(best.x), rel=1e-5)
+
+
+def test_at_the_best_temperature_mean_scores_agree(predictions):
+    """The slope of the loss in 1/T is the model's mean score less that of the truth."""
+    z, y = predictions
+    p = softmax(z, fit_temperature(z, y))
+    assert_allclose((p * z).sum(1).mean(), z[np.arange(len(y)), y].mean(), rtol=1e-10)
+
+
+def test_temperature_ignores_shifts_of_a_row(predictions, rng):
+    z, y = predictions
+    assert_allclose(fit_temperature(z + rng.normal(size=(4000, 1)), y), fit_temperature(z, y))
+
+
+def test_where_no_temperature_is_best_there_is_an_error():
+    z = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0]])
+    with pytest.raises(InputError, match="every one of the 2 targets has the top score"):
+        fit_temperature(z, np.array([0, 1]))
+    with pytest.raises(InputError, match="do not favor the targets"):
+        fit_temperature(z, np.array([2, 0]))
+    with pytest.raises(InputError, match="top score"):
+        fit_temperature(np.zeros((2, 3)), np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("z", "y", "message"),
+    [
+        (np.zeros((2, 3)), np.array([0]), r"\(2, 3\) and targets \(1,\)"),
+        (np.zeros((0, 3)), np.array([], dtype=int), r"\(0, 3\)"),
+        (np.array([[0.0, -np.inf]]), np.array([0]), "must be finite"),
+        (np.zeros((1, 3)), np.array([3]), "from 3 to 3, outside the 3"),
+        (np.zeros((1, 3)), np.array([-1]), "from -1 to -1"),
+    ],
+)
+def test_logits_that_do_not_fit_are_refused(z, y, message):
+    with pytest.raises(InputError, match=message):
+        fit_temperature(z, y)
+
+
+@pytest.mark.parametrize(
+    ("c", "hit", "bins", "message"),
+    [
+        ([0.5], [True, False], 10, "must be of one length"),
+        ([], [], 10, "at least 1"),
+        ([1.5], [True], 10, "the entry 1.5"),
+        ([np.nan], [True], 10, "the entry nan"),
+        ([0.5], [True], 0, "bins=0"),
+    ],
+)
+def test_predictions_that_cannot_be_binned_are_refused(c, hit, bins, message):
+    with pytest.raises(InputError, match=message):
+        reliability_curve(np.array(c, dtype=float), np.array(hit, dtype=bool), bins)
+
+
+def test_types_must_be_those_of_the_question():
+    with pytest.raises(InputTypeError, match="correct has dtype int64"):
+        reliability_curve(np.array([0.5]), np.array([1]))
+    with pytest.raises(InputTypeError, match="targets have dtype float64"):
+        fit_temperature(np.zeros((1, 2)), np.array([0.0]))

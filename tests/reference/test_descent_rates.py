@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mathlm import reference as ref
+from mathlm.errors import InputError
+
+
+def test_factors_are_those_of_the_walk(rng):
+    lam, start = np.array([0.5, 3.0, 8.0]), rng.normal(size=3)
+    walk = ref.descend(lambda t: lam * t, start, ref.sgd_step, 7, lr=0.2)
+    assert_allclose(walk[-1], ref.descent_factors(lam, 0.2) ** 7 * start, rtol=1e-12)
+
+
+def test_best_descent_makes_both_ends_shrink_alike():
+    """λ = 1, 3: η = 2/4, factors 1 - ½ and 1 - 3/2."""
+    assert ref.best_descent(1.0, 3.0) == (0.5, 0.5)
+    assert_allclose(ref.descent_factors([1.0, 3.0], 0.5), [0.5, -0.5])
+
+
+@pytest.mark.parametrize("kappa", [2.0, 10.0, 300.0])
+def test_no_other_step_size_is_better(kappa):
+    _, best = ref.best_descent(1.0, kappa)
+    rates = np.linspace(0.01, 2, 400) / kappa * 1.2
+    worst = [np.abs(ref.descent_factors([1.0, kappa], lr)).max() for lr in rates]
+    assert min(worst) >= best - 1e-12
+    assert min(worst) < best + 0.01
+
+
+def companion(lam, lr, beta):
+    """One step of heavy ball as a matrix on (θ_t, θ_{t-1})."""
+    return np.array([[1 + beta - lr * lam, -beta], [1, 0]])
+
+
+@pytest.mark.parametrize("lam", [0.1, 1.0, 7.0, 39.0])
+def test_momentum_factor_is_the_spectral_radius_of_the_step(lam):
+    found = ref.momentum_factors([lam], 0.05, 0.9)[0]
+    assert_allclose(found, np.abs(np.linalg.eigvals(companion(lam, 0.05, 0.9))).max())
+
+
+def test_momentum_zero_is_plain_descent():
+    lam = [0.3, 2.0, 5.0]
+    assert_allclose(ref.momentum_factors(lam, 0.1, 0.0), np.abs(ref.descent_factors(lam, 0.1)))
+
+
+def test_best_momentum_gives_every_curvature_the_same_factor():
+    """κ = 9: (3 - 1)/(3 + 1) = ½."""
+    lr, beta, factor = ref.best_momentum(1.0, 9.0)
+    assert_allclose((lr, beta, factor), (0.25, 0.25, 0.5))
+    assert_allclose(ref.momentum_factors(np.linspace(1, 9, 9), lr, beta), 0.5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kappa", [4.0, 100.0])
+def test_no_other_momentum_is_better(kappa):
+    factor = ref.best_momentum(1.0, kappa)[2]
+    grid = [
+        (lr, b) for lr in np.linspace(0.02, 4, 80) / kappa for b in np.linspace(0, 0.99, 67)
+    ]
+    worst = [ref.momentum_factors([1.0, kappa], lr, b).max() for lr, b in grid]
+    assert min(worst) >= factor - 1e-9
+
+
+@pytest.mark.parametrize("function", [ref.best_descent, ref.best_momentum])
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (2.0, 1.0), (1.0, np.inf), (-1.0, 1.0)])
+def test_an_interval_that_is_none_is_refused(function, ends):
+    with pytest.raises(InputError, match=f"low={ends[0]}, high={ends[1]}"):
+        function(*ends)
+
+
+def test_momentum_outside_its_range_is_refused():
+    with pytest.raises(InputError, match="beta=1"):
+        ref.momentum_factors([1.0], 0.1, 1.0)
+
+
+def test_noisy_descent_is_the_mean_over_all_noise_paths():
+    """Noise ±s with probability ½: enumerate the 2⁴ paths of four steps."""
+    lam, s, lrs = 3.0, 0.7, [0.3, 0.1, 0.5, 0.2]
+    losses = np.zeros(5)
+    for bits in range(16):
+        theta, path = 2.0, [2.0]
+        for t, lr in enumerate(lrs):
+            theta -= lr * (lam * theta + (s if bits >> t & 1 else -s))
+            path.append(theta)
+        losses += 0.5 * lam * np.square(path) / 16
+    assert_allclose(ref.noisy_descent([lam], [2.0], [s**2], lrs), losses, rtol=1e-12)
+
+
+def test_noise_of_another_length_or_negative_is_refused():
+    with pytest.raises(InputError, match=r"shapes \(1,\), \(1,\) and \(2,\)"):
+        ref.noisy_descent([1.0], [1.0], [1.0, 1.0], [0.1])
+    with pytest.raises(InputError, match=r"smallest variance -1\.0"):
+        ref.noisy_descent([1.0], [1.0], [-1.0], [0.1])

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from mathlm.errors import InputTypeError
+from mathlm.reference import Variable, count_flops, pull_back
+
+
+def test_a_matrix_product_counts_a_multiplication_and_an_addition():
+    """(2, 3) @ (3, 5): ten sums of three products, 2 · 2 · 3 · 5 = 60."""
+    y, counts = count_flops(np.matmul, np.ones((2, 3)), np.ones((3, 5)))
+    assert dict(counts) == {"matmul": 60}
+    assert type(y) is np.ndarray
+
+
+def test_entries_and_sums_are_counted():
+    """exp of 6 entries, 6 products, and 2 row sums of 3 numbers: 2 · 2 additions."""
+    _, counts = count_flops(lambda x: (np.exp(x) * x).sum(axis=1), np.ones((2, 3)))
+    assert dict(counts) == {"exp": 6, "multiply": 6, "add": 4}
+
+
+def test_moves_are_free():
+    _, counts = count_flops(lambda x: x.T.reshape(6)[2:] * 1, np.ones((2, 3)))
+    assert dict(counts) == {"multiply": 4}
+
+
+def test_work_in_place_is_counted():
+    def twice(x):
+        x += x
+        return x
+
+    y, counts = count_flops(twice, np.ones(4))
+    assert (y.tolist(), counts["add"]) == ([2, 2, 2, 2], 4)
+
+
+def test_the_argument_itself_is_not_counted_afterwards():
+    x = np.ones(3)
+    _, counts = count_flops(np.exp, x)
+    np.exp(x)
+    assert counts["exp"] == 3
+    assert type(x) is np.ndarray
+
+
+@pytest.mark.parametrize("layers", [1, 2, 4])
+def test_backward_products_are_those_that_torch_counts(layers, rng):
+    """FlopCounterMode counts matrix products only."""
+    arrays = [rng.normal(size=(4, 4)) for _ in range(layers)]
+    x = rng.normal(size=(6, 4))
+
+    def gradients(*weights):
+        inputs = [Variable(w) for w in weights]
+        y = x
+        for w in inputs:
+            y = y @ w.T
+        return pull_back(y.sum(), inputs)
+
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    with FlopCounterMode(display=False) as counter:
+        y = torch.tensor(x)
+        for w in tensors:
+            y = y @ w.T
+        torch.autograd.grad(y.sum(), tensors)
+    assert count_flops(gradients, *arrays)[1]["matmul"] == counter.get_total_flops()
+
+
+def test_functions_that_escape_the_count_are_refused():
+    with pytest.raises(InputTypeError, match=r"np.einsum is not counted"):
+        count_flops(lambda a: np.einsum("ij,jk", a, a), np.ones((2, 2)))

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import optimize, stats
+
+from mathlm.errors import InputError
+from mathlm.reference import (
+    fit_normal,
+    gaussian_kl,
+    kl_divergence,
+    log_softmax,
+    normal_cdf,
+    normal_log_density,
+    softmax,
+    standardize,
+)
+
+X = np.linspace(-20, 20, 961)
+
+
+def mixture(weight, left, right):
+    (m, s), (n, t) = left, right
+    first = weight * np.exp(normal_log_density(X, m, s))
+    p = first + (1 - weight) * np.exp(normal_log_density(X, n, t))
+    return p / p.sum()
+
+
+TWO = mixture(0.4, (-2.5, 0.7), (2.0, 1.0))
+
+
+def test_density_and_distribution_function_match_scipy(rng):
+    x = rng.normal(size=20) * 5
+    assert_allclose(normal_log_density(x, 1.3, 0.4), stats.norm(1.3, 0.4).logpdf(x), rtol=1e-12)
+    assert_allclose(normal_cdf(x, 1.3, 2.0), stats.norm(1.3, 2.0).cdf(x), rtol=1e-12)
+    assert_allclose(normal_cdf(-30.0), stats.norm.cdf(-30.0), rtol=1e-10)
+
+
+def test_standardized_values_have_mean_zero_and_variance_one(rng):
+    x = rng.normal(3.0, 5.0, size=1000)
+    z = standardize(x, float(x.mean()), float(x.std()))
+    assert_allclose([z.mean(), z.var()], [0, 1], atol=1e-12)
+
+
+def test_closed_form_of_kl_matches_the_sum_over_a_fine_grid():
+    p = softmax(normal_log_density(X, 0.5, 0.8))
+    q = softmax(normal_log_density(X, -0.3, 1.1))
+    assert_allclose(gaussian_kl(0.5, 0.8, -0.3, 1.1), kl_divergence(p, q), rtol=1e-9)
+
+
+def test_kl_to_the_standard_normal_is_the_term_of_the_variational_bound():
+    """(μ² + σ² - 1 - ln σ²) / 2 at μ = 1, σ = 2: (1 + 4 - 1 - ln 4) / 2."""
+    assert_allclose(gaussian_kl(1, 2, 0, 1), (4 - np.log(4)) / 2)
+    assert gaussian_kl(3.0, 2.0, 3.0, 2.0) == 0
+
+
+def test_forward_fit_matches_the_moments():
+    mean, std, kl = fit_normal(X, TWO, "forward")
+    expected = TWO @ X
+    assert_allclose([mean, std], [expected, np.sqrt(TWO @ (X - expected) ** 2)], rtol=1e-9)
+    assert_allclose(kl, kl_divergence(TWO, softmax(normal_log_density(X, mean, std))))
+
+
+@pytest.mark.parametrize("start", [-3.0, 3.0])
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_fit_matches_a_general_minimizer(direction, start):
+    def loss(theta):
+        q = np.exp(log_softmax(normal_log_density(X, float(theta[0]), float(np.exp(theta[1])))))
+        q = np.maximum(q, 1e-300) / np.maximum(q, 1e-300).sum()
+        return kl_divergence(TWO, q) if direction == "forward" else kl_divergence(q, TWO)
+
+    best = optimize.minimize(
+        loss, [start, 0.7 * (direction == "forward")], method="Nelder-Mead", tol=1e-12
+    )
+    mean, std, kl = fit_normal(X, TWO, direction, mean=start)
+    assert_allclose([mean, np.log(std), kl], [*best.x, best.fun], atol=1e-6)
+
+
+def test_reverse_fit_finds_the_mode_it_starts_near():
+    """Far apart, q = one component costs exactly the logarithm of 1 / its weight."""
+    p = mixture(0.25, (-6.0, 0.5), (6.0, 0.5))
+    left, right = (fit_normal(X, p, "reverse", mean=m) for m in (-5.0, 5.0))
+    assert_allclose(left, [-6.0, 0.5, np.log(4)], atol=1e-9)
+    assert_allclose(right, [6.0, 0.5, np.log(4 / 3)], atol=1e-9)
+
+
+def test_both_directions_recover_a_normal():
+    p = softmax(normal_log_density(X, 1.0, 1.5))
+    for direction in ("forward", "reverse"):
+        assert_allclose(fit_normal(X, p, direction), [1.0, 1.5, 0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("std", [0, -1.0, np.inf, np.nan])
+def test_widths_must_be_positive(std):
+    for f in (standardize, normal_log_density, normal_cdf):
+        with pytest.raises(InputError, match=f"std={std} must be a positive"):
+            f(1.0, 0.0, std)
+    for widths in [(std, 1.0), (1.0, std)]:
+        with pytest.raises(InputError, match=f"std={std} must be a positive"):
+            gaussian_kl(0.0, widths[0], 0.0, widths[1])
+
+
+def test_values_must_be_finite():
+    with pytest.raises(InputError, match="not finite"):
+        standardize(np.inf, 0.0, 1.0)
+    with pytest.raises(InputError, match="mean=nan is not finite"):
+        gaussian_kl(1.0, 1.0, np.nan, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"p": np.full(961, 1.0)}, "p sums to 961"),
+        ({"p": np.r_[1.0, np.zeros(960)]}, "smallest entry 0"),
+        ({"x": X[1:]}, r"x has shape \(960,\), p \(961,\)"),
+        ({"rate": 0.0}, "rate=0.0"),
+        ({"std": 0.0}, "std=0.0"),
+    ],
+)
+def test_fits_refuse_what_they_cannot_fit(change, message):
+    with pytest.raises(InputError, match=message):
+        fit_normal(**({"x": X, "p": TWO, "direction": "forward"} | change))

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from mathlm import reference as ref
+from mathlm.errors import InputError
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid"])
+def test_both_directions_match_autograd(activation, rng):
+    weights = [rng.normal(size=(5, 5)) for _ in range(4)]
+    x, dy = rng.normal(size=(2, 7, 5))
+    forward, backward = ref.signal_by_depth(x, weights, activation, dy)
+    h = [torch.tensor(x, requires_grad=True)]
+    for W in weights:
+        h.append(getattr(torch, activation)(h[-1] @ torch.tensor(W).T))
+    gradients = torch.autograd.grad(h[-1], h[:-1], torch.tensor(dy))
+    rms = lambda tensors: [t.square().mean().sqrt().item() for t in tensors]  # noqa: E731
+    assert_allclose(forward, rms(h[1:]), rtol=1e-12)
+    assert_allclose(backward, rms(gradients), rtol=1e-12)
+
+
+def test_half_of_the_mean_square_passes_a_relu():
+    """Inputs ±1 with W = 1: relu keeps the ones, mean square ½ forward and backward."""
+    x = np.array([[1.0], [-1.0]])
+    forward, backward = ref.signal_by_depth(x, [np.ones((1, 1))], "relu", np.ones((2, 1)))
+    assert_allclose([*forward**2, *backward**2], [0.5, 0.5])
+
+
+def test_unknown_activations_and_no_layers_are_refused():
+    with pytest.raises(InputError, match="activation='cube' with 1 layers"):
+        ref.signal_by_depth(np.ones((1, 2)), [np.eye(2)], "cube", np.ones((1, 2)))
+    with pytest.raises(InputError, match="with 0 layers"):
+        ref.signal_by_depth(np.ones((1, 2)), [], "relu", np.ones((1, 2)))

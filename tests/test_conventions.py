@@ -1,0 +1,204 @@
+"""The conventions of the book: properties read from the chapter on notation, and broken."""
+
+import ast
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from mathlm import functional, train
+from mathlm import reference as ref
+
+NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "04-notation.ipynb"
+NAMES = {
+    "np": np,
+    "math": math,
+    "torch": torch,
+    "F": F,
+    "FlopCounterMode": FlopCounterMode,
+    "functional": functional,
+    "ref": ref,
+    "TokenWindows": train.TokenWindows,
+}
+
+
+def functions():
+    """Every function that the chapter defines with one argument, the generator."""
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    sources = [cell.source for cell in cells if cell.cell_type == "code"]
+    trees = [ast.parse(source) for source in sources if "%pip" not in source]
+    defined = [
+        node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)
+    ]
+    return {node.name: node for node in defined}
+
+
+def is_property(node):
+    names = [argument.arg for argument in node.args.args]
+    return names == ["rng"] and node.args.vararg is None
+
+
+PROPERTIES = [name for name, node in functions().items() if is_property(node)]
+PROPERTIES.remove("products_commute")  # the chapter's example of a false one
+
+
+def namespace(**broken):
+    """The chapter's functions, on top of ``NAMES`` of which some may be broken."""
+    found = {**NAMES, **broken}
+    code = ast.Module(list(functions().values()), type_ignores=[])
+    exec(compile(code, str(NOTEBOOK), "exec"), found)
+    return found
+
+
+def holds(name, seeds, **broken):
+    check = namespace(**broken)[name]
+    return all(check(np.random.default_rng(seed)) for seed in range(seeds))
+
+
+def with_changes(module, **changes):
+    """A copy of the module's names, some of them changed."""
+    return SimpleNamespace(**{**vars(module), **changes})
+
+
+def transposed_linear(x, W, b=None):
+    return (x @ W.T + (0 if b is None else 2 * b), (x, W, b is not None))
+
+
+class SameToken(train.TokenWindows):
+    """Labels that are not shifted."""
+
+    def batch(self, index):
+        batch = super().batch(index)
+        return {**batch, "targets": batch["ids"]}
+
+
+class Forgetful(train.TokenWindows):
+    """Batches that depend on how many were asked for before."""
+
+    asked = 0
+
+    def __call__(self, step):
+        self.asked += 1
+        return super().__call__(self.asked)
+
+
+class HalfCounter(FlopCounterMode):
+    """A multiply-add counted once."""
+
+    def get_total_flops(self):
+        return super().get_total_flops() // 2
+
+
+def unaligned(T, S):
+    return torch.ones(T, S, dtype=torch.bool).tril()
+
+
+def inverted(q, k, v, mask=None):
+    return functional.dot_product_attention(q, k, v, None if mask is None else ~mask)
+
+
+def mean_over_heads(q, k, v, mask=None):
+    y = functional.dot_product_attention(q, k, v, mask)
+    return y + y.mean(tuple(range(y.ndim - 2)), keepdim=True)
+
+
+def mean_loss(logits, targets):
+    total, count = functional.cross_entropy(logits, targets)
+    return total / count, count
+
+
+def unbiased_layer_norm(x, gamma, beta, eps):
+    return (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True, ddof=1), None
+
+
+def positions_from_one(length, width):
+    cos, sin = functional.rotary_table(length + 1, width)
+    return cos[1:], sin[1:]
+
+
+def mirrored(x, cos, sin):
+    """Turned against the clock before position 3 and with it after."""
+    return functional.rotate_half_split(x, cos, sin * (sin[..., :1] > 0))
+
+
+BREAKS = {
+    "leading_axes_only_repeat": {
+        "functional": with_changes(functional, dot_product_attention=mean_over_heads)
+    },
+    "rows_are_columns_lying_down": {"ref": with_changes(ref, linear=transposed_linear)},
+    "two_layers_are_one": {
+        "ref": with_changes(ref, linear=lambda x, W: (np.maximum(x @ W.T, 0), None))
+    },
+    "gradients_have_the_shape_of_their_variable": {
+        "ref": with_changes(
+            ref, linear_backward=lambda dy, cache: (dy @ cache[1], -dy.T @ cache[0])
+        )
+    },
+    "variance_divides_by_n": {"ref": with_changes(ref, layer_norm=unbiased_layer_norm)},
+    "entropy_is_in_nats": {
+        "ref": with_changes(ref, entropy=lambda p: ref.entropy(p) / math.log(2))
+    },
+    "kl_averages_under_its_first_argument": {
+        "ref": with_changes(ref, kl_divergence=lambda p, q: ref.kl_divergence(q, p))
+    },
+    "a_multiply_add_is_two_flop": {"FlopCounterMode": HalfCounter},
+    "true_means_may_attend": {
+        "functional": with_changes(functional, dot_product_attention=inverted)
+    },
+    "the_last_query_sees_the_last_key": {
+        "functional": with_changes(functional, causal_mask=unaligned)
+    },
+    "labels_are_the_next_tokens": {"TokenWindows": SameToken},
+    "the_split_does_not_matter": {
+        "functional": with_changes(functional, cross_entropy=mean_loss)
+    },
+    "position_zero_is_the_origin": {
+        "functional": with_changes(functional, rotary_table=positions_from_one)
+    },
+    "the_pairings_differ_by_an_order": {
+        "functional": with_changes(functional, half_split_order=lambda K: torch.arange(K))
+    },
+    "scores_depend_on_the_distance": {
+        "functional": with_changes(functional, rotate_half_split=mirrored)
+    },
+    "a_batch_depends_on_seed_and_step_alone": {"TokenWindows": Forgetful},
+}
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_each_property_holds(name):
+    assert holds(name, seeds=300)
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_each_property_fails_when_its_convention_is_broken(name):
+    assert not holds(name, seeds=20, **BREAKS[name])
+
+
+def test_the_false_property_of_the_chapter_is_false():
+    assert not holds("products_commute", seeds=20)
+
+
+def test_the_growth_of_a_block_is_what_the_counter_counts():
+    """Layers: 2 FLOP x 12 T D²; scores and mixing: 2 FLOP x 2 T² D."""
+    layers, scores = namespace()["block_parts"](7, 5)
+    x, W = torch.randn(7, 5), torch.randn(12 * 5, 5)
+    with FlopCounterMode(display=False) as counter:
+        _ = x @ W.T  # twelve D x D matrices
+    assert counter.get_total_flops() == 2 * layers
+    with FlopCounterMode(display=False) as counter:
+        _ = (x @ x.T) @ x
+    assert counter.get_total_flops() == 2 * scores
+
+
+def test_rows_and_columns_of_a_matrix_have_two_names(rng):
+    A = rng.normal(size=(3, 5))
+    assert A[1, :].shape == (5,)
+    assert A[:, 1].shape == (3,)
+    assert A[2, :][4] == A[:, 4][2] == A[2, 4]

@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+import torch
+
+from mathlm.errors import DataError
+from mathlm.models import Recurrent
+from mathlm.train import carried_loss, next_token
+
+
+def test_one_row_carries_one_state_through_everything(rng):
+    model, ids = Recurrent(kind="lstm", vocab_size=9, d_model=4), rng.integers(9, size=50)
+    row = torch.from_numpy(ids)[None]
+    whole, count = next_token(model, {"ids": row[:, :-1], "targets": row[:, 1:]})
+    for chunk in (1, 7, 512):
+        loss, targets = carried_loss(model, ids, rows=1, chunk=chunk)
+        assert (loss, targets) == (pytest.approx(whole.item(), rel=1e-12), count)
+
+
+def test_parts_are_read_as_texts_of_their_own(rng):
+    model, ids = Recurrent(kind="gru", vocab_size=9, d_model=4), rng.integers(9, size=23)
+    parts = [carried_loss(model, part, rows=1) for part in (ids[:11], ids[11:22])]
+    loss, targets = carried_loss(model, ids, rows=2)
+    assert loss == pytest.approx(sum(p[0] for p in parts), rel=1e-12)
+    assert targets == sum(p[1] for p in parts) == 20
+
+
+@pytest.mark.parametrize(("rows", "chunk"), [(0, 8), (1, 0), (6, 8)])
+def test_a_text_too_short_for_its_rows_is_refused(rows, chunk):
+    model = Recurrent(vocab_size=9, d_model=4)
+    with pytest.raises(DataError, match=f"rows={rows}, chunk={chunk}: a text of 11 tokens"):
+        carried_loss(model, np.zeros(11, int), rows=rows, chunk=chunk)
