@@ -88,7 +88,8 @@ def _require_documents(documents: Sequence[Tensor], side: str) -> None:
     for b, x in enumerate(documents):
         if x.dtype != torch.int64:
             raise InputTypeError(f"document {b} has dtype {x.dtype}, expected int64")
-        if len(x) < 2:
+        if x.ndim != 1 or len(x) < 2:
             raise InputError(
-                f"document {b} has {len(x)} tokens; it needs 2, one to read and one to predict"
+                f"document {b} has shape {tuple(x.shape)}; it needs 2 tokens in a row, one to "
+                "read and one to predict"
             )

@@ -18,7 +18,7 @@ from .update import (
 class Adam(Update):
     """Mean gradient over root mean square gradient, entry by entry.
 
-    Computes::
+    Implements eq-adam::
 
         g ← g + λθ
         m ← β₁m + (1-β₁)g        m̂ = m / (1-β₁ᵗ)

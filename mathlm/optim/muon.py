@@ -17,7 +17,7 @@ A, B, C = 3.4445, -4.7750, 2.0315
 class Muon(Update):
     """Momentum whose matrix is made nearly orthogonal before it is applied.
 
-    Computes::
+    Implements eq-muon::
 
         m ← βm + (1-β)g
         u = (1-β)g + βm with Nesterov's look-ahead, else m

@@ -18,7 +18,7 @@ from .update import (
 class RMSProp(Update):
     """The gradient over its root mean square, entry by entry.
 
-    Computes::
+    Implements eq-rmsprop::
 
         g ← g + λθ
         v ← βv + (1-β)g²

@@ -65,7 +65,7 @@ class warmup_cosine:
 class noam:
     """Linear rise, then decay with the inverse square root of the step.
 
-    Computes::
+    Implements eq-noam::
 
         η(t) = d_model^(-1/2) min((t + 1)^(-1/2), (t + 1) warmup^(-3/2))
 

@@ -12,7 +12,7 @@ from .update import Update, check_decay, check_not_negative, decayed, gradients
 class SGD(Update):
     """Gradient descent, with and without momentum.
 
-    Computes::
+    Implements eq-momentum::
 
         g ← g + λθ
         m ← βm + g             or, averaged,  m ← βm + (1-β)g

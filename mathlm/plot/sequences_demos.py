@@ -101,7 +101,7 @@ def rnn_trace_demo(
 
 
 def weight_power_demo(
-    eigenvalue: float = 0.9, slope: float | int = 1.0, steps: int = 50
+    eigenvalue: float | int = 0.9, slope: float | int = 1.0, steps: int = 50
 ) -> Demo:
     """An eigenvalue, a mean slope of tanh and a length; the factor on the gradient follows.
 

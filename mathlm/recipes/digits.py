@@ -9,6 +9,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy import ndarray
@@ -52,15 +53,10 @@ def load(seed: int = 0) -> tuple[Split, Split, Split]:
     """Training, validation and test images: a fixed shuffle of 1797, cut at 1197 and 1497."""
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    order = np.random.default_rng(seed).permutation(len(found.target))
-    train, val, test = np.split(order, [1197, 1497])
-    pixels, digits = found.data / 16.0, found.target
-    return (
-        (pixels[train], digits[train]),
-        (pixels[val], digits[val]),
-        (pixels[test], digits[test]),
-    )
+    pixels, digits = load_digits(return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(digits))
+    train, val, test = ((pixels[i] / 16, digits[i]) for i in np.split(order, [1197, 1497]))
+    return train, val, test
 
 
 def start(config: DigitsConfig) -> tuple[Weights, list[str]]:
@@ -76,7 +72,7 @@ def gradients(x: ndarray, y: ndarray, weights: Weights, activations: list[str]) 
     logits, cache = multilayer_perceptron(x, weights, activations)
     _, loss_cache = token_cross_entropy(logits, y)
     dlogits = token_cross_entropy_backward(np.full(len(y), 1 / len(y)), loss_cache)
-    return multilayer_perceptron_backward(dlogits, cache)[1]
+    return cast(Weights, multilayer_perceptron_backward(dlogits, cache)[1])
 
 
 def train(

@@ -114,7 +114,7 @@ def topological_order(y: Variable) -> list[Variable]:
 def pull_back(y: Variable, inputs: Sequence[Variable], dy: Any = None) -> tuple[Any, ...]:
     """Carry the gradient in y back to every input: vector-Jacobian products in one sweep.
 
-    Computes::
+    Implements eq-calculus-sweep::
 
         dx = Jᵀ dy;   from y down, for every edge:  d_parent += pullback(d_node)
 

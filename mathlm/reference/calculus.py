@@ -42,7 +42,7 @@ def symmetric_slope(
 ) -> float:
     """Slope of the line through two points on either side.
 
-    Computes::
+    Implements eq-central-difference::
 
         (f(x + h) - f(x - h)) / 2h,   error f'''(x) h² / 6 + O(h⁴) + rounding of order ε |f| / h
 

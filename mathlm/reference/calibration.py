@@ -173,10 +173,10 @@ def _require_logits(logits: ndarray, targets: ndarray) -> None:
 
 
 def _require_predictions(confidence: ndarray, correct: ndarray, bins: int) -> None:
-    if confidence.shape != correct.shape or confidence.size == 0:
+    if confidence.shape != correct.shape or confidence.size == 0 or confidence.ndim != 1:
         raise InputError(
-            f"confidence {confidence.shape} and correct {correct.shape} must be of one length, "
-            "at least 1"
+            f"confidence {confidence.shape} and correct {correct.shape} must be rows of one "
+            "length, at least 1"
         )
     if correct.dtype != np.bool_:
         raise InputTypeError(f"correct has dtype {correct.dtype}; say True or False")

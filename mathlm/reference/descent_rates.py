@@ -14,7 +14,7 @@ def descent_factors(
 ) -> Float[ndarray, " D"]:
     """What one step of gradient descent multiplies each coordinate by.
 
-    Computes::
+    Implements eq-descent-factor::
 
         θ_i ← (1 - η λ_i) θ_i
 
@@ -34,7 +34,7 @@ def descent_factors(
 def best_descent(low: float | int, high: float | int) -> tuple[float, float]:
     """Step size of gradient descent that is best for all curvatures in an interval.
 
-    Computes::
+    Implements eq-descent-best::
 
         η = 2 / (λ_min + λ_max),   factor = (κ - 1) / (κ + 1),   κ = λ_max / λ_min
 
@@ -61,7 +61,7 @@ def momentum_factors(
 ) -> Float[ndarray, " D"]:
     """Largest |eigenvalue| of one step of heavy-ball momentum, for each curvature.
 
-    Computes::
+    Implements eq-momentum-recursion::
 
         ρ_i = max |roots of  r² - (1 + β - η λ_i) r + β|
 
@@ -88,7 +88,7 @@ def momentum_factors(
 def best_momentum(low: float | int, high: float | int) -> tuple[float, float, float]:
     """Step size and momentum that are best for all curvatures in an interval.
 
-    Computes::
+    Implements eq-momentum-best::
 
         η = 4 / (√λ_max + √λ_min)²,   β = factor²,   factor = (√κ - 1) / (√κ + 1)
 
@@ -119,7 +119,7 @@ def noisy_descent(
 ) -> Float[ndarray, " T1"]:
     """Expected loss of stochastic gradient descent on a quadratic, without sampling.
 
-    Computes::
+    Implements eq-noise-floor::
 
         E θ_i² ← (1 - η_t λ_i)² E θ_i² + η_t² s_i,   E L = ½ Σ_i λ_i E θ_i²
 

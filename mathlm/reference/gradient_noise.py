@@ -40,7 +40,7 @@ def batch_gradient_square(
 ) -> float:
     """Mean squared length of the gradient of a random batch.
 
-    Computes::
+    Implements eq-batch-square::
 
         E|g_B|² = |g|² + tr Σ / b                        drawn with replacement
         E|g_B|² = |g|² + (tr Σ / b) (N - b) / (N - 1)    drawn without
@@ -64,7 +64,7 @@ def batch_gradient_square(
 def gradient_noise_scale(gradients: Float[ndarray, "N D"]) -> float:
     """Batch size at which the noise of the gradient is as large as the gradient.
 
-    Computes::
+    Implements eq-noise-scale::
 
         b_noise = tr Σ / |g|²   [examples]
 
@@ -128,7 +128,7 @@ def critical_batch(
 ) -> tuple[float, float]:
     """Batch size at which the best step gains half of what an exact gradient would.
 
-    Computes::
+    Implements eq-critical-batch::
 
         b_c = tr(HΣ) / gᵀHg,   η_∞ = |g|² / gᵀHg
         best step η_b = η_∞ / (1 + b_c / b),   its mean gain ½ η_b |g|²

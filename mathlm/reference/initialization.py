@@ -16,7 +16,7 @@ Number = float | int
 def xavier_uniform(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) -> Weights:
     """Uniform weights with the variance between what both directions ask for.
 
-    Computes::
+    Implements eq-init-xavier::
 
         W_ij ~ U(-a, a),   a = gain √(6 / (n_in + n_out)),   Var W = a² / 3
 
@@ -46,7 +46,7 @@ def xavier_uniform(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) ->
 def xavier_normal(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) -> Weights:
     """Normal weights with the variance between what both directions ask for.
 
-    Computes::
+    Implements eq-init-xavier::
 
         W_ij ~ N(0, gain² 2 / (n_in + n_out))
 
@@ -100,7 +100,7 @@ def he_uniform(rng: Generator, n_out: int, n_in: int, gain: Number = 2**0.5) -> 
 def he_normal(rng: Generator, n_out: int, n_in: int, gain: Number = 2**0.5) -> Weights:
     """Normal weights that keep the mean square through a ReLU.
 
-    Computes::
+    Implements eq-init-he::
 
         W_ij ~ N(0, gain² / n_in)
 

@@ -18,7 +18,7 @@ def quadratic(
 ) -> Value:
     """Sum of squares along the axes, each with a curvature of its own.
 
-    Computes::
+    Implements eq-quadratic-loss::
 
         L(θ) = ½ Σ_i λ_i θ_i²
 

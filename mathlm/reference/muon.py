@@ -20,7 +20,7 @@ def newton_schulz(
 ) -> Array:
     """Push all singular values of a matrix towards 1, by products of matrices alone.
 
-    Computes::
+    Implements eq-newton-schulz::
 
         X ← G / max(‖G‖, ε)
         X ← aX + (b XXᵀ + c (XXᵀ)²) X,   ``steps`` times
@@ -73,7 +73,7 @@ def muon_step(
 ) -> tuple[Array, State]:
     """One step of Muon for a matrix.
 
-    Computes::
+    Implements eq-muon::
 
         m ← βm + (1-β)g
         u = (1-β)g + βm with Nesterov's look-ahead, else m

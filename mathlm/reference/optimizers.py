@@ -22,7 +22,7 @@ def sgd_step(
 ) -> tuple[Array, State]:
     """One step against the gradient.
 
-    Computes::
+    Implements eq-descent-step::
 
         θ ← θ - ηg
 
@@ -50,7 +50,7 @@ def momentum_step(
 ) -> tuple[Array, State]:
     """One step along the decaying sum of the gradients.
 
-    Computes::
+    Implements eq-momentum::
 
         m ← βm + g
         θ ← θ - ηm
@@ -86,7 +86,7 @@ def averaged_momentum_step(
 ) -> tuple[Array, State]:
     """One step along the running mean of the gradients.
 
-    Computes::
+    Implements eq-momentum-averaged::
 
         m ← βm + (1-β)g
         θ ← θ - ηm
@@ -120,7 +120,7 @@ def nesterov_step(
 ) -> tuple[Array, State]:
     """One step of Nesterov's method, seen from the point where it takes its gradient.
 
-    Computes::
+    Implements eq-nesterov::
 
         m ← βm + g
         θ ← θ - η (g + βm)
@@ -158,7 +158,7 @@ def rmsprop_step(
 ) -> tuple[Array, State]:
     """One step along the gradient, divided by its root mean square, entry by entry.
 
-    Computes::
+    Implements eq-rmsprop::
 
         v ← βv + (1-β)g²
         θ ← θ - η g / (√v + ε)
@@ -196,7 +196,7 @@ def adam_step(
 ) -> tuple[Array, State]:
     """One step of Adam: the mean gradient over the root mean square gradient.
 
-    Computes::
+    Implements eq-adam::
 
         m ← β₁m + (1-β₁)g        m̂ = m / (1-β₁ᵗ)
         v ← β₂v + (1-β₂)g²       v̂ = v / (1-β₂ᵗ)
@@ -284,7 +284,7 @@ def adamw_step(
 ) -> tuple[Array, State]:
     """One step of Adam that also shrinks θ, by an amount that the gradients do not rescale.
 
-    Computes::
+    Implements eq-adamw::
 
         m ← β₁m + (1-β₁)g        m̂ = m / (1-β₁ᵗ)
         v ← β₂v + (1-β₂)g²       v̂ = v / (1-β₂ᵗ)

@@ -174,6 +174,8 @@ def chain_factors(joint: Numbers, outcome: Sequence[int]) -> ndarray:
     require_distribution(joint.ravel(), "joint")
     if len(outcome) != joint.ndim:
         raise InputError(f"outcome has {len(outcome)} values for {joint.ndim} axes of joint")
+    if any(not 0 <= i < size for i, size in zip(outcome, joint.shape, strict=True)):
+        raise InputError(f"outcome {tuple(outcome)} is outside of joint, shape {joint.shape}")
     prefix = np.array([joint[tuple(outcome[:t])].sum() for t in range(joint.ndim + 1)])
     if (prefix[:-1] == 0).any():
         raise InputError(f"outcome {tuple(outcome)} begins with what has probability 0")
@@ -199,8 +201,9 @@ def posterior(prior: Numbers, log_likelihood: Numbers) -> ndarray:
         p(h | D); sums to one along the last axis.
 
     Raises:
-        InputError: If prior is not a distribution, a log-likelihood is NaN or plus infinity,
-            or the data is impossible under every hypothesis that the prior allows.
+        InputError: If prior is not a distribution, the shapes do not fit, a log-likelihood is
+            NaN or plus infinity, or the data is impossible under every hypothesis that the
+            prior allows.
 
     Example:
         >>> posterior([0.5, 0.5], np.log([0.2, 0.6])).round(2).tolist()
@@ -208,7 +211,9 @@ def posterior(prior: Numbers, log_likelihood: Numbers) -> ndarray:
     """
     prior = require_distribution(prior, "prior")
     log_prior = np.log(prior, where=prior > 0, out=np.full_like(prior, -np.inf))
-    log_joint = log_prior + np.asarray(log_likelihood, dtype=np.float64)
+    log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
+    _require_one_axis(log_likelihood, prior, "log_likelihood", "prior")
+    log_joint = log_prior + log_likelihood
     log_evidence = logsumexp(log_joint)
     if np.isneginf(log_evidence).any():
         raise InputError(
@@ -246,8 +251,20 @@ def sum_distribution(p: Numbers, n: int) -> ndarray:
 
 def _values(x: Numbers, p: Numbers) -> tuple[ndarray, ndarray]:
     x, p = np.asarray(x, dtype=np.float64), require_distribution(p, "p")
-    if x.ndim == 0 or x.shape[-1] != p.shape[-1]:
-        raise InputError(f"x has shape {x.shape} and p {p.shape}; the last axes must agree")
+    _require_one_axis(x, p, "x", "p")
     if not np.isfinite(x).all():
         raise InputError(f"x has the entry {x[~np.isfinite(x)][0]}; values must be finite")
     return x, p
+
+
+def _require_one_axis(x: ndarray, p: ndarray, name: str, other: str) -> None:
+    """The last axes run over the same outcomes, and the axes before them broadcast."""
+    try:
+        fits = x.ndim > 0 and x.shape[-1] == p.shape[-1] and bool(np.broadcast(x, p).ndim)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InputError(
+            f"{name} has shape {x.shape} and {other} {p.shape}; the last axes must agree and "
+            "the others broadcast"
+        )

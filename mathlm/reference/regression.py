@@ -12,7 +12,7 @@ def ridge_regression(
 ) -> Float[ndarray, " D"]:
     """Least squares with a penalty on the squared weights.
 
-    Computes::
+    Implements eq-ridge::
 
         w = argmin ½ Σ_n (y_n - x_n·w)² + ½ λ |w|² = (XᵀX + λI)⁻¹ Xᵀy
 
@@ -42,7 +42,7 @@ def dropout_regression(
 ) -> Float[ndarray, " D"]:
     """Least squares when inputs are dropped at random, averaged over all masks.
 
-    Computes::
+    Implements eq-dropout-ridge::
 
         E ½ Σ_n (y_n - x̃_n·w)² = ½ Σ_n (y_n - x_n·w)² + ½ p/(1-p) Σ_j (Σ_n x_nj²) w_j²
         w = (XᵀX + p/(1-p) diag(XᵀX))⁻¹ Xᵀy

@@ -15,7 +15,7 @@ def dropout(
 ) -> tuple[Float[ndarray, "..."], Any]:
     """Set entries to zero at random, and scale up the others so that the mean stays.
 
-    Computes::
+    Implements eq-dropout::
 
         y_i = x_i k_i / (1 - p),   k_i ~ Bernoulli(1 - p)
 

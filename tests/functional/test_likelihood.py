@@ -101,7 +101,7 @@ def test_what_has_no_perplexity_is_refused(nats, count):
     ("documents", "side", "error", "message"),
     [
         ([], "right", InputError, "no documents"),
-        ([torch.tensor([1])], "right", InputError, "document 0 has 1 tokens"),
+        ([torch.tensor([1])], "right", InputError, r"document 0 has shape \(1,\)"),
         ([torch.tensor([1.0, 2.0])], "left", InputTypeError, "dtype torch.float32"),
     ],
 )

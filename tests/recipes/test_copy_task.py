@@ -37,8 +37,8 @@ def test_a_short_delay_is_learned(kind):
 
 def test_an_open_forget_gate_remembers_what_a_drawn_one_loses():
     closed, opened = (
-        train(CopyConfig(delay=14, steps=200, lr=1e-2, forget_bias=bias)).accuracy
-        for bias in (None, 3)
+        train(CopyConfig(delay=20, steps=150, lr=1e-2, forget_bias=bias)).accuracy
+        for bias in (None, 4)
     )
     assert closed < 0.3 < 0.9 < opened
 

@@ -67,14 +67,16 @@ def test_the_same_seed_gives_the_same_weights(data):
     assert_array_equal(first[0][0], again[0][0])
 
 
-def test_every_image_is_used_once_an_epoch(data, monkeypatch):
+def test_every_image_is_used_once_an_epoch_in_batches_of_one_size(data, monkeypatch):
+    """1197 = 37 · 32 + 13."""
     seen = []
     monkeypatch.setattr(
         "mathlm.recipes.digits.gradients",
-        lambda x, y, weights, names: seen.extend(y) or [(0 * W, 0 * b) for W, b in weights],
+        lambda x, y, weights, names: seen.append(y) or [(0 * W, 0 * b) for W, b in weights],
     )
-    train((data[0][0], np.arange(1197) % 10), [], DigitsConfig(epochs=1))
-    assert sorted(seen) == sorted(np.arange(1197) % 10)
+    train((data[0][0], np.arange(1197)), [], DigitsConfig(epochs=1))
+    assert [len(y) for y in seen] == [32] * 37 + [13]
+    assert sorted(np.concatenate(seen)) == list(range(1197))
 
 
 def test_the_command_prints_an_accuracy(capsys):

@@ -110,7 +110,8 @@ def test_logits_that_do_not_fit_are_refused(z, y, message):
 @pytest.mark.parametrize(
     ("c", "hit", "bins", "message"),
     [
-        ([0.5], [True, False], 10, "must be of one length"),
+        ([0.5], [True, False], 10, "must be rows of one length"),
+        ([[0.5]], [[True]], 10, "must be rows of one length"),
         ([], [], 10, "at least 1"),
         ([1.5], [True], 10, "the entry 1.5"),
         ([np.nan], [True], 10, "the entry nan"),

@@ -1,5 +1,6 @@
 import itertools
 import math
+import tracemalloc
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
@@ -261,8 +262,13 @@ def test_token_gradient_sums_to_zero_and_the_loss_is_not_negative(z, smoothing):
 
 
 def test_a_large_vocabulary_needs_no_square_of_it():
+    """A row of 50257 numbers has 0.4 MB, their square 20 GB."""
+    tracemalloc.start()
     loss, _ = ref.token_cross_entropy(np.zeros((2, 50_257)), [0, 50_256])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert_allclose(loss, math.log(50_257), rtol=1e-12)
+    assert peak < 20e6  # [bytes]
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,20 @@ def test_a_condition_that_cannot_occur_is_refused():
         chain_factors([[0.5, 0.5], [0.0, 0.0]], (1, 0))
 
 
+@pytest.mark.parametrize("shape", [(3,), (), (3, 2)])
+def test_likelihoods_of_other_hypotheses_are_refused(shape):
+    with pytest.raises(
+        InputError, match=r"log_likelihood has shape .* the last axes must agree"
+    ):
+        posterior(np.full((2, 2), 0.5), np.zeros(shape))
+
+
+@pytest.mark.parametrize("outcome", [(0, 2), (-1, 0)])
+def test_an_outcome_outside_of_the_table_is_refused(outcome):
+    with pytest.raises(InputError, match=r"is outside of joint, shape \(2, 2\)"):
+        chain_factors(np.full((2, 2), 0.25), outcome)
+
+
 def test_an_outcome_of_another_length_is_refused():
     with pytest.raises(InputError, match="outcome has 1 values for 2 axes"):
         chain_factors([[0.5, 0.5], [0.0, 0.0]], (1,))
