@@ -17,7 +17,7 @@ def rnn_cell(
 ) -> Float[Tensor, "*batch H"]:
     """One step of a plain recurrent network.
 
-    Computes::
+    Implements eq-rnn-cell::
 
         h' = tanh(x W_ihᵀ + b_ih + h W_hhᵀ + b_hh)
 
@@ -37,7 +37,7 @@ def lstm_cell(
 ) -> tuple[Float[Tensor, "*batch H"], Float[Tensor, "*batch H"]]:
     """One step of a long short-term memory, from (h, c) to (h', c').
 
-    Computes::
+    Implements eq-lstm-cell::
 
         (a_i, a_f, a_g, a_o) = x W_ihᵀ + b_ih + h W_hhᵀ + b_hh
         i = σ(a_i),   f = σ(a_f),   g = tanh(a_g),   o = σ(a_o)
@@ -63,7 +63,7 @@ def gru_cell(
 ) -> Float[Tensor, "*batch H"]:
     """One step of a gated recurrent unit, with the reset after the product, as in cuDNN.
 
-    Computes::
+    Implements eq-gru-cell::
 
         (a_r, a_z, a_n) = x W_ihᵀ + b_ih,   (u_r, u_z, u_n) = h W_hhᵀ + b_hh
         r = σ(a_r + u_r),   z = σ(a_z + u_z),   n = tanh(a_n + r ⊙ u_n)

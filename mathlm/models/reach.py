@@ -12,7 +12,7 @@ from .recurrent import Recurrent
 def gradient_reach(model: Recurrent, ids: Tensor) -> Float[Tensor, " S"]:
     """How strongly the last prediction of a sequence depends on each input before it.
 
-    Computes::
+    Implements eq-gradient-reach::
 
         g_k = mean over the batch of ‖∂ℓ_S / ∂x_{S-k}‖,   k = 0 … S - 1
 

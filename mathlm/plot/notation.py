@@ -57,9 +57,9 @@ def _arcs(ax: Axes, edges: Sequence[tuple[int, int]], width: int) -> None:
         height = 1.1 if b - a == 1 else 1.5
         ax.add_patch(Arc(((a + b) / 2, 0.32), b - a, height, theta2=180, color=color, lw=2))
         for i in (a, b):
-            ax.plot(i, 0, "o", color=color, ms=17)
-            ax.text(i, 0, str(i), ha="center", va="center", color="white", fontsize=10)
-    ax.set(xlim=(-0.6, width - 0.4), ylim=(-0.45, 1.2))
+            ax.plot(i, 0.1, "o", color=color, ms=11)
+            ax.text(i, -0.2, str(i), ha="center", va="top", fontsize=10)
+    ax.set(xlim=(-0.6, width - 0.4), ylim=(-0.55, 1.2))
     ax.axis("off")
 
 

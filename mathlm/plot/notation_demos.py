@@ -56,12 +56,13 @@ def causal_mask_demo(queries: int = 3, keys: int = 7) -> Demo:
     return Demo(
         kind="causal-mask",
         title="Which keys does each query see?",
-        hint="Make the queries fewer than the keys, as with a cache, and change the corner.",
+        hint="Rows are queries, columns keys. Make the queries fewer than the keys, as with a "
+        "cache, and change the alignment.",
         state={"most": MOST},
         controls=slider("queries", "queries T", 1, MOST, 1, queries)
         + slider("keys", "keys S", 1, MOST, 1, keys)
         + slider("window", "window", 1, MOST, 1, MOST)
-        + select("corner", "aligned at", ["last query, last key", "first query, first key"]),
+        + select("corner", "aligned at the", ["last key", "first key"]),
         view=f'<svg viewBox="0 0 {size} {size}" width="{size}" role="img" '
         f'aria-label="queries are rows, keys are columns; a filled square may be seen">{cells}'
         "</svg>"

@@ -204,39 +204,13 @@ def optimizer_demo(
     path = descend(land["g"], np.array(land["start"]), step, STEPS, lr=10.0**rate, **numbers)
     losses = land["f"](path) - land["lowest"]
     first = int(np.argmax(losses < 0.01)) if (losses < 0.01).any() else None
-    points = _points(landscape, path)
-    svg = (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="path of an optimizer over '
-        f'level lines"><path class="levels" data-name="levels" d="{level_path(landscape)}"/>'
-        f'<polyline class="path" data-name="path" points="{" ".join(points)}"/>'
-        f'<circle class="start" data-name="start" r="5" transform="translate({points[0]})"/>'
-        f'<circle class="end" data-name="end" r="5" transform="translate({points[-1]})"/></svg>'
-    )
+    svg = _landscape_picture(landscape, _points(landscape, path))
     return Demo(
         kind="optimizer",
         title=f"{STEPS} steps of an optimizer",
         hint="Raise the learning rate until the path breaks. Turn the ravine and try Adam.",
-        state={
-            "landscapes": [
-                {
-                    "window": list(land["window"]),
-                    "start": list(land["start"]),
-                    "lowest": land["lowest"],
-                    "levels": level_path(name),
-                }
-                for name, land in LANDSCAPES.items()
-            ],
-            "width": WIDTH,
-            "height": HEIGHT,
-            "steps": STEPS,
-        },
-        controls=select(
-            "landscape", "landscape", list(LANDSCAPES), _index(LANDSCAPES, landscape)
-        )
-        + select("method", "method", list(METHODS), _index(METHODS, method))
-        + slider("rate", "learning rate (log scale)", -4, 0, 0.05, rate)
-        + slider("beta", "momentum β", 0, 0.99, 0.01, beta)
-        + button("reset", "reset"),
+        state=_landscape_state(),
+        controls=_landscape_controls(landscape, method, rate, beta),
         view=svg
         + f'<p class="still">{method} on the {landscape}, learning rate {10.0**rate:.2g}, '
         f"momentum {beta:g}.</p>"
@@ -298,6 +272,44 @@ def schedule_demo(warmup: int = 100, final: float | int = 0.0) -> Demo:
         "stroke-width:2.5}.mathlm-demo[data-demo=schedule] svg{border-bottom:1px solid "
         "var(--soft);border-left:1px solid var(--soft)}",
     )
+
+
+def _landscape_picture(landscape: str, points: list[str]) -> str:
+    """The level lines with a path over them, as SVG."""
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="path of an optimizer over '
+        f'level lines"><path class="levels" data-name="levels" d="{level_path(landscape)}"/>'
+        f'<polyline class="path" data-name="path" points="{" ".join(points)}"/>'
+        f'<circle class="start" data-name="start" r="5" transform="translate({points[0]})"/>'
+        f'<circle class="end" data-name="end" r="5" transform="translate({points[-1]})"/></svg>'
+    )
+
+
+def _landscape_controls(
+    landscape: str, method: str, rate: float | int, beta: float | int
+) -> str:
+    """The two lists, the two sliders and the button."""
+    return (
+        select("landscape", "landscape", list(LANDSCAPES), _index(LANDSCAPES, landscape))
+        + select("method", "method", list(METHODS), _index(METHODS, method))
+        + slider("rate", "learning rate (log scale)", -4, 0, 0.05, rate)
+        + slider("beta", "momentum β", 0, 0.99, 0.01, beta)
+        + button("reset", "reset")
+    )
+
+
+def _landscape_state() -> dict[str, Any]:
+    """What the script needs to know of every landscape."""
+    landscapes = [
+        {
+            "window": list(land["window"]),
+            "start": list(land["start"]),
+            "lowest": land["lowest"],
+            "levels": level_path(name),
+        }
+        for name, land in LANDSCAPES.items()
+    ]
+    return {"landscapes": landscapes, "width": WIDTH, "height": HEIGHT, "steps": STEPS}
 
 
 def _index(options: dict, chosen: str) -> int:

@@ -1,7 +1,6 @@
 """How long can a recurrent network remember? One symbol, a delay, one question.
 
-A sequence shows one of 8 symbols, then ``delay`` blanks, then a mark that asks for the symbol.
-Only the answer counts. Whoever guesses is right once in 8 times, at a loss of log 8.
+A sequence shows one of 8 symbols, then blanks, then a mark that asks for the symbol.
 """
 
 import argparse

@@ -58,16 +58,17 @@ def descend(
     steps: int = 500,
     every: int = 10,
 ) -> dict[str, ndarray]:
-    """Gradient descent; loss and largest curvature every ``every`` steps, and the last θ."""
+    """Gradient descent; loss and largest curvature every ``every`` steps, and θ at the end."""
     if not step > 0 or min(steps, every) < 1:
         raise ConfigError(f"step={step}, steps={steps} and every={every} must be positive")
     rows = []
     v = np.random.default_rng(0).normal(size=theta.size)
     for t in range(steps + 1):
+        if t:
+            theta = theta - step * gradient(loss, theta)
         if t % every == 0:
             curvature, v = sharpness(loss, theta, v, steps=12 if t else 60)
             rows.append((t, float(loss(theta)), curvature))
-        theta = theta - step * gradient(loss, theta)
     columns = zip(("step", "loss", "sharpness"), np.array(rows).T, strict=True)
     return dict(columns) | {"theta": theta}
 

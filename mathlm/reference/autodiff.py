@@ -1,13 +1,12 @@
 """Reverse-mode automatic differentiation: NumPy operations on a tape, swept backwards."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import InputError, InputTypeError
-from .broadcasting import copied, ones_like, put, real_array, require_finite, summed, turned
+from .broadcasting import Operators, checked, copied, ones, put, require_rule, summed, turned
 
 # One rule an argument of y = ufunc(*x): t times the partial derivative, entry by entry.
 PARTIALS: dict[np.ufunc, tuple[Callable[..., Any], ...]] = {
@@ -30,7 +29,7 @@ REVERSE = PARTIALS | {np.matmul: MATMUL}
 PIECEWISE_CONSTANT = {np.greater, np.greater_equal, np.less, np.less_equal, np.isfinite}
 
 
-class Variable(NDArrayOperatorsMixin):
+class Variable(Operators):
     """An array that remembers how it was computed.
 
     Operators, the functions in ``PARTIALS`` (``np.exp`` ...) and the methods below give new
@@ -44,10 +43,9 @@ class Variable(NDArrayOperatorsMixin):
     """
 
     def __init__(self, value: Any, name: str = "", op: str = "input", edges: Any = ()) -> None:
-        self.value = value if hasattr(value, "tangent") else real_array(value, "value")
+        self.value = checked(value, op)
         self.name, self.op, self.edges = name, op, tuple(edges)
         self.shape, self.ndim = self.value.shape, self.value.ndim
-        require_finite(self.value, op)
 
     def __repr__(self) -> str:
         return f"Variable({self.name or self.op}, {self.value!r})"
@@ -56,9 +54,7 @@ class Variable(NDArrayOperatorsMixin):
         x = [z.value if isinstance(z, Variable) else z for z in inputs]
         if ufunc in PIECEWISE_CONSTANT:
             return ufunc(*x)
-        if method != "__call__" or ufunc not in REVERSE or options:
-            rules = ", ".join(f.__name__ for f in REVERSE)
-            raise InputTypeError(f"no rule for {ufunc.__name__}.{method}; rules: {rules}")
+        require_rule(ufunc, method, options, REVERSE)
         if ufunc is np.matmul and min(map(np.ndim, inputs)) < 2:
             raise InputError(
                 f"matmul of {[*map(np.shape, x)]}: write a vector as a row, (1, D)"
@@ -67,7 +63,9 @@ class Variable(NDArrayOperatorsMixin):
             y = ufunc(*x)
         pairs = zip(inputs, REVERSE[ufunc], strict=True)
         edges = [
-            (z, lambda t, rule=rule: rule(t, y, *x)) for z, rule in pairs if type(z) is Variable
+            (z, lambda t, rule=rule: rule(t, y, *x))
+            for z, rule in pairs
+            if isinstance(z, Variable)
         ]
         return Variable(y, op=ufunc.__name__, edges=edges)
 
@@ -111,7 +109,7 @@ def topological_order(y: Variable) -> list[Variable]:
     return order
 
 
-def pull_back(y: Variable, inputs: Sequence[Variable], dy: Any = None) -> tuple[Any, ...]:
+def pull_back(y: Any, inputs: Any, dy: Any = None) -> tuple[Any, ...]:
     """Carry the gradient in y back to every input: vector-Jacobian products in one sweep.
 
     Implements eq-calculus-sweep::
@@ -119,8 +117,8 @@ def pull_back(y: Variable, inputs: Sequence[Variable], dy: Any = None) -> tuple[
         dx = Jᵀ dy;   from y down, for every edge:  d_parent += pullback(d_node)
 
     Args:
-        y: Result of a computation on variables.
-        inputs: Variables to differentiate in; one that y does not depend on gets zeros.
+        y: Variable, the result of a computation on variables.
+        inputs: List of variables to differentiate in; one that y does not depend on gets zeros.
         dy: Gradient of the loss in y, of its shape; None for 1, if y is a single number.
 
     Returns:
@@ -128,15 +126,18 @@ def pull_back(y: Variable, inputs: Sequence[Variable], dy: Any = None) -> tuple[
 
     Raises:
         InputError: If dy is missing or of another shape, or a gradient is not finite.
+        InputTypeError: If y or an input is no variable, or dy does not hold real numbers.
     """
+    if isinstance(inputs, Variable) or not all(isinstance(x, Variable) for x in (y, *inputs)):
+        raise InputTypeError(f"expected a variable and a list of them, got {y!r}, {inputs!r}")
     if y.shape != (() if dy is None else np.shape(dy)):
         raise InputError(f"y has shape {y.shape}: give dy, of that shape; got {np.shape(dy)}")
-    gradient = {id(y): ones_like(y.value) if dy is None else dy}
+    gradient = {id(y): ones(y.value) if dy is None else checked(dy, "dy")}
     for node in reversed(topological_order(y)):
         for parent, pullback in node.edges:
             with np.errstate(all="ignore"):  # the result is checked instead
                 dx = summed(pullback(gradient[id(node)]), parent.shape)
-            require_finite(dx, f"the derivative of {node.op}")
+            checked(dx, f"the derivative of {node.op}")
             gradient[id(parent)] = gradient[id(parent)] + dx if id(parent) in gradient else dx
     return tuple(gradient.get(id(x), np.zeros(x.shape)) for x in inputs)
 

@@ -1,10 +1,11 @@
-"""What both modes of differentiation share: moves of entries, their transposes, a check."""
+"""What both modes of differentiation share: moves of entries, their transposes, refusals."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import InputError, InputTypeError
 
@@ -38,14 +39,14 @@ def put(t: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """
 
     def scatter(t: Any) -> ndarray:
-        x = np.zeros(shape)
-        np.add.at(x, index, np.asarray(t))
+        x = np.zeros_like(t, shape=shape)
+        np.add.at(x, index, t)
         return x
 
     return _lifted(scatter, t)
 
 
-def ones_like(y: Any) -> Any:
+def ones(y: Any) -> Any:
     """Ones of the shape and kind of y, or of the value of a dual number."""
     return np.ones_like(y.value if hasattr(y, "tangent") else y)
 
@@ -67,6 +68,18 @@ def real_array(x: Any, name: str) -> ndarray:
     return found.astype(np.float64, copy=False)
 
 
+def checked(x: Any, what: str) -> Any:
+    """A finite float64 array, or the dual number that x is.
+
+    Raises:
+        InputTypeError: If x does not hold real numbers.
+        InputError: If an entry is not finite.
+    """
+    y = x if hasattr(x, "tangent") else real_array(x, "value")
+    require_finite(y, what)
+    return y
+
+
 def require_finite(y: Any, what: str) -> None:
     """Refuse infinity and NaN at the operation that made them.
 
@@ -75,10 +88,38 @@ def require_finite(y: Any, what: str) -> None:
     """
     finite = np.isfinite(y)
     if not np.all(finite):
-        first = tuple(np.argwhere(~finite)[0].tolist())
+        first, count = tuple(np.argwhere(~finite)[0].tolist()), int(np.sum(~finite))
+        entries = "entry that is" if count == 1 else "entries that are"
         raise InputError(
-            f"{what} gave {int(np.sum(~finite))} entries that are not finite, the first at "
-            f"{first} of shape {np.shape(y)}; keep its argument where it is defined"
+            f"{what} gave {count} {entries} not finite, the first at {first} of shape "
+            f"{np.shape(y)}; keep its argument where it is defined"
+        )
+
+
+def require_rule(ufunc: np.ufunc, method: str, options: Any, rules: Any) -> None:
+    """Refuse a NumPy function for which there is no rule.
+
+    Raises:
+        InputTypeError: With the functions that there are, or what to write for ``x += y``.
+    """
+    if options.get("out") is not None:
+        raise InputTypeError(
+            f"np.{ufunc.__name__} in place, as in x += y, would lose the old value: "
+            "write x = x + y"
+        )
+    if method != "__call__" or ufunc not in rules or options:
+        known = ", ".join(f.__name__ for f in rules)
+        raise InputTypeError(f"no rule for {ufunc.__name__}.{method}; rules: {known}")
+
+
+class Operators(NDArrayOperatorsMixin):
+    """Operators and ufuncs of NumPy, and nothing else of it."""
+
+    def __array__(self, *_: Any, **__: Any) -> ndarray:
+        # NumPy would take it for one opaque object: np.mean(x) would be x
+        raise InputTypeError(
+            f"a {type(self).__name__} went to a NumPy function that has no rule, such as "
+            "np.mean or np.dot: write it with operators, @ and .sum()"
         )
 
 
@@ -87,4 +128,15 @@ def _lifted(linear: Callable[[Any], Any], t: Any) -> Any:
     return t.map(linear) if hasattr(t, "tangent") else linear(t)
 
 
-__all__ = ["copied", "ones_like", "put", "real_array", "require_finite", "summed", "turned"]
+__all__ = [
+    "Operators",
+    "checked",
+    "copied",
+    "ones",
+    "put",
+    "real_array",
+    "require_finite",
+    "require_rule",
+    "summed",
+    "turned",
+]

@@ -27,14 +27,15 @@ def secant_slope(f: Callable[[float], float], x: float | int, h: float | int = 1
         The slope [units of f per unit of x].
 
     Raises:
-        InputError: If x + h rounds to x, so that there is only one point.
+        InputError: If x + h rounds to x, so that there is only one point, or the slope is
+            not finite.
 
     Example:
         >>> round(secant_slope(lambda x: x**2, 3.0, 0.01), 9)
         6.01
     """
     _require_two_points(x, h)
-    return (f(x + h) - f(x)) / h
+    return _finite((f(x + h) - f(x)) / h, x, h)
 
 
 def symmetric_slope(
@@ -55,10 +56,10 @@ def symmetric_slope(
         The slope [units of f per unit of x].
 
     Raises:
-        InputError: If x + h rounds to x.
+        InputError: If x + h rounds to x, or the slope is not finite.
     """
     _require_two_points(x, h)
-    return (f(x + h) - f(x - h)) / (2 * h)
+    return _finite((f(x + h) - f(x - h)) / (2 * h), x, h)
 
 
 def complex_step_slope(
@@ -79,7 +80,8 @@ def complex_step_slope(
         The slope [units of f per unit of x].
 
     Raises:
-        InputError: If h is 0, or f drops the imaginary part and returns a real number.
+        InputError: If h is 0, or f drops the imaginary part and returns a real number, or
+            the slope is not finite.
 
     References:
         Squire and Trapp (1998), SIAM Review 40(1).
@@ -89,7 +91,7 @@ def complex_step_slope(
     y = f(complex(x, h))
     if not isinstance(y, complex | np.complexfloating):
         raise InputError(f"f returned the real number {y} for a complex one; f is not analytic")
-    return float(y.imag / h)
+    return _finite(float(y.imag / h), x, h)
 
 
 def gradient(f: Callable[[Any], Any], x: ndarray) -> ndarray:
@@ -232,8 +234,14 @@ def _entries(y: Any) -> list[Any]:
 
 
 def _require_vector(x: ndarray) -> None:
-    if x.ndim != 1 or x.size == 0:
-        raise InputError(f"x has shape {x.shape}; expected a vector (n,) with n ≥ 1")
+    if np.ndim(x) != 1 or np.size(x) == 0:
+        raise InputError(f"x has shape {np.shape(x)}; expected a vector (n,) with n ≥ 1")
+
+
+def _finite(slope: float, x: float | int, h: float | int) -> float:
+    if not np.isfinite(slope):
+        raise InputError(f"the slope at x={x} with h={h} is {slope}; f must be finite there")
+    return slope
 
 
 def _require_two_points(x: float | int, h: float | int) -> None:

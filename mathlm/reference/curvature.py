@@ -88,9 +88,14 @@ def best_step(gradient: ndarray, Hg: ndarray) -> float:
 
     Raises:
         InputError: If g is zero, or the curvature g·Hg is not positive: then the parabola has
-            no lowest point on this line.
+            no lowest point on this line; if shapes differ or something is not finite.
     """
-    square, bend = float((gradient * gradient).sum()), float((gradient * Hg).sum())
+    if np.shape(gradient) != np.shape(Hg):
+        raise InputError(f"gradient {np.shape(gradient)} and Hg {np.shape(Hg)} differ in shape")
+    with np.errstate(over="ignore"):  # the sums are checked instead
+        square, bend = float((gradient * gradient).sum()), float((gradient * Hg).sum())
+    if not np.isfinite([square, bend]).all():
+        raise InputError(f"g·g = {square:.3g} and g·Hg = {bend:.3g} must be finite; scale g")
     if square == 0:
         raise InputError("the gradient is zero: there is no direction to step in")
     if not bend > 0:
@@ -131,19 +136,24 @@ def sharpness(
 
 
 def _unit(v: ndarray) -> ndarray:
-    length = np.sqrt((v * v).sum())
+    with np.errstate(over="ignore"):  # the length is checked instead
+        length = np.sqrt((v * v).sum())
+    if not np.isfinite(length):
+        raise InputError(f"the vector of the power iteration has length {length}; scale it")
     if not length > 0:
         raise InputError("the vector of the power iteration is zero; take another start")
     return v / length
 
 
 def _require_hessian(gradient: ndarray, H: ndarray) -> None:
-    n = gradient.size
-    if gradient.ndim != 1 or H.shape != (n, n):
-        raise InputError(f"gradient {gradient.shape} and H {H.shape} do not fit: (n,), (n, n)")
+    n = np.size(gradient)
+    if np.ndim(gradient) != 1 or np.shape(H) != (n, n) or n == 0:
+        raise InputError(
+            f"gradient {np.shape(gradient)} and H {np.shape(H)} do not fit: (n,), (n, n), n ≥ 1"
+        )
     if not np.isfinite(H).all() or not np.isfinite(gradient).all():
         raise InputError("the gradient or H holds entries that are not finite")
-    gap = float(np.abs(H - H.T).max()) if n else 0.0
+    gap = float(np.abs(H - np.transpose(H)).max())
     if gap > 1e-6 * max(1.0, float(np.abs(H).max())):
         raise InputError(f"H differs from its transpose by {gap:.3g}; a Hessian is symmetric")
 

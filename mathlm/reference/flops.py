@@ -8,14 +8,10 @@ import numpy as np
 from numpy import ndarray
 
 from ..errors import InputTypeError
+from .broadcasting import real_array
 
-FREE = {
-    "isfinite",
-    "logical_not",
-    "invert",
-    "logical_and",
-    "logical_or",
-}  # tests, not arithmetic
+# tests, not arithmetic
+FREE = {"isfinite", "logical_not", "invert", "logical_and", "logical_or"}
 MOVES = {np.broadcast_to, np.reshape, np.shape, np.ndim, np.size, np.swapaxes, np.transpose}
 MOVES |= {np.ones_like, np.zeros_like, np.empty_like, np.copyto}
 SUMS = {np.sum, np.mean}  # carried out by ufuncs, which are counted
@@ -25,7 +21,8 @@ class CountedArray(ndarray):
     """An array that adds every operation on it to a shared counter.
 
     A matrix product of (m, k) and (k, n) counts 2 m k n, a sum of n numbers n - 1, every other
-    function of arrays one operation an entry of its result.
+    function of arrays one operation an entry of its result. What is turned into a plain Python
+    number, by ``float(x)`` say, leaves the count.
     """
 
     counter: Counter[str] | None
@@ -43,6 +40,13 @@ class CountedArray(ndarray):
         if counter is not None:
             counter[ufunc.__name__] += _flops(ufunc, method, plain, y)
         return out[0] if out is not None else _counted(y, counter)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _counted(super().__getitem__(index), self.counter)  # one entry is counted too
+
+    def dot(self, *_: Any, **__: Any) -> Any:
+        """Refused: NumPy would not report it."""
+        raise InputTypeError("x.dot(y) is not counted: write x @ y")
 
     def __array_function__(self, f: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if f not in MOVES | SUMS:
@@ -63,14 +67,15 @@ def count_flops(f: Callable[..., Any], *arrays: ndarray) -> tuple[Any, Counter[s
         The value of f, and the number of operations [FLOP] by name of the NumPy function.
 
     Raises:
-        InputTypeError: If f calls a NumPy function that would escape the count.
+        InputTypeError: If f calls a NumPy function that would escape the count, or an argument
+            does not hold real numbers.
 
     Example:
         >>> count_flops(lambda a, b: a @ b, np.ones((2, 3)), np.ones((3, 5)))[1]["matmul"]
         60
     """
     counter: Counter[str] = Counter()
-    value = f(*(_counted(np.asarray(x, dtype=float), counter) for x in arrays))
+    value = f(*(_counted(real_array(x, "an argument"), counter) for x in arrays))
     return _plain(value), counter
 
 
@@ -79,6 +84,8 @@ def _flops(ufunc: np.ufunc, method: str, inputs: list[Any], y: Any) -> int:
         return 0
     if ufunc is np.matmul:
         return 2 * np.size(y) * np.shape(inputs[0])[-1]
+    if method == "at":
+        return np.size(inputs[-1])
     if method == "reduce":
         return np.size(inputs[0]) - np.size(y)
     return np.size(y)

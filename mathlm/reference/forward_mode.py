@@ -5,17 +5,23 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..errors import InputError, InputTypeError
+from ..errors import InputError
 from .autodiff import PARTIALS, PIECEWISE_CONSTANT, Variable, pull_back
-from .broadcasting import copied, real_array, require_finite, turned
+from .broadcasting import (
+    Operators,
+    copied,
+    real_array,
+    require_finite,
+    require_rule,
+    turned,
+)
 
 MATMUL = (lambda t, y, a, b: t @ b, lambda t, y, a, b: a @ t)
 FORWARD = PARTIALS | {np.matmul: MATMUL}
 
 
-class Dual(NDArrayOperatorsMixin):
+class Dual(Operators):
     """A value and its rate of change, carried through a computation together.
 
     Implements eq-calculus-dual::
@@ -47,9 +53,7 @@ class Dual(NDArrayOperatorsMixin):
         x = [z.value if isinstance(z, Dual) else z for z in inputs]
         if ufunc in PIECEWISE_CONSTANT:
             return ufunc(*x)
-        if method != "__call__" or ufunc not in FORWARD or options:
-            rules = ", ".join(f.__name__ for f in FORWARD)
-            raise InputTypeError(f"no rule for {ufunc.__name__}.{method}; rules: {rules}")
+        require_rule(ufunc, method, options, FORWARD)
         pairs = list(zip(inputs, FORWARD[ufunc], strict=True))
         with np.errstate(all="ignore"):  # the result is checked instead
             y = ufunc(*x)
@@ -135,13 +139,14 @@ def hessian_vector_product(
     """
     inputs = Variable(Dual(x, t))
     y = f(inputs)
-    if not isinstance(y, Variable) or y.shape != ():
-        raise InputError(f"f must return one number of shape (), got shape {np.shape(y)}")
+    y = y if isinstance(y, Variable) else Variable(y, op="constant")
+    if y.shape != ():
+        raise InputError(f"f must return one number of shape (), got shape {y.shape}")
     value: Any = y.value
     gradient: Any = pull_back(y, [inputs])[0]
     if not isinstance(gradient, Dual):  # linear in x: the gradient does not move
         gradient = Dual(gradient, np.zeros_like(gradient))
-    return float(value.value), gradient.value, gradient.tangent
+    return float(getattr(value, "value", value)), gradient.value, gradient.tangent
 
 
 __all__ = ["Dual", "hessian_vector_product", "push_forward"]

@@ -28,7 +28,7 @@ def rnn_cell(
 ) -> tuple[Float[ndarray, "*batch H"], tuple]:
     """One step of a plain recurrent network.
 
-    Computes::
+    Implements eq-rnn-cell::
 
         h' = tanh(x W_ihᵀ + b_ih + h W_hhᵀ + b_hh)
 
@@ -89,7 +89,7 @@ def lstm_cell(
 ) -> tuple[tuple[Float[ndarray, "*batch H"], Float[ndarray, "*batch H"]], tuple]:
     """One step of a long short-term memory.
 
-    Computes::
+    Implements eq-lstm-cell::
 
         (a_i, a_f, a_g, a_o) = x W_ihᵀ + b_ih + h W_hhᵀ + b_hh
         i = σ(a_i),   f = σ(a_f),   g = tanh(a_g),   o = σ(a_o)
@@ -125,7 +125,7 @@ def lstm_cell(
 def lstm_cell_backward(dy: tuple[Array, Array], cache: tuple) -> Gradients:
     """Pull the gradient of the loss back through :func:`lstm_cell`.
 
-    Computes::
+    Implements eq-lstm-backward::
 
         δ = dc' + dh' ⊙ o ⊙ (1 - tanh²(c')),   dc = δ ⊙ f
         da_i = δ ⊙ g ⊙ i(1 - i),   da_f = δ ⊙ c ⊙ f(1 - f)
@@ -164,7 +164,7 @@ def gru_cell(
 ) -> tuple[Float[ndarray, "*batch H"], tuple]:
     """One step of a gated recurrent unit.
 
-    Computes::
+    Implements eq-gru-cell::
 
         (a_r, a_z, a_n) = x W_ihᵀ + b_ih,   (u_r, u_z, u_n) = h W_hhᵀ + b_hh
         r = σ(a_r + u_r),   z = σ(a_z + u_z),   n = tanh(a_n + r ⊙ u_n)
@@ -202,7 +202,7 @@ def gru_cell(
 def gru_cell_backward(dy: Array, cache: tuple) -> Gradients:
     """Pull the gradient of the loss back through :func:`gru_cell`.
 
-    Computes::
+    Implements eq-gru-backward::
 
         dn = dh' ⊙ (1 - z),   da_n = dn ⊙ (1 - n²)
         da_r = da_n ⊙ u_n ⊙ r(1 - r),   da_z = dh' ⊙ (h - n) ⊙ z(1 - z)

@@ -12,7 +12,7 @@ from ..shapes import Float
 def rnn_cell_jacobian(cache: tuple) -> Float[ndarray, "*batch H H"]:
     """Derivative of one step of :func:`rnn_cell` in the state before it.
 
-    Computes::
+    Implements eq-rnn-jacobian::
 
         J = ∂h'/∂h = diag(1 - h'²) W_hh
 
@@ -102,7 +102,7 @@ def jacobian_products(
 ) -> Float[ndarray, "*batch T S S"]:
     """Derivative of each state in the initial one, by the chain rule.
 
-    Computes::
+    Implements eq-jacobian-product::
 
         Pₜ = ∂sₜ/∂s₀ = Jₜ Jₜ₋₁ … J₁
 

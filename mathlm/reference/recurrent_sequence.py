@@ -78,7 +78,7 @@ def rnn_backward(
 ) -> Gradients:
     """Backpropagation through time for :func:`rnn`.
 
-    Computes::
+    Implements eq-bptt::
 
         from t = T down to 1:   (dxₜ, dhₜ₋₁, dWₜ) = rnn_cell_backward(dyₜ + dhₜ)
         dW = Σ dWₜ,   with dh_T given

@@ -18,7 +18,7 @@ from .ngram import NGramModel
 class AddK(NGramModel):
     """Relative frequencies with k added to every count.
 
-    Computes::
+    Implements eq-add-k::
 
         p(w|h) = (c(hw) + k) / (c(h·) + k V)
 
@@ -60,7 +60,7 @@ class AddK(NGramModel):
 class Interpolated(NGramModel):
     """Relative frequencies of all orders, mixed (Jelinek and Mercer).
 
-    Computes::
+    Implements eq-interpolated::
 
         p(w|h) = λ c(hw) / c(h·) + (1 - λ) p(w|h')
 
@@ -99,7 +99,7 @@ class Interpolated(NGramModel):
 class Backoff(NGramModel):
     """The longest history that was seen with the token, discounted (Katz).
 
-    Computes::
+    Implements eq-backoff::
 
         p(w|h) = (c(hw) - D) / c(h·)      if c(hw) > 0
                = α(h) p(w|h')             if not

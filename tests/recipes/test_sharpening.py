@@ -54,3 +54,10 @@ def test_command_line_prints_the_limit(capsys):
     out = capsys.readouterr().out
     assert "2 / step = 4.000" in out
     assert out.count("sharpness") == 2
+
+
+def test_the_last_parameters_are_those_after_the_last_step(rng):
+    loss, theta = sharpening.squared_loss(*DIGITS), sharpening.initial(rng)
+    run = sharpening.descend(loss, theta, 0.5, steps=1, every=1)
+    np.testing.assert_array_equal(run["theta"], theta - 0.5 * gradient(loss, theta))
+    assert loss(run["theta"]) == run["loss"][-1]

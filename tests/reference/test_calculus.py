@@ -144,3 +144,10 @@ def test_gradient_needs_one_number_and_real_ones():
 def test_directional_derivative_needs_one_number():
     with pytest.raises(InputError, match=r"one number, got shape \(2,\)"):
         directional_derivative(np.exp, np.ones(2), np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize("f", [secant_slope, symmetric_slope, complex_step_slope])
+@pytest.mark.parametrize(("x", "h"), [(float("nan"), 0.1), (1.0, float("nan"))])
+def test_a_slope_that_is_no_number_is_refused(f, x, h):
+    with pytest.raises(InputError, match="f must be finite there"):
+        f(lambda z: z * z, x, h)

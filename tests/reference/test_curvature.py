@@ -104,3 +104,26 @@ def test_matrices_that_are_no_hessian_are_refused(H, message):
 def test_a_flat_direction_has_no_newton_step():
     with pytest.raises(InputError, match="condition number inf"):
         newton_step(np.ones(2), np.diag([1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("g", "Hg", "message"),
+    [
+        (np.ones(3), np.ones(1), r"gradient \(3,\) and Hg \(1,\) differ"),
+        (np.ones(1), np.array([np.inf]), "must be finite"),
+        (np.full(2, 1e200), np.ones(2), "must be finite"),
+    ],
+)
+def test_steps_that_cannot_be_computed_are_refused(g, Hg, message):
+    with pytest.raises(InputError, match=message):
+        best_step(g, Hg)
+
+
+def test_a_power_iteration_needs_a_finite_start():
+    with pytest.raises(InputError, match="has length nan"):
+        sharpness(lambda x: (x * x).sum(), np.ones(2), np.array([np.nan, 1]))
+
+
+def test_a_point_of_no_coordinates_is_refused():
+    with pytest.raises(InputError, match="n ≥ 1"):
+        critical_point(np.zeros(0), np.zeros((0, 0)))

@@ -67,3 +67,34 @@ def test_backward_products_are_those_that_torch_counts(layers, rng):
 def test_functions_that_escape_the_count_are_refused():
     with pytest.raises(InputTypeError, match=r"np.einsum is not counted"):
         count_flops(lambda a: np.einsum("ij,jk", a, a), np.ones((2, 2)))
+
+
+def test_single_entries_stay_in_the_count():
+    """Two picks, one product, one sum of two numbers."""
+    _, counts = count_flops(lambda x: x[0] * x[1] + x[0], np.ones(2))
+    assert dict(counts) == {"multiply": 1, "add": 1}
+
+
+def test_scattering_counts_an_addition_an_entry():
+    _, counts = count_flops(lambda t: np.add.at(np.zeros(3), [0, 2, 0, 1], t), np.ones(4))
+    assert counts["add"] == 4
+
+
+def test_gradient_of_a_pick_stays_in_the_count(rng):
+    """Forwards 3 additions in the sum; backwards 4, one for each picked entry."""
+
+    def pulled(E):
+        inputs = [Variable(E)]
+        return pull_back((inputs[0][[0, 1, 0, 1]] * 1.0).sum(), inputs)
+
+    assert count_flops(pulled, rng.normal(size=(3,)))[1]["add"] == 3 + 4
+
+
+def test_a_method_that_escapes_the_count_is_refused():
+    with pytest.raises(InputTypeError, match=r"x.dot\(y\) is not counted"):
+        count_flops(lambda a: a.dot(a), np.ones(3))
+
+
+def test_complex_numbers_are_not_cut_to_real_ones():
+    with pytest.raises(InputTypeError, match="dtype complex128"):
+        count_flops(lambda a: a, np.ones(3) * 1j)

@@ -97,7 +97,7 @@ def test_tangent_of_another_shape_is_refused():
 
 
 def test_an_infinite_slope_is_refused():
-    with pytest.raises(InputError, match="a derivative gave 1 entries that are not finite"):
+    with pytest.raises(InputError, match="a derivative gave 1 entry that is not finite"):
         np.sqrt(Dual(0.0, 1.0))
 
 
