@@ -66,13 +66,13 @@ def perplexity(nats: float | int, count: float | int) -> float:
         PPL, at least 1; infinite beyond the largest float.
 
     Raises:
-        InputError: If count is not positive, or nats is negative or NaN.
+        InputError: If count is not positive and finite, or nats is negative or NaN.
 
     Example:
         >>> round(perplexity(3 * math.log(20), 3), 9)
         20.0
     """
-    if not count > 0 or not nats >= 0:
+    if not 0 < count < math.inf or not nats >= 0:
         raise InputError(
             f"nats={nats} over count={count} targets: need nats >= 0 and at least one target"
         )
@@ -83,9 +83,11 @@ def perplexity(nats: float | int, count: float | int) -> float:
 def _require_documents(documents: Sequence[Tensor], side: str) -> None:
     if side not in ("right", "left"):
         raise InputError(f"side={side!r} must be 'right' or 'left'")
-    if not documents:
+    if len(documents) == 0:
         raise InputError("no documents: nothing to pad")
     for b, x in enumerate(documents):
+        if not isinstance(x, Tensor):
+            raise InputTypeError(f"document {b} is a {type(x).__name__}, expected a tensor")
         if x.dtype != torch.int64:
             raise InputTypeError(f"document {b} has dtype {x.dtype}, expected int64")
         if x.ndim != 1 or len(x) < 2:

@@ -71,7 +71,7 @@ def rotate_half_split(
 
         (xᵢ, xⱼ) → (xᵢ cos θᵢ - xⱼ sin θᵢ, xⱼ cos θᵢ + xᵢ sin θᵢ),   j = i + K/2
 
-    The pairing of Llama and most libraries, and of every model in mathlm.
+    The pairing of `transformers`, GPT-NeoX and of every model in mathlm.
 
     Args:
         x: Queries or keys.
@@ -95,8 +95,8 @@ def rotate_interleaved(
 
         (x₂ᵢ, x₂ᵢ₊₁) → (x₂ᵢ cos θᵢ - x₂ᵢ₊₁ sin θᵢ, x₂ᵢ₊₁ cos θᵢ + x₂ᵢ sin θᵢ)
 
-    The pairing of the original paper and of GGUF files. It is :func:`rotate_half_split` of
-    features reordered by :func:`half_split_order`.
+    The pairing of the original paper, of Llama's own weights and of GGUF files made from them.
+    It is :func:`rotate_half_split` of features reordered by :func:`half_split_order`.
 
     Args:
         x: Queries or keys.

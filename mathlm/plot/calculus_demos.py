@@ -81,7 +81,7 @@ def secant_demo(h: float | int = 1.5) -> Demo:
     return Demo(
         kind="secant",
         title="Pull h to zero: the secant becomes the tangent",
-        hint="For x² the difference is h exactly; for the other two it shrinks in proportion.",
+        hint="For x² the difference is h; for the other two, a multiple of it once h is small.",
         controls=select("curve", "curve and point", [c[0] for c in CURVES])
         + slider("h", "h", 0.01, 2.0, 0.01, float(h))
         + button("reset", "reset"),
@@ -195,7 +195,7 @@ def jacobian_demo(wiggle: ndarray | None = None) -> Demo:
     )
 
 
-SCALE = 45  # units of the SVG for a change of 1
+SCALE = 42  # units of the SVG for a change of 1
 
 
 def _arrows(moved: ndarray, guess: ndarray) -> str:

@@ -28,7 +28,7 @@ def belief_by_letter(beliefs: Mapping[str, ndarray | Sequence], text: str) -> Fi
     ax.tick_params(axis="x", length=0)
     ax.set(xlabel="letters read so far", ylabel="probability", ylim=(-0.02, 1.02))
     ax.grid(axis="x", visible=False)
-    ax.legend(loc="center left", fontsize=10)
+    ax.legend(loc="center right", fontsize=10)
     return fig
 
 

@@ -43,8 +43,12 @@ class DigitsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(*self.hidden, self.batch, self.epochs, 1) < 1:
-            raise ConfigError("the entries of hidden, batch and epochs must be at least 1")
+        sizes = (*self.hidden, self.batch, self.epochs)
+        if any(type(size) is not int or size < 1 for size in sizes):
+            raise ConfigError(
+                f"hidden={self.hidden}, batch={self.batch} and epochs={self.epochs} must be "
+                "integers of at least 1"
+            )
         if not 0 < self.learning_rate < math.inf:
             raise ConfigError(f"learning_rate={self.learning_rate} must be positive, finite")
 

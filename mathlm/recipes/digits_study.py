@@ -67,10 +67,11 @@ def study(
     loss under ``stop_below`` [nats] ends the run. Of the wrong labels, ``memorized`` is the
     share that the network repeats; ``seen_through`` is how often it gives the true one.
     """
-    if not 1 <= examples <= POOL or min(batch_size, steps, every) < 1:
+    shares = 0 <= label_noise <= 1 and 0 <= dropout < 1
+    if not (1 <= examples <= POOL and min(batch_size, steps, every) >= 1 and shares):
         raise ConfigError(
-            f"need 1 <= examples <= {POOL} and positive batch_size, steps and every, got "
-            f"{examples}, {batch_size}, {steps} and {every}"
+            f"need 1 <= {examples=} <= {POOL}, positive {batch_size=}, {steps=}, {every=}, "
+            f"0 <= {label_noise=} <= 1 and 0 <= {dropout=} < 1"
         )
     torch.manual_seed(seed)
     pixels, truth = digits()

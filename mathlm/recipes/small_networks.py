@@ -6,7 +6,6 @@ Plain gradient descent on all data; targets are bits (cross-entropy) or numbers 
 """
 
 import argparse
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..errors import ConfigError, InputError
+from ..reference.arrays import finite_array
 from ..reference.constructions import all_bits
 
 Layers = list[tuple[ndarray, ndarray]]  # W (count, out, in) and b (count, out) of each layer
@@ -41,11 +41,13 @@ class NetworksConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if len(self.widths) < 2 or min(*self.widths, self.steps, self.count) < 1:
-            raise ConfigError("widths needs two entries, and every size must be at least 1")
+        if len(self.widths) < 2 or any(
+            type(n) is not int or n < 1 for n in (*self.widths, self.steps, self.count)
+        ):
+            raise ConfigError(f"widths needs two entries, and sizes are integers >= 1: {self}")
         if self.activation not in FUNCTIONS or self.loss not in ("bits", "squares"):
             raise ConfigError(f"unknown activation={self.activation!r} or loss={self.loss!r}")
-        if not 0 < self.learning_rate < math.inf:
+        if not 0 < self.learning_rate < np.inf:
             raise ConfigError(f"learning_rate={self.learning_rate} must be positive, finite")
 
 
@@ -88,6 +90,7 @@ def train(
     x: ndarray, y: ndarray, config: NetworksConfig, begin: Layers | None = None
 ) -> Layers:
     """Gradient descent on every network, from a random start if none is given."""
+    x, y = finite_array(x, "x"), finite_array(y, "y")
     if x.shape != (len(y), config.widths[0]) or y.shape[1:] != config.widths[-1:]:
         raise InputError(f"x {x.shape} and y {y.shape} do not fit widths={config.widths}")
     layers = [(W.copy(), b.copy()) for W, b in begin or start(config)]
@@ -111,8 +114,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--widths", type=int, nargs="+", default=[2, 4, 1])
     config = NetworksConfig(widths=tuple(parser.parse_args(argv).widths))
     x, y = all_bits(config.widths[0])
-    z = forward(x, train(x, y, config), config.activation)[-1]
-    print(f"{100 * ((z > 0) == (y > 0)).all((1, 2)).mean():.1f} % of {config.count} solve it")
+    right = (forward(x, train(x, y, config))[-1] > 0) == (y > 0)
+    print(f"{100 * right.all((1, 2)).mean():.1f} % of {config.count} solve it")
 
 
 if __name__ == "__main__":

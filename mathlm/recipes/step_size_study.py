@@ -20,7 +20,7 @@ from .digits_study import POOL, digits, study
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 RATES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
 TARGET = 0.25  # training loss [nats]
-PEAKS = (0.25, 0.5, 1.0, 1.5)
+PEAKS = (0.0625, 0.125, 0.25, 0.5, 1.0, 1.5)
 SHAPES: dict[str, Callable[[float], float]] = {  # of the part s of the run that is over
     "constant": lambda s: 1.0,
     "linear": lambda s: 1 - s,
@@ -66,11 +66,10 @@ def schedule_sweep(steps: int, seeds: int) -> list[dict]:
     for name, shape in SHAPES.items():
         for peak in PEAKS:
             for seed in range(seeds):
-                history = study(
+                loss = study(
                     lambda p: SGD(p, lr=1.0), batch_size=4, steps=steps, every=steps,
                     schedule=lambda t, a=peak, f=shape: a * f(t / steps), seed=seed,
-                )  # fmt: skip
-                loss = history["train_loss"][-1]
+                )["train_loss"][-1]  # fmt: skip
                 rows.append({"schedule": name, "peak": peak, "seed": seed, "loss": loss})
     return rows
 
@@ -113,7 +112,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     sweeps = {"batch": batch_sweep, "schedule": schedule_sweep, "warmup": warmup_sweep}
     rows = {name: sweep(args.steps, args.seeds) for name, sweep in sweeps.items()}
-    write_record(args.record, config=vars(args) | {"target": TARGET}, device="CPU", **rows)
+    config = {"seeds": args.seeds, "steps": args.steps, "target": TARGET}
+    write_record(args.record, config=config, device="CPU", **rows)
 
 
 if __name__ == "__main__":

@@ -90,12 +90,13 @@ def fit_temperature(logits: ndarray, targets: ndarray, steps: int = 50) -> float
         β ← β - (mean E_p[z] - mean z_y) / mean Var_p(z),   p = softmax(β z),   T = 1 / β
 
     Newton's method on the mean cross-entropy, which is convex in β. A step that would leave
-    β > 0, or raise the loss, is halved until it does neither.
+    β > 0, or raise the loss, is halved until it does neither. Scores are counted in their mean
+    distance from the top score, so that their unit does not matter.
 
     Args:
         logits: Scores z, (N, V), one row for each prediction.
         targets: Index y of what came true, N integers.
-        steps: Newton steps at most; it stops when β is exact to 1e-12.
+        steps: Newton steps at most, at least 1; it stops when β is exact to 1e-12.
 
     Returns:
         T > 0; above 1 for a model that was too sure.
@@ -106,18 +107,19 @@ def fit_temperature(logits: ndarray, targets: ndarray, steps: int = 50) -> float
             scores of each row are equal.
         InputTypeError: If the targets are not integers.
     """
-    _require_logits(logits, targets)
+    _require_logits(logits, targets, steps)
     z = logits - logits.max(-1, keepdims=True)
     z_y = z[np.arange(len(z)), targets]
     _require_optimum(z, z_y)
-    beta = 1.0
+    unit = -float(z.mean())
+    z, z_y, beta = z / unit, z_y / unit, 1.0
     for _ in range(steps):
         slope, curvature = _derivatives(z, z_y, beta)
         step = _safe_step(z, z_y, beta, slope / curvature)
         beta -= step
         if abs(step) < 1e-12 * beta:
             break
-    return 1.0 / beta
+    return unit / beta
 
 
 def _loss(z: ndarray, z_y: ndarray, beta: float) -> float:
@@ -155,8 +157,10 @@ def _require_optimum(z: ndarray, z_y: ndarray) -> None:
         )
 
 
-def _require_logits(logits: ndarray, targets: ndarray) -> None:
-    if logits.ndim != 2 or logits.shape[0] != len(targets) or logits.size == 0:
+def _require_logits(logits: ndarray, targets: ndarray, steps: int) -> None:
+    if steps < 1:
+        raise InputError(f"steps={steps} must be at least 1")
+    if logits.ndim != 2 or logits.shape[:1] != targets.shape or logits.size == 0:
         raise InputError(
             f"logits {logits.shape} and targets {targets.shape} do not fit: need (N, V) and "
             "(N,) with N >= 1"

@@ -5,11 +5,12 @@ Each function returns weights in the form that :func:`multilayer_perceptron` tak
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 from numpy import ndarray
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Float
 
 Weights = list[tuple[ndarray, ndarray]]
@@ -25,8 +26,10 @@ def all_bits(n: int) -> tuple[ndarray, ndarray]:
         (x, y): x (2^n, n) and y (2^n, 1), zeros and ones.
 
     Raises:
+        InputTypeError: If n is no integer.
         InputError: If n < 1, or n > 20: a table of a million rows is enough.
     """
+    _require_integer("n", n)
     if not 1 <= n <= 20:
         raise InputError(f"n={n} must lie between 1 and 20: the table has 2^n rows")
     x = (np.arange(2**n)[:, None] >> np.arange(n)[::-1] & 1).astype(float)
@@ -47,6 +50,7 @@ def parity_network(n: int) -> Weights:
         Weights of the layers n → n → 1. The output is 1 for an odd number of ones, else 0.
 
     Raises:
+        InputTypeError: If n is no integer.
         InputError: If n < 1.
     """
     _require_at_least_one("n", n)
@@ -71,8 +75,10 @@ def parity_folds(n: int) -> Weights:
         Weights of the layers n → 2 → ... → 2 → 1.
 
     Raises:
+        InputTypeError: If n is no integer.
         InputError: If n < 2.
     """
+    _require_integer("n", n)
     if n < 2:
         raise InputError(f"n={n} must be at least 2: there is nothing to fold")
     depth = int(n - 1).bit_length()
@@ -99,8 +105,10 @@ def parity_tree(n: int) -> Weights:
         Weights; the hidden layers have n, then about n/2, n/4, ... units.
 
     Raises:
+        InputTypeError: If n is no integer.
         InputError: If n < 2.
     """
+    _require_integer("n", n)
     if n < 2:
         raise InputError(f"n={n} must be at least 2: there is no pair")
     layers, read = [], np.eye(n)
@@ -139,6 +147,7 @@ def tent_network(depth: int) -> Weights:
         Weights of the layers 1 → 2 → ... → 2 → 1.
 
     Raises:
+        InputTypeError: If depth is no integer.
         InputError: If depth < 1.
     """
     _require_at_least_one("depth", depth)
@@ -170,7 +179,7 @@ def interpolating_network(
 
     Raises:
         InputError: If there are fewer than two knots, they do not increase, a number is not
-            finite, or there is not one value a knot.
+            finite, there is not one value a knot, or a slope is beyond float64.
     """
     k, v = np.asarray(knots, dtype=float), np.asarray(values, dtype=float)
     if k.ndim != 1 or k.shape != v.shape or len(k) < 2:
@@ -179,12 +188,24 @@ def interpolating_network(
         )
     if not (np.isfinite(k).all() and np.isfinite(v).all() and (np.diff(k) > 0).all()):
         raise InputError("knots must increase strictly, and all numbers must be finite")
-    slopes = np.diff(v) / np.diff(k)
+    with np.errstate(over="ignore"):
+        slopes = np.diff(v) / np.diff(k)
+    if not np.isfinite(slopes).all():
+        raise InputError(
+            f"the slope behind knot {int(np.isfinite(slopes).argmin())} is beyond float64: "
+            "move the knots apart or scale the values"
+        )
     changes = np.diff(slopes, prepend=0.0)
     return [(np.ones((len(slopes), 1)), -k[:-1]), (changes[None], v[:1])]
 
 
+def _require_integer(name: str, value: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise InputTypeError(f"{name}={value!r} must be an integer")
+
+
 def _require_at_least_one(name: str, value: int) -> None:
+    _require_integer(name, value)
     if value < 1:
         raise InputError(f"{name}={value} must be at least 1")
 

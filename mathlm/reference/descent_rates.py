@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import ndarray
 
-from ..errors import InputError
+from ..errors import InputError, NonFiniteLossError
 from ..shapes import Float
+from .arrays import finite_array
 
 
 def descent_factors(
@@ -24,11 +25,14 @@ def descent_factors(
         curvatures: Eigenvalues λ of the Hessian.
         lr: Step size η.
 
+    Raises:
+        InputError: If there are no curvatures or a number is not finite.
+
     Example:
         >>> descent_factors([2.0], 0.9).round(6).tolist()
         [-0.8]
     """
-    return 1 - lr * np.asarray(curvatures, dtype=float)
+    return 1 - _step_size(lr) * _vector(curvatures, "curvatures")
 
 
 def best_descent(low: float | int, high: float | int) -> tuple[float, float]:
@@ -73,15 +77,15 @@ def momentum_factors(
         beta: Momentum β.
 
     Raises:
-        InputError: If β is outside [0, 1).
+        InputError: If β is outside [0, 1), there are no curvatures or a number is not finite.
 
     References:
         Polyak (1964), USSR Computational Mathematics and Mathematical Physics 4(5), 1-17.
     """
     if not 0 <= beta < 1:
         raise InputError(f"beta={beta} must lie in [0, 1)")
-    middle = 1 + beta - lr * np.asarray(curvatures, dtype=float)
-    root = np.sqrt(middle**2 - 4 * beta + 0j)
+    middle = 1 + beta - _step_size(lr) * _vector(curvatures, "curvatures") + 0j
+    root = np.sqrt(middle - 2 * beta**0.5) * np.sqrt(middle + 2 * beta**0.5)
     return np.maximum(np.abs(middle + root), np.abs(middle - root)) / 2
 
 
@@ -135,18 +139,40 @@ def noisy_descent(
         E L before the first step and after each one.
 
     Raises:
-        InputError: If the lengths do not fit or a variance is negative.
+        InputError: If the lengths do not fit, a variance is negative or a number is not finite.
+        NonFiniteLossError: If the walk diverges beyond what float64 holds.
     """
-    lam, first, s = (np.asarray(a, dtype=float) for a in (curvatures, start, noise))
+    lam, first = _vector(curvatures, "curvatures"), _vector(start, "start")
+    s, rates = _vector(noise, "noise"), _vector(lrs, "lrs")
     if not lam.shape == first.shape == s.shape or (s < 0).any():
         raise InputError(
             f"need as many curvatures, coordinates and variances >= 0, got shapes {lam.shape}, "
-            f"{first.shape} and {s.shape}, smallest variance {s.min() if s.size else None}"
+            f"{first.shape} and {s.shape}, smallest variance {s.min()}"
         )
-    squares = [first**2]
-    for lr in np.asarray(lrs, dtype=float):
-        squares.append((1 - lr * lam) ** 2 * squares[-1] + lr**2 * s)
-    return 0.5 * np.stack(squares) @ lam
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = [first**2]
+        for lr in rates:
+            squares.append((1 - lr * lam) ** 2 * squares[-1] + lr**2 * s)
+        losses = 0.5 * np.stack(squares) @ lam
+    if not np.isfinite(losses).all():
+        raise NonFiniteLossError(
+            f"the expected loss overflows after step {np.isfinite(losses).argmin()} of "
+            f"{len(rates)}: largest η λ = {np.max(rates) * np.max(lam):.3g}, stable below 2"
+        )
+    return losses
+
+
+def _vector(x: ndarray | Sequence, name: str) -> ndarray:
+    vector = finite_array(x, name)
+    if vector.ndim != 1:
+        raise InputError(f"{name} must be a list of numbers, got shape {vector.shape}")
+    return vector
+
+
+def _step_size(lr: float | int) -> float | int:
+    if not np.isfinite(lr):
+        raise InputError(f"lr={lr} must be finite")
+    return lr
 
 
 def _require_interval(low: float | int, high: float | int) -> None:

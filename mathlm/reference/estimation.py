@@ -122,13 +122,16 @@ def gaussian_map_mean(
         μ, between the average of x and m.
 
     Raises:
-        InputError: If there are no numbers, one is not finite, or a variance is not positive.
+        InputError: If there are no numbers, one or the prior mean is not finite, or a variance
+            is not positive.
     """
     x = _require_sample(x)
     if not (0 < variance < math.inf and 0 < prior_variance < math.inf):
         raise InputError(
             f"variance={variance} and prior_variance={prior_variance} must be positive"
         )
+    if not math.isfinite(prior_mean):
+        raise InputError(f"prior_mean={prior_mean} must be finite")
     precision = len(x) / variance + 1 / prior_variance
     return (x.sum() / variance + prior_mean / prior_variance) / precision
 

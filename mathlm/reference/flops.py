@@ -31,6 +31,8 @@ class CountedArray(ndarray):
         self.counter = getattr(source, "counter", None)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(hasattr(x, "edges") or hasattr(x, "tangent") for x in inputs):
+            return NotImplemented  # Variable and Dual unpack what they hold first
         counter = next(x.counter for x in inputs if isinstance(x, CountedArray))
         plain = [np.asarray(x) if isinstance(x, CountedArray) else x for x in inputs]
         out = options.pop("out", None)

@@ -29,12 +29,15 @@ def normal_log_density(
         std: σ > 0, in the unit of x.
 
     Returns:
-        log f, of the shape of x; a density has the unit of 1/x and may exceed 1.
+        log f, of the shape of x; a density has the unit of 1/x and may exceed 1. Minus infinity
+        where z² is beyond the largest float.
 
     Raises:
-        InputError: If σ is not a positive number, or x or μ is not finite.
+        InputError: As :func:`standardize`.
     """
-    return -(standardize(x, mean, std) ** 2) / 2 - math.log(std) - math.log(2 * math.pi) / 2
+    z = standardize(x, mean, std)
+    with np.errstate(over="ignore"):
+        return -(z**2) / 2 - math.log(std) - math.log(2 * math.pi) / 2
 
 
 def standardize(x: Values, mean: float | int, std: float | int) -> np.float64 | ndarray:
@@ -53,13 +56,18 @@ def standardize(x: Values, mean: float | int, std: float | int) -> np.float64 | 
         z, without unit.
 
     Raises:
-        InputError: If σ is not a positive number, or x or μ is not finite.
+        InputError: If σ is not a positive number, x or μ is not finite, or z is beyond the
+            largest float.
     """
     if not 0 < std < math.inf:
         raise InputError(f"std={std} must be a positive finite number")
-    z = (np.asarray(x, dtype=np.float64) - mean) / std
+    with np.errstate(over="ignore", invalid="ignore"):
+        z = (np.asarray(x, dtype=np.float64) - mean) / std
     if not np.isfinite(z).all():
-        raise InputError(f"x or mean={mean} is not finite, so z is not defined")
+        raise InputError(
+            f"x or mean={mean} is not finite, or they are too far apart for std={std}: z is "
+            "no number"
+        )
     return z[()]
 
 
@@ -103,7 +111,7 @@ def gaussian_kl(
         other_std: s > 0.
 
     Returns:
-        KL [nats].
+        KL [nats]; infinite beyond the largest float.
 
     Raises:
         InputError: If σ or s is not a positive finite number, or a mean is not finite.
@@ -111,8 +119,9 @@ def gaussian_kl(
     shift = float(standardize(mean, other_mean, other_std))
     if not 0 < std < math.inf:
         raise InputError(f"std={std} must be a positive finite number")
-    ratio = std / other_std
-    return -math.log(ratio) + (ratio**2 + shift**2 - 1) / 2
+    ratio = float(std) / float(other_std)
+    log_ratio = math.log(std) - math.log(other_std)
+    return -log_ratio + (ratio * ratio + shift * shift - 1) / 2  # ** would raise, not be inf
 
 
 def fit_normal(
@@ -132,32 +141,39 @@ def fit_normal(
         reverse: KL(q ‖ p)   Δμ = -σ² Cov_q(a, r),   Δ log σ = -Cov_q(b, r) / 2
 
     with r = log q/p, a = (x - μ)/σ², b = (x - μ)²/σ². Each is the gradient divided by the
-    Fisher information, diag(1/σ², 2), and is taken ``rate`` times. The reverse direction has
-    as many optima as p has separate modes; the start decides which is found.
+    Fisher information, diag(1/σ², 2), and is taken ``rate`` times; no step changes log σ by
+    more than 1. The reverse direction has as many optima as p has separate modes, and more;
+    the start decides which is found.
 
     Args:
         x: Grid, evenly spaced.
         p: Probabilities on the grid, all positive.
         direction: Which KL to lower.
-        mean: μ to start from.
-        std: σ > 0 to start from.
-        steps: Number of steps.
+        mean: μ to start from, on the grid.
+        std: σ to start from, at least one step of the grid.
+        steps: Number of steps, at least 1.
         rate: Length of each, above 0 and at most 1.
 
     Returns:
         μ, σ and the KL [nats] at the end.
 
     Raises:
-        InputError: If p is not a distribution on the grid or has a zero, the direction is not
-            known, or the rate is out of range.
+        InputError: If p is not a distribution on the grid or has a zero, the grid is not even,
+            the start is off it or the fit leaves it, the direction is not known, or rate or
+            steps is out of range.
     """
     p = _require_grid(x, p, direction, rate)
+    _require_start(x, mean, std, steps)
     for _ in range(steps):
         q = _on_grid(x, mean, std)
         a, b = (x - mean) / std**2, ((x - mean) / std) ** 2
         pull = p - q if direction == "forward" else -q * _centered(np.log(q / p), q)
         mean = mean + rate * std**2 * float(pull @ a)
-        std = std * math.exp(rate * float(pull @ b) / 2)
+        std = std * math.exp(max(-1.0, min(rate * float(pull @ b) / 2, 1.0)))
+    if not x[0] <= mean <= x[-1]:
+        raise InputError(
+            f"the fit left the grid, mean={mean:g}; take a wider grid or lower rate"
+        )
     q = _on_grid(x, mean, std)
     pair = (p, q) if direction == "forward" else (q, p)
     return float(mean), float(std), float(kl_divergence(*pair))
@@ -184,4 +200,17 @@ def _require_grid(x: ndarray, p: ndarray, direction: str, rate: float) -> ndarra
             f"x has shape {x.shape}, p {p.shape} with smallest entry {p.min():g}; need one "
             "positive probability for each grid point"
         )
+    gaps = np.diff(x)
+    if x.ndim != 1 or len(x) < 2 or not (gaps > 0).all() or np.ptp(gaps) > 1e-6 * gaps[0]:
+        raise InputError(f"x, shape {x.shape}, must be an evenly spaced rising grid")
     return p
+
+
+def _require_start(x: ndarray, mean: float | int, std: float | int, steps: int) -> None:
+    if not (x[0] <= mean <= x[-1] and x[1] - x[0] <= std < math.inf):
+        raise InputError(
+            f"start mean={mean}, std={std}: the mean must lie on the grid, {x[0]:g} to "
+            f"{x[-1]:g}, and std be at least its step, {x[1] - x[0]:g}"
+        )
+    if steps < 1:
+        raise InputError(f"steps={steps} must be at least 1")

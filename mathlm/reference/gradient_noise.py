@@ -5,6 +5,7 @@ from numpy import ndarray
 
 from ..errors import InputError
 from ..shapes import Float
+from .arrays import finite_array
 
 
 def gradient_moments(gradients: Float[ndarray, "N D"]) -> tuple[float, float]:
@@ -21,18 +22,21 @@ def gradient_moments(gradients: Float[ndarray, "N D"]) -> tuple[float, float]:
         (|g|², tr Σ).
 
     Raises:
-        InputError: If there are no examples or an entry is not finite.
+        InputError: If there are no examples, an entry is not finite or the squares overflow.
 
     Example:
         >>> gradient_moments(np.array([[3.0, 1.0], [3.0, -1.0]]))
         (9.0, 1.0)
     """
-    if gradients.size == 0 or not np.isfinite(gradients).all():
+    rows = _examples(gradients)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = rows.mean(0)
+        square, trace = float(mean @ mean), float(((rows - mean) ** 2).sum(1).mean())
+    if not np.isfinite(square + trace):
         raise InputError(
-            f"gradients of shape {gradients.shape} must be finite and of at least one example"
+            f"squares overflow: the largest entry is {np.abs(rows).max():.3g}; rescale the loss"
         )
-    mean = gradients.mean(0)
-    return float(mean @ mean), float(((gradients - mean) ** 2).sum(1).mean())
+    return square, trace
 
 
 def batch_gradient_square(
@@ -51,11 +55,13 @@ def batch_gradient_square(
         replace: Whether an example may be drawn twice into a batch.
 
     Raises:
-        InputError: If b < 1, or b > N without replacement.
+        InputError: If b is not a whole number, b < 1, or b > N without replacement.
     """
-    count = len(gradients)
-    if batch_size < 1 or not (replace or batch_size <= count):
-        raise InputError(f"batch_size={batch_size} must lie between 1 and N={count}")
+    count, whole = len(gradients), isinstance(batch_size, int | np.integer)
+    if not whole or batch_size < 1 or not (replace or batch_size <= count):
+        raise InputError(
+            f"batch_size={batch_size} must lie between 1 and N={count}, and be whole"
+        )
     square, trace = gradient_moments(gradients)
     left = 1.0 if replace or count == 1 else (count - batch_size) / (count - 1)
     return square + left * trace / batch_size
@@ -106,8 +112,8 @@ def noise_scale_from_batches(
         square_big: E_B.
 
     Raises:
-        InputError: Unless 1 <= small < big, or if the estimate of |g|² is not positive:
-            average over more batches.
+        InputError: Unless 1 <= small < big, or if the estimate of |g|² is not positive or that
+            of tr Σ is negative: average over more batches.
 
     References:
         McCandlish et al. (2018), arXiv:1812.06162, appendix A.1.
@@ -116,9 +122,10 @@ def noise_scale_from_batches(
         raise InputError(f"need 1 <= small < big, got small={small}, big={big}")
     square = (big * square_big - small * square_small) / (big - small)
     trace = (square_small - square_big) / (1 / small - 1 / big)
-    if square <= 0:
+    if not (0 < square < np.inf and 0 <= trace < np.inf):
         raise InputError(
-            f"the estimate of |g|² is {square:.3g}, not positive: average over more batches"
+            f"|g|² is estimated as {square:.3g}, which must be positive, and tr Σ as "
+            f"{trace:.3g}, which must not be negative: average over more batches"
         )
     return trace / square
 
@@ -141,15 +148,26 @@ def critical_batch(
         (b_c, η_∞): the batch size [examples], and the best step size without noise.
 
     Raises:
-        InputError: If gᵀHg is not positive: then no step along g is best.
+        InputError: If H does not fit g or is not finite, or gᵀHg is not positive: then no step
+            along g is best.
 
     References:
         McCandlish et al. (2018), arXiv:1812.06162, eqs. (2.6) and (2.7).
     """
     square, _ = gradient_moments(gradients)
-    mean = gradients.mean(0)
-    bend = float(mean @ hessian @ mean)
+    rows, H = _examples(gradients), finite_array(hessian, "hessian")
+    if H.shape != (rows.shape[1], rows.shape[1]):
+        raise InputError(f"hessian has shape {H.shape}, but gradients have {rows.shape}")
+    mean = rows.mean(0)
+    bend = float(mean @ H @ mean)
     if not bend > 0:
         raise InputError(f"gᵀHg = {bend:.3g} must be positive for a best step along g")
-    rest = gradients - mean
-    return float(((rest @ hessian) * rest).sum(1).mean()) / bend, square / bend
+    rest = rows - mean
+    return float(((rest @ H) * rest).sum(1).mean()) / bend, square / bend
+
+
+def _examples(gradients: ndarray) -> ndarray:
+    rows = finite_array(gradients, "gradients")
+    if rows.ndim != 2:
+        raise InputError(f"gradients must have a row for each example, got shape {rows.shape}")
+    return rows

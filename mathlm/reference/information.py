@@ -33,7 +33,7 @@ def entropy(p: Numbers) -> np.float64 | ndarray:
         0.693147
     """
     p = require_distribution(p, "p")
-    return -_expected_log(p, p)
+    return 0.0 - _expected_log(p, p)  # 0, and not -0, for a sure thing
 
 
 def cross_entropy(p: Numbers, q: Numbers) -> np.float64 | ndarray:
@@ -69,13 +69,14 @@ def kl_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:
         q: Probabilities of the model, of the shape of p.
 
     Returns:
-        KL [nats], 0 only for p = q; infinite if q gives 0 to what p can draw.
+        KL [nats], 0 only for p = q; infinite if q gives 0 to what p can draw. Never negative:
+        where rounding would make it so, it is 0.
 
     Raises:
         InputError: If p or q is not a distribution, or their shapes differ.
     """
     p, q = _pair(p, q)
-    return _expected_log(p, p) - _expected_log(p, q)
+    return np.maximum(_expected_log(p, p) - _expected_log(p, q), 0.0)
 
 
 def js_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:

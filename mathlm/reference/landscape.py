@@ -1,6 +1,7 @@
 """Three surfaces on which optimizers are compared, with their gradients by hand.
 
-Each function takes points in its last axis, so a whole grid or trajectory is one call.
+Each function takes points in its last axis, so a whole grid or trajectory is one call. Points
+that are not finite are refused (InputError); a value that overflows is infinite.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from numpy import ndarray
 
 from ..errors import InputError
 from ..shapes import Float
-from .arrays import Value
+from .arrays import Value, finite_array
 
 
 def quadratic(
@@ -33,8 +34,10 @@ def quadratic(
         >>> float(quadratic(np.array([3.0, 1.0]), [1.0, 10.0]))
         9.5
     """
+    theta = finite_array(theta, "theta")
     lam = _curvatures(theta, curvatures)
-    return 0.5 * (lam * theta**2).sum(-1)
+    with np.errstate(over="ignore"):
+        return 0.5 * (lam * theta**2).sum(-1)
 
 
 def quadratic_gradient(
@@ -53,7 +56,9 @@ def quadratic_gradient(
     Raises:
         InputError: If the number of curvatures is not the number of coordinates.
     """
-    return _curvatures(theta, curvatures) * theta
+    theta = finite_array(theta, "theta")
+    with np.errstate(over="ignore"):
+        return _curvatures(theta, curvatures) * theta
 
 
 def rosenbrock(theta: Float[ndarray, "*batch 2"]) -> Value:
@@ -73,8 +78,9 @@ def rosenbrock(theta: Float[ndarray, "*batch 2"]) -> Value:
     References:
         Rosenbrock (1960), The Computer Journal 3(3), 175-184.
     """
-    x, y = theta[..., 0], theta[..., 1]
-    return (1 - x) ** 2 + 100 * (y - x**2) ** 2
+    x, y = _plane(theta)
+    with np.errstate(over="ignore"):
+        return (1 - x) ** 2 + 100 * (y - x**2) ** 2
 
 
 def rosenbrock_gradient(theta: Float[ndarray, "*batch 2"]) -> Float[ndarray, "*batch 2"]:
@@ -88,9 +94,10 @@ def rosenbrock_gradient(theta: Float[ndarray, "*batch 2"]) -> Float[ndarray, "*b
     Args:
         theta: Points (x, y).
     """
-    x, y = theta[..., 0], theta[..., 1]
-    across = y - x**2
-    return np.stack([-2 * (1 - x) - 400 * x * across, 200 * across], axis=-1)
+    x, y = _plane(theta)
+    with np.errstate(over="ignore"):
+        across = y - x**2
+        return np.stack([-2 * (1 - x) - 400 * x * across, 200 * across], axis=-1)
 
 
 def double_well(theta: Float[ndarray, "*batch 2"]) -> Value:
@@ -105,8 +112,9 @@ def double_well(theta: Float[ndarray, "*batch 2"]) -> Value:
     Args:
         theta: Points (x, y).
     """
-    x, y = theta[..., 0], theta[..., 1]
-    return 0.5 * x**2 - 0.5 * y**2 + 0.25 * y**4
+    x, y = _plane(theta)
+    with np.errstate(over="ignore"):
+        return 0.5 * x**2 + 0.25 * y**2 * (y**2 - 2)
 
 
 def double_well_gradient(theta: Float[ndarray, "*batch 2"]) -> Float[ndarray, "*batch 2"]:
@@ -119,17 +127,25 @@ def double_well_gradient(theta: Float[ndarray, "*batch 2"]) -> Float[ndarray, "*
     Args:
         theta: Points (x, y).
     """
-    x, y = theta[..., 0], theta[..., 1]
-    return np.stack([x, y**3 - y], axis=-1)
+    x, y = _plane(theta)
+    with np.errstate(over="ignore"):
+        return np.stack([x, y**3 - y], axis=-1)
+
+
+def _plane(theta: ndarray) -> tuple[Value, Value]:
+    points = finite_array(theta, "theta")
+    if points.ndim == 0 or points.shape[-1] != 2:
+        raise InputError(
+            f"theta of shape {points.shape} must hold points (x, y) in its last axis, 2 long"
+        )
+    return points[..., 0], points[..., 1]
 
 
 def _curvatures(theta: ndarray, curvatures: ndarray | Sequence) -> ndarray:
-    lam = np.asarray(curvatures, dtype=float)
-    if lam.ndim != 1 or not lam.size or lam.size != theta.shape[-1]:
+    lam = finite_array(curvatures, "curvatures")
+    if lam.ndim != 1 or theta.shape[-1:] != lam.shape:
         raise InputError(
-            f"curvatures of shape {lam.shape} do not fit points with {theta.shape[-1]} "
-            "coordinates; give one number for each coordinate"
+            f"curvatures of shape {lam.shape} do not fit points of shape {theta.shape}; "
+            "give one number for each coordinate"
         )
-    if not np.isfinite(lam).all():
-        raise InputError(f"curvatures must be finite, got {lam.tolist()}")
     return lam

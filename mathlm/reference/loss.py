@@ -68,7 +68,7 @@ def squared_error_backward(dy: Numbers, cache: tuple) -> Value:
         InputError: If dy has not the shape of ℓ.
     """
     (error,) = cache
-    return 2 * error * gradient_array(dy, error.shape)
+    return _product(gradient_array(dy, error.shape), error) * 2
 
 
 def half_squared_error(prediction: Numbers, target: Numbers) -> tuple[Value, tuple]:
@@ -114,7 +114,7 @@ def half_squared_error_backward(dy: Numbers, cache: tuple) -> Value:
         InputError: If dy has not the shape of ℓ.
     """
     (error,) = cache
-    return error * gradient_array(dy, error.shape)
+    return _product(gradient_array(dy, error.shape), error)
 
 
 def binary_cross_entropy(p: Numbers, target: Numbers) -> tuple[Value, tuple]:
@@ -296,7 +296,8 @@ def token_cross_entropy_backward(dy: Numbers, cache: tuple) -> ndarray:
 def _error(prediction: Numbers, target: Numbers) -> Value:
     prediction, target = finite_array(prediction, "prediction"), finite_array(target, "target")
     require_same_shape(prediction, target, ("prediction", "target"))
-    return prediction - target
+    with np.errstate(over="ignore"):
+        return prediction - target
 
 
 def _probabilities(p: Numbers, name: str) -> ndarray:
@@ -306,6 +307,12 @@ def _probabilities(p: Numbers, name: str) -> ndarray:
         place = first_place(outside)
         raise InputError(f"{name} has the entry {p[place]} at {place}; it must lie in 0..1")
     return p
+
+
+def _product(dy: Value, error: Value) -> ndarray:
+    """The product, 0 wherever dy is: also where the error is infinite."""
+    with np.errstate(over="ignore"):
+        return np.multiply(dy, error, where=dy != 0, out=np.zeros_like(dy))
 
 
 def _ratio(a: Value, b: Value) -> ndarray:

@@ -112,15 +112,21 @@ ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {
 
 
 def _require_names(weights: Weights, activations: Sequence[str]) -> None:
-    if not weights:
+    if len(weights) == 0:
         raise InputError("there are no layers: weights is empty; give at least one (W, b)")
     if isinstance(activations, str) or len(activations) != len(weights):
         raise InputError(
             f"{len(weights)} layers and activations={activations!r} do not fit: give a list "
             "with one name for each layer, 'identity' for none"
         )
+    for i, layer in enumerate(weights, start=1):
+        if len(layer) != 2:
+            raise InputError(
+                f"layer {i} of {len(weights)} has {len(layer)} parts, expected two: W and b, "
+                "which may be None"
+            )
     for i, name in enumerate(activations, start=1):
-        if name not in ACTIVATIONS:
+        if not isinstance(name, str) or name not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise ConfigError(
                 f"activation {name!r} of layer {i} of {len(weights)} is not one of {known}"

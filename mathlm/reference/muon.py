@@ -42,15 +42,16 @@ def newton_schulz(
     Raises:
         InputError: If G is not a matrix with entries.
         NonFiniteLossError: If G holds NaN or infinity.
-        ConfigError: If ``steps`` is negative or ``eps`` not positive.
+        ConfigError: If ``steps`` is negative, ``eps`` not positive, or the coefficients are not
+            three finite numbers.
 
     References:
         Jordan et al. (2024), Muon: an optimizer for hidden layers in neural networks.
     """
-    _require_matrix(G, steps, eps)
+    _require_matrix(G, steps, eps, coefficients)
     a, b, c = coefficients
     X = G.T if len(G) > len(G.T) else G
-    X = X / max(np.linalg.norm(X), eps)
+    X = X / max(np.hypot.reduce(X, axis=None), eps)  # hypot: squares would overflow
     for _ in range(steps):
         A = X @ X.T
         X = a * X + (b * A + c * A @ A) @ X
@@ -125,15 +126,17 @@ def muon_scale(shape: tuple[int, ...], scale: str) -> float:
     return scales[scale]
 
 
-def _require_matrix(G: ndarray, steps: int, eps: float) -> None:
-    if G.ndim != 2 or G.size == 0:
+def _require_matrix(G: ndarray, steps: int, eps: float, coefficients: Coefficients) -> None:
+    if np.ndim(G) != 2 or np.size(G) == 0:
         raise InputError(
-            f"newton_schulz needs a matrix with entries, got shape {G.shape}; use adamw_step"
+            f"newton_schulz needs a matrix with entries, got shape {np.shape(G)}; use adamw_step"
         )
     if bad := int(np.sum(~np.isfinite(G))):
         raise NonFiniteLossError(f"{bad} of {G.size} entries of G are not finite")
     if steps < 0 or not eps > 0:
         raise ConfigError(f"need steps >= 0 and eps > 0, got steps={steps}, eps={eps}")
+    if len(coefficients) != 3 or not np.isfinite(coefficients).all():
+        raise ConfigError(f"coefficients={coefficients} must be three finite numbers")
 
 
 __all__ = ["QUINTIC", "muon_scale", "muon_step", "newton_schulz"]

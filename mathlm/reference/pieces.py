@@ -31,8 +31,8 @@ def linear_pieces(
         The P + 1 knots of P pieces.
 
     Raises:
-        InputError: If low < high does not hold, if the network has not one input and one
-            output, or if a weight is not finite.
+        InputError: If low < high does not hold or an end is infinite, if the network has not
+            one input and one output, if layers do not fit, or if a weight is not finite.
     """
     _require_line(weights, low, high)
     knots = np.array([low, high], dtype=float)
@@ -77,10 +77,19 @@ def _without_straight(knots: ndarray, y: ndarray) -> ndarray:
 def _require_line(
     weights: Sequence[tuple[ndarray, ndarray | None]], low: float | int, high: float | int
 ) -> None:
-    if not low < high:
-        raise InputError(f"low={low} must be less than high={high}")
-    if not weights or weights[0][0].shape[1] != 1 or weights[-1][0].shape[0] != 1:
-        raise InputError("the network must have one input and one output")
+    if not low < high or not np.isfinite([low, high]).all():
+        raise InputError(f"low={low} must be less than high={high}, and both finite")
+    shapes = [np.shape(W) for W, _ in weights]
+    if not shapes or shapes[0][1:] != (1,) or shapes[-1][:1] != (1,):
+        raise InputError(f"the network must have one input and one output, found W {shapes}")
+    widths = [1, *(shape[0] for shape in shapes)]
+    for i, (W, b) in enumerate(weights):
+        bias = widths[i + 1 : i + 2] if b is None else [*np.shape(b)]
+        if [*np.shape(W), *bias] != [widths[i + 1], widths[i], widths[i + 1]]:
+            raise InputError(
+                f"layer {i + 1}: W {np.shape(W)} and b ({bias[0]},) do not fit an input of "
+                f"width {widths[i]}; W is stored (out, in)"
+            )
     if not all(
         np.isfinite(part).all() for layer in weights for part in layer if part is not None
     ):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import ndarray
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from .information import Numbers, require_distribution, require_joint
 from .logits import logsumexp
 
@@ -169,11 +169,14 @@ def chain_factors(joint: Numbers, outcome: Sequence[int]) -> ndarray:
     Raises:
         InputError: If joint is not a distribution, the outcome does not fit it, or its
             beginning has probability zero.
+        InputTypeError: If the outcome does not hold integers.
     """
     joint = np.asarray(joint, dtype=np.float64)
     require_distribution(joint.ravel(), "joint")
     if len(outcome) != joint.ndim:
         raise InputError(f"outcome has {len(outcome)} values for {joint.ndim} axes of joint")
+    if not all(isinstance(i, int | np.integer) for i in outcome):
+        raise InputTypeError(f"outcome {tuple(outcome)} must hold integers, one for each axis")
     if any(not 0 <= i < size for i, size in zip(outcome, joint.shape, strict=True)):
         raise InputError(f"outcome {tuple(outcome)} is outside of joint, shape {joint.shape}")
     prefix = np.array([joint[tuple(outcome[:t])].sum() for t in range(joint.ndim + 1)])
@@ -213,6 +216,9 @@ def posterior(prior: Numbers, log_likelihood: Numbers) -> ndarray:
     log_prior = np.log(prior, where=prior > 0, out=np.full_like(prior, -np.inf))
     log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
     _require_one_axis(log_likelihood, prior, "log_likelihood", "prior")
+    if not (log_likelihood < np.inf).all():
+        bad = log_likelihood[~(log_likelihood < np.inf)][0]
+        raise InputError(f"log_likelihood has the entry {bad}; it must be finite or -inf")
     log_joint = log_prior + log_likelihood
     log_evidence = logsumexp(log_joint)
     if np.isneginf(log_evidence).any():

@@ -8,6 +8,7 @@ from numpy import ndarray
 from ..errors import InputError
 from ..shapes import Float
 from . import activation as activations
+from .arrays import finite_array
 
 NAMES = ("relu", "tanh", "sigmoid")
 
@@ -35,7 +36,8 @@ def signal_by_depth(
         (forward, backward): rms of h_l and of the gradient in h_{l-1}, for l = 1 … L.
 
     Raises:
-        InputError: If the activation is not known or there are no weights.
+        InputError: If the activation is not known, there are no weights, a matrix does not fit,
+            or a signal is not finite.
     """
     if activation not in NAMES or not len(weights):
         raise InputError(
@@ -44,8 +46,12 @@ def signal_by_depth(
         )
     apply = getattr(activations, activation)
     pull_back = getattr(activations, f"{activation}_backward")
-    forward, caches = [], []
-    for W in weights:
+    forward, caches, x = [], [], finite_array(x, "x")
+    for layer, W in enumerate(weights, start=1):
+        if np.ndim(W) != 2 or np.shape(W)[1] != x.shape[-1]:
+            raise InputError(
+                f"weights of layer {layer} have shape {np.shape(W)}, inputs {x.shape}"
+            )
         x, cache = apply(x @ W.T)
         forward.append(_rms(x))
         caches.append(cache)
@@ -57,4 +63,5 @@ def signal_by_depth(
 
 
 def _rms(x: ndarray) -> float:
-    return float(np.sqrt((x**2).mean()))
+    largest = float(np.abs(x).max()) or 1.0
+    return largest * float(np.sqrt(((x / largest) ** 2).mean()))

@@ -5,6 +5,7 @@ from numpy import ndarray
 
 from ..errors import InputError
 from ..shapes import Float
+from .arrays import finite_array
 
 
 def ridge_regression(
@@ -31,10 +32,11 @@ def ridge_regression(
         >>> ridge_regression(np.array([[1.0], [1.0]]), np.array([3.0, 3.0]), 1).tolist()
         [2.0]
     """
-    _require_examples(x, y)
+    x, y = _examples(x, y)
     if not 0 <= penalty < np.inf:
         raise InputError(f"penalty={penalty} must be finite and not negative")
-    return _solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ y)
+    gram, moment = _products(x, y)
+    return _solve(gram + penalty * np.eye(x.shape[1]), moment)
 
 
 def dropout_regression(
@@ -60,20 +62,28 @@ def dropout_regression(
     References:
         Srivastava et al. (2014), JMLR 15, section 9.1.
     """
-    _require_examples(x, y)
+    x, y = _examples(x, y)
     if not 0 <= p < 1:
         raise InputError(f"p={p} must lie in [0, 1)")
-    gram = x.T @ x
-    return _solve(gram + p / (1 - p) * np.diag(np.diag(gram)), x.T @ y)
+    gram, moment = _products(x, y)
+    return _solve(gram + p / (1 - p) * np.diag(np.diag(gram)), moment)
 
 
-def _require_examples(x: ndarray, y: ndarray) -> None:
-    if len(x) != len(y) or not x.size:
+def _examples(x: ndarray, y: ndarray) -> tuple[ndarray, ndarray]:
+    x, y = finite_array(x, "x"), finite_array(y, "y")
+    if x.ndim != 2 or y.shape != x.shape[:1]:
         raise InputError(
-            f"x has shape {x.shape} and y has length {len(y)}; give one target for each row"
+            f"x has shape {x.shape} and y has shape {y.shape}; give one target for each row"
         )
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise InputError("x and y must be finite")
+    return x, y
+
+
+def _products(x: ndarray, y: ndarray) -> tuple[ndarray, ndarray]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram, moment = x.T @ x, x.T @ y
+    if not (np.isfinite(gram).all() and np.isfinite(moment).all()):
+        raise InputError(f"XᵀX overflows: the largest input is {np.abs(x).max():.3g}; rescale")
+    return gram, moment
 
 
 def _solve(matrix: ndarray, target: ndarray) -> ndarray:

@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from ..errors import ConfigError, InputError
 from ..shapes import Float
+from .arrays import finite_array
 
 
 def dropout(
@@ -32,6 +33,7 @@ def dropout(
 
     Raises:
         ConfigError: If the rate lies outside [0, 1): at 1 nothing is left to scale up.
+        InputError: If x is empty, or an entry is NaN or infinite.
 
     References:
         Srivastava et al. (2014), Journal of Machine Learning Research 15, 1929-1958.
@@ -40,6 +42,7 @@ def dropout(
         raise ConfigError(
             f"rate={rate} must lie in [0, 1): what is kept is divided by 1 - rate"
         )
+    x = finite_array(x, "x")
     if rate == 0:
         return x.copy(), np.ones_like(x)
     factors = (rng.random(x.shape) >= rate) / (1 - rate)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..errors import ConfigError, InputError, InputTypeError, NonFiniteLossError
+from .arrays import finite_array
 
 P = ParamSpec("P")
 State = dict[str, Any]
@@ -44,6 +45,7 @@ def descend(
 
     Raises:
         ConfigError: If ``steps`` is negative or a number is outside its range.
+        InputError: If the start is empty or not finite.
         NonFiniteLossError: If the descent diverges until something is no longer finite.
 
     Example:
@@ -52,6 +54,7 @@ def descend(
     """
     if steps < 0:
         raise ConfigError(f"steps={steps} must not be negative")
+    theta = finite_array(theta, "theta")
     trajectory, state = np.empty((steps + 1, *theta.shape)), None
     trajectory[0] = theta
     for t in range(steps):
@@ -132,6 +135,8 @@ def require_number(name: str, value: Any) -> None:
     decays = value if isinstance(value, tuple) else (value,)
     if name in RANGED and not all(isinstance(b, Real) for b in decays):
         raise InputTypeError(f"{name}={value!r} must be a number")
+    if name == "betas" and len(decays) != 2:
+        raise ConfigError(f"betas={value} must be two decay rates")
     if name in {"beta", "betas"}:
         if not all(0 <= b < 1 for b in decays):
             raise ConfigError(f"{name}={value} must lie in [0, 1)")

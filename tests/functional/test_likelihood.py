@@ -91,7 +91,9 @@ def test_perplexity_beyond_the_largest_float_is_infinite():
     assert perplexity(math.inf, 1) == math.inf
 
 
-@pytest.mark.parametrize(("nats", "count"), [(1.0, 0), (-1.0, 2), (math.nan, 2)])
+@pytest.mark.parametrize(
+    ("nats", "count"), [(1.0, 0), (-1.0, 2), (math.nan, 2), (3.0, math.inf)]
+)
 def test_what_has_no_perplexity_is_refused(nats, count):
     with pytest.raises(InputError, match=f"nats={nats} over count={count} targets"):
         perplexity(nats, count)

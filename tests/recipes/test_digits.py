@@ -67,16 +67,32 @@ def test_the_same_seed_gives_the_same_weights(data):
     assert_array_equal(first[0][0], again[0][0])
 
 
-def test_every_image_is_used_once_an_epoch_in_batches_of_one_size(data, monkeypatch):
-    """1197 = 37 · 32 + 13."""
-    seen = []
+@pytest.fixture
+def seen(monkeypatch):
+    """The labels of every batch that a training run takes a gradient of."""
+    batches = []
     monkeypatch.setattr(
         "mathlm.recipes.digits.gradients",
-        lambda x, y, weights, names: seen.append(y) or [(0 * W, 0 * b) for W, b in weights],
+        lambda x, y, weights, names: batches.append(y) or [(0 * W, 0 * b) for W, b in weights],
     )
-    train((data[0][0], np.arange(1197)), [], DigitsConfig(epochs=1))
-    assert [len(y) for y in seen] == [32] * 37 + [13]
+    return batches
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [({}, [32] * 37 + [13]), ({"batch": 46}, [46] * 26 + [1]), ({"batch": 2000}, [1197])],
+)
+def test_every_image_is_used_once_an_epoch_in_batches_of_one_size(data, seen, options, sizes):
+    """1197 = 37 · 32 + 13 = 26 · 46 + 1."""
+    train((data[0][0], np.arange(1197)), [], DigitsConfig(epochs=1, **options))
+    assert [len(y) for y in seen] == sizes
     assert sorted(np.concatenate(seen)) == list(range(1197))
+
+
+def test_every_epoch_has_an_order_of_its_own(data, seen):
+    train((data[0][0], np.arange(1197)), [], DigitsConfig(epochs=2, batch=1197))
+    assert (seen[0] != seen[1]).mean() > 0.9
+    assert (seen[0] != np.arange(1197)).mean() > 0.9
 
 
 def test_the_command_prints_an_accuracy(capsys):
@@ -86,7 +102,12 @@ def test_the_command_prints_an_accuracy(capsys):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"hidden": (0,)}, "at least 1"), ({"learning_rate": -1.0}, "learning_rate=-1.0 must be")],
+    [
+        ({"hidden": (0,)}, r"hidden=\(0,\)"),
+        ({"hidden": (6.5,)}, "integers of at least 1"),
+        ({"batch": 0}, "batch=0"),
+        ({"learning_rate": -1.0}, "learning_rate=-1.0 must be"),
+    ],
 )
 def test_settings_out_of_range_are_refused(options, message):
     with pytest.raises(ConfigError, match=message):

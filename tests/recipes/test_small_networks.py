@@ -106,7 +106,8 @@ def test_the_command_prints_the_share(capsys):
     ("options", "message"),
     [
         ({"widths": (2,)}, "widths needs two entries"),
-        ({"steps": 0}, "at least 1"),
+        ({"steps": 0}, "integers >= 1"),
+        ({"widths": (2, 1.5, 1)}, r"integers >= 1: .*1\.5"),
         ({"learning_rate": 0.0}, "learning_rate=0.0 must be positive"),
         ({"learning_rate": float("inf")}, "learning_rate=inf must be positive"),
     ],
@@ -114,6 +115,12 @@ def test_the_command_prints_the_share(capsys):
 def test_settings_out_of_range_are_refused(options, message):
     with pytest.raises(ConfigError, match=message):
         NetworksConfig(**options)
+
+
+@pytest.mark.parametrize(("x", "message"), [(BITS[:0], "empty"), (BITS * np.nan, "8 NaN")])
+def test_no_data_and_data_that_are_no_numbers_are_refused(x, message):
+    with pytest.raises(InputError, match=message):
+        train(x, XOR[: len(x)], SMALL)
 
 
 def test_data_of_the_wrong_shape_are_refused():

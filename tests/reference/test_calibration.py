@@ -82,6 +82,12 @@ def test_temperature_ignores_shifts_of_a_row(predictions, rng):
     assert_allclose(fit_temperature(z + rng.normal(size=(4000, 1)), y), fit_temperature(z, y))
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e-6, 1e6, 1e200])
+def test_temperature_has_the_unit_of_the_scores(predictions, unit):
+    z, y = predictions
+    assert_allclose(fit_temperature(z * unit, y), unit * fit_temperature(z, y))
+
+
 def test_where_no_temperature_is_best_there_is_an_error():
     z = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0]])
     with pytest.raises(InputError, match="every one of the 2 targets has the top score"):
@@ -96,6 +102,7 @@ def test_where_no_temperature_is_best_there_is_an_error():
     ("z", "y", "message"),
     [
         (np.zeros((2, 3)), np.array([0]), r"\(2, 3\) and targets \(1,\)"),
+        (np.zeros((2, 3)), np.array([[0], [1]]), r"\(2, 3\) and targets \(2, 1\)"),
         (np.zeros((0, 3)), np.array([], dtype=int), r"\(0, 3\)"),
         (np.array([[0.0, -np.inf]]), np.array([0]), "must be finite"),
         (np.zeros((1, 3)), np.array([3]), "from 3 to 3, outside the 3"),
@@ -121,6 +128,11 @@ def test_logits_that_do_not_fit_are_refused(z, y, message):
 def test_predictions_that_cannot_be_binned_are_refused(c, hit, bins, message):
     with pytest.raises(InputError, match=message):
         reliability_curve(np.array(c, dtype=float), np.array(hit, dtype=bool), bins)
+
+
+def test_a_fit_without_steps_is_refused(predictions):
+    with pytest.raises(InputError, match="steps=0"):
+        fit_temperature(*predictions, steps=0)
 
 
 def test_types_must_be_those_of_the_question():

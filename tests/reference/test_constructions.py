@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.reference import (
     all_bits,
     interpolating_network,
@@ -107,12 +107,22 @@ def test_sizes_out_of_range_are_refused(build, n, message):
 
 
 @pytest.mark.parametrize(
+    "build", [all_bits, parity_network, parity_folds, parity_tree, tent_network]
+)
+@pytest.mark.parametrize("n", [2.5, True])
+def test_a_size_that_is_no_integer_is_refused(build, n):
+    with pytest.raises(InputTypeError, match=f"={n} must be an integer"):
+        build.__wrapped__(n) if hasattr(build, "__wrapped__") else build(n)
+
+
+@pytest.mark.parametrize(
     ("knots", "values", "message"),
     [
         ([0.0], [1.0], "at least 2"),
         ([0.0, 1.0], [1.0, 2.0, 3.0], r"knots \(2,\) and values \(3,\)"),
         ([0.0, 0.0], [1.0, 2.0], "increase strictly"),
         ([0.0, 1.0], [1.0, np.nan], "finite"),
+        ([0.0, 1.0, 1.0 + 1e-15], [0.0, 0.0, 1e300], "behind knot 1 is beyond float64"),
     ],
 )
 def test_knots_that_make_no_function_are_refused(knots, values, message):

@@ -116,3 +116,5 @@ def test_samples_must_be_finite_rows(x):
 def test_variances_must_be_positive():
     with pytest.raises(InputError, match=r"variance=0\.0 and prior_variance=1.0"):
         gaussian_map_mean([1.0], 0.0, 0.0, 1.0)
+    with pytest.raises(InputError, match="prior_mean=nan"):
+        gaussian_map_mean([1.0], 1.0, np.nan, 1.0)

@@ -4,7 +4,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from mathlm.errors import InputTypeError
-from mathlm.reference import Variable, count_flops, pull_back
+from mathlm.reference import Variable, count_flops, pull_back, push_forward
 
 
 def test_a_matrix_product_counts_a_multiplication_and_an_addition():
@@ -98,3 +98,11 @@ def test_a_method_that_escapes_the_count_is_refused():
 def test_complex_numbers_are_not_cut_to_real_ones():
     with pytest.raises(InputTypeError, match="dtype complex128"):
         count_flops(lambda a: a, np.ones(3) * 1j)
+
+
+def test_constants_times_variables_and_duals_are_counted_once_a_part():
+    """c · (x + ε t): 3 products for the value and 3 for the rate of change."""
+    x, c = np.ones(3), np.ones(3)
+    forward = count_flops(lambda x, c: push_forward(lambda v: c * v, x, x), x, c)[1]
+    assert +forward == {"multiply": 6}
+    assert +count_flops(lambda x, c: (c * Variable(x)).value, x, c)[1] == {"multiply": 3}

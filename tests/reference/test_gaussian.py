@@ -99,6 +99,18 @@ def test_widths_must_be_positive(std):
             gaussian_kl(0.0, widths[0], 0.0, widths[1])
 
 
+def test_kl_beyond_the_largest_float_is_infinite():
+    assert gaussian_kl(0, 1e300, 0, 1e-300) == np.inf
+    assert gaussian_kl(1e200, 1, 0, 1) == np.inf
+    assert normal_log_density(1e200) == -np.inf
+
+
+def test_forward_fit_reaches_a_truth_hundreds_of_times_wider_than_its_start():
+    x = np.linspace(-3000, 3000, 3001)
+    p = softmax(normal_log_density(x, 10.0, 400.0))
+    assert_allclose(fit_normal(x, p, "forward", std=2.0), [10.0, 400.0, 0.0], atol=1e-6)
+
+
 def test_values_must_be_finite():
     with pytest.raises(InputError, match="not finite"):
         standardize(np.inf, 0.0, 1.0)
@@ -114,6 +126,9 @@ def test_values_must_be_finite():
         ({"x": X[1:]}, r"x has shape \(960,\), p \(961,\)"),
         ({"rate": 0.0}, "rate=0.0"),
         ({"std": 0.0}, "std=0.0"),
+        ({"mean": 1e6}, r"mean=1000000.0, .* lie on the grid, -20 to 20"),
+        ({"steps": 0}, "steps=0"),
+        ({"x": np.sort(X**3)}, "evenly spaced"),
     ],
 )
 def test_fits_refuse_what_they_cannot_fit(change, message):

@@ -87,8 +87,16 @@ def test_squared_errors_by_hand():
     assert_allclose(ref.half_squared_error_backward(np.ones(3), cache), [-0.2, 0.3, -0.1])
 
 
-def test_a_square_beyond_float64_is_infinite():
-    assert ref.squared_error([1e200], [0.0])[0][0] == math.inf
+@pytest.mark.parametrize(("prediction", "target"), [(1e200, 0.0), (1e308, -1e308)])
+def test_a_square_beyond_float64_is_infinite(prediction, target):
+    assert ref.squared_error([prediction], [target])[0][0] == math.inf
+
+
+@pytest.mark.parametrize("name", ["squared_error", "half_squared_error"])
+def test_an_error_beyond_float64_that_does_not_count_has_gradient_zero(name):
+    f, backward = pair(name)
+    _, cache = f([1e308, 1e308], [-1e308, -1e308])
+    assert backward([0.0, 1.0], cache).tolist() == [0, math.inf]
 
 
 def test_binary_cross_entropy_by_hand():

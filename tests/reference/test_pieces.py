@@ -53,6 +53,11 @@ def test_one_layer_has_at_most_one_piece_more_than_units(rng):
     assert max(counts) == 8
 
 
+def test_a_unit_that_is_zero_everywhere_has_no_knot():
+    weights = [(np.array([[0.0], [1.0]]), np.array([0.0, -0.5])), (np.ones((1, 2)), None)]
+    assert_allclose(linear_pieces(weights, 0, 1), [0, 0.5, 1])
+
+
 def test_an_affine_network_is_one_piece():
     assert linear_pieces([(np.array([[2.0]]), None)], 0, 1).tolist() == [0, 1]
 
@@ -64,6 +69,9 @@ def test_an_affine_network_is_one_piece():
         ([(np.ones((1, 2)), None)], 0, "one input and one output"),
         ([], 0, "one input and one output"),
         ([(np.full((1, 1), np.nan), None)], 0, "finite"),
+        ([(np.ones((1, 1)), None)], -np.inf, "low=-inf .* both finite"),
+        ([(np.ones((2, 1)), None), (np.ones((1, 3)), None)], 0, r"layer 2: W \(1, 3\)"),
+        ([(np.ones((2, 1)), np.ones(3)), (np.ones((1, 2)), None)], 0, r"b \(3,\) do not fit"),
     ],
 )
 def test_what_is_no_function_of_a_line_is_refused(weights, low, message):

@@ -200,8 +200,13 @@ def test_an_outcome_of_another_length_is_refused():
 def test_data_that_no_hypothesis_allows_is_refused():
     with pytest.raises(InputError, match="probability 0 under every hypothesis"):
         posterior([1.0, 0.0], [-np.inf, 0.0])
-    with pytest.raises(InputError, match="NaN"):
-        posterior([0.5, 0.5], [np.nan, 0.0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.0, 1.0]])
+def test_likelihoods_that_are_no_numbers_are_refused(bad, prior):
+    with pytest.raises(InputError, match=f"log_likelihood has the entry {bad}"):
+        posterior(prior, [bad, 0.0])
 
 
 def test_no_draws_have_no_sum():
