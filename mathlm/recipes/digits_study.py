@@ -67,17 +67,16 @@ def study(
     loss under ``stop_below`` [nats] ends the run. Of the wrong labels, ``memorized`` is the
     share that the network repeats; ``seen_through`` is how often it gives the true one.
     """
-    shares = 0 <= label_noise <= 1 and 0 <= dropout < 1
-    if not (1 <= examples <= POOL and min(batch_size, steps, every) >= 1 and shares):
+    counts = 1 <= examples <= POOL and min(batch_size, steps, every) >= 1
+    if not (counts and 0 <= label_noise <= 1 and 0 <= dropout < 1):
         raise ConfigError(
             f"need 1 <= {examples=} <= {POOL}, positive {batch_size=}, {steps=}, {every=}, "
             f"0 <= {label_noise=} <= 1 and 0 <= {dropout=} < 1"
         )
     torch.manual_seed(seed)
-    pixels, truth = digits()
-    labels, wrong = corrupt(truth[:examples], label_noise, seed)
+    data = (*digits(), *corrupt(digits()[1][:examples], label_noise, seed))
+    pixels, truth, labels, wrong = (t.to(device) for t in data)
     model = network(widths, dropout).to(device)
-    pixels, truth, labels, wrong = (t.to(device) for t in (pixels, truth, labels, wrong))
     optimizer, rows = make(model.parameters()), []
     for step in range(steps + 1):
         if step % every == 0 or step == steps:

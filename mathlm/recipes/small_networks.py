@@ -41,9 +41,8 @@ class NetworksConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if len(self.widths) < 2 or any(
-            type(n) is not int or n < 1 for n in (*self.widths, self.steps, self.count)
-        ):
+        sizes = (*self.widths, self.steps, self.count)
+        if len(self.widths) < 2 or any(type(n) is not int or n < 1 for n in sizes):
             raise ConfigError(f"widths needs two entries, and sizes are integers >= 1: {self}")
         if self.activation not in FUNCTIONS or self.loss not in ("bits", "squares"):
             raise ConfigError(f"unknown activation={self.activation!r} or loss={self.loss!r}")
@@ -51,8 +50,7 @@ class NetworksConfig:
             raise ConfigError(f"learning_rate={self.learning_rate} must be positive, finite")
 
 
-# name -> (function, its derivative as a function of its value)
-FUNCTIONS: dict[str, tuple[Callable, Callable]] = {
+FUNCTIONS: dict[str, tuple[Callable, Callable]] = {  # f, and f' as a function of the value
     "relu": (lambda z: np.maximum(z, 0.0), lambda h: h > 0),
     "sigmoid": (lambda z: 0.5 + 0.5 * np.tanh(0.5 * z), lambda h: h * (1 - h)),
     "tanh": (np.tanh, lambda h: 1 - h * h),

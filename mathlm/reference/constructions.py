@@ -199,12 +199,12 @@ def interpolating_network(
     return [(np.ones((len(slopes), 1)), -k[:-1]), (changes[None], v[:1])]
 
 
-def _require_integer(name: str, value: int) -> None:
+def _require_integer(name: str, value: object) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise InputTypeError(f"{name}={value!r} must be an integer")
 
 
-def _require_at_least_one(name: str, value: int) -> None:
+def _require_at_least_one(name: str, value: float | int) -> None:
     _require_integer(name, value)
     if value < 1:
         raise InputError(f"{name}={value} must be at least 1")

@@ -49,7 +49,7 @@ def newton_schulz(
         Jordan et al. (2024), Muon: an optimizer for hidden layers in neural networks.
     """
     _require_matrix(G, steps, eps, coefficients)
-    a, b, c = coefficients
+    G, (a, b, c) = np.asarray(G, dtype=float), coefficients
     X = G.T if len(G) > len(G.T) else G
     X = X / max(np.hypot.reduce(X, axis=None), eps)  # hypot: squares would overflow
     for _ in range(steps):
@@ -129,7 +129,8 @@ def muon_scale(shape: tuple[int, ...], scale: str) -> float:
 def _require_matrix(G: ndarray, steps: int, eps: float, coefficients: Coefficients) -> None:
     if np.ndim(G) != 2 or np.size(G) == 0:
         raise InputError(
-            f"newton_schulz needs a matrix with entries, got shape {np.shape(G)}; use adamw_step"
+            f"newton_schulz needs a matrix with entries, got shape {np.shape(G)}; "
+            "use adamw_step for anything else"
         )
     if bad := int(np.sum(~np.isfinite(G))):
         raise NonFiniteLossError(f"{bad} of {G.size} entries of G are not finite")

@@ -52,7 +52,9 @@ def signal_by_depth(
             raise InputError(
                 f"weights of layer {layer} have shape {np.shape(W)}, inputs {x.shape}"
             )
-        x, cache = apply(x @ W.T)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = x @ W.T
+        x, cache = apply(z)
         forward.append(_rms(x))
         caches.append(cache)
     backward = []

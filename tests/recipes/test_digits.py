@@ -104,7 +104,7 @@ def test_the_command_prints_an_accuracy(capsys):
     ("options", "message"),
     [
         ({"hidden": (0,)}, r"hidden=\(0,\)"),
-        ({"hidden": (6.5,)}, "integers of at least 1"),
+        ({"hidden": (True,)}, "integers of at least 1"),
         ({"batch": 0}, "batch=0"),
         ({"learning_rate": -1.0}, "learning_rate=-1.0 must be"),
     ],

@@ -97,3 +97,10 @@ def test_impossible_counts_are_refused(bad):
 def test_the_command_prints_the_last_entry(capsys):
     main(["--label-noise", "0.2"])
     assert "'held_out_accuracy'" in capsys.readouterr().out
+
+
+def test_shares_outside_their_range_are_refused():
+    with pytest.raises(ConfigError, match="label_noise=1.5"):
+        study(descent, **TINY, label_noise=1.5)
+    with pytest.raises(ConfigError, match="dropout=1"):
+        study(descent, **TINY, dropout=1)

@@ -34,11 +34,12 @@ def test_a_warmup_as_long_as_the_run_barely_moves_the_loss():
 def test_the_record_holds_every_combination_once(tmp_path, monkeypatch):
     monkeypatch.setattr(recipe, "BATCHES", (8, 16))
     monkeypatch.setattr(recipe, "WARMUPS", (0, 5))
+    monkeypatch.setattr(recipe, "PEAKS", (0.5, 1.0))
     recipe.main(["--record", str(tmp_path / "r.json"), "--seeds", "1", "--steps", "9"])
     record = json.loads((tmp_path / "r.json").read_text())
     keys = [(r["batch"], r["lr"]) for r in record["batch"]]
     assert len(keys) == len(set(keys)) == 2 * len(recipe.RATES)
     assert len(record["schedule"]) == len(recipe.SHAPES) * len(recipe.PEAKS)
     assert len(record["warmup"]) == 2 * 3
-    assert record["config"]["steps"] == 9
+    assert record["config"] == {"seeds": 1, "steps": 9, "target": 0.25}  # and no path
     assert all(r["steps"] is None for r in record["batch"])  # nine steps reach nothing

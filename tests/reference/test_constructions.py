@@ -112,7 +112,7 @@ def test_sizes_out_of_range_are_refused(build, n, message):
 @pytest.mark.parametrize("n", [2.5, True])
 def test_a_size_that_is_no_integer_is_refused(build, n):
     with pytest.raises(InputTypeError, match=f"={n} must be an integer"):
-        build.__wrapped__(n) if hasattr(build, "__wrapped__") else build(n)
+        getattr(build, "__wrapped__", build)(n)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mathlm import reference as ref
-from mathlm.errors import InputError
+from mathlm.errors import InputError, NonFiniteLossError
 
 
 def test_factors_are_those_of_the_walk(rng):
@@ -90,3 +90,22 @@ def test_noise_of_another_length_or_negative_is_refused():
         ref.noisy_descent([1.0], [1.0], [1.0, 1.0], [0.1])
     with pytest.raises(InputError, match=r"smallest variance -1\.0"):
         ref.noisy_descent([1.0], [1.0], [-1.0], [0.1])
+
+
+def test_numbers_that_are_not_finite_are_refused():
+    with pytest.raises(InputError, match="curvatures holds 1 NaN"):
+        ref.descent_factors([np.nan], 0.1)
+    with pytest.raises(InputError, match="lr=nan"):
+        ref.momentum_factors([1.0], np.nan, 0.9)
+    with pytest.raises(InputError, match=r"lrs must be a list of numbers, got shape \(\)"):
+        ref.noisy_descent([1.0], [1.0], [1.0], np.array(0.1))
+
+
+def test_a_huge_curvature_has_its_own_size_as_factor():
+    """For ηλ = 10²⁰⁰ the roots of r² + 10²⁰⁰ r + β have sizes 10²⁰⁰ and about 0."""
+    assert_allclose(ref.momentum_factors([1e200], 1, 0.9), 1e200)
+
+
+def test_an_expected_loss_that_overflows_is_refused():
+    with pytest.raises(NonFiniteLossError, match=r"of 9: largest η λ = 1e\+90"):
+        ref.noisy_descent([1e90], [1.0], [1.0], np.ones(9))

@@ -62,7 +62,7 @@ def test_what_has_no_answer_is_refused():
         ref.gradient_noise_scale(np.array([[1.0], [-1.0]]))
     with pytest.raises(InputError, match="small=4, big=4"):
         ref.noise_scale_from_batches(4, 1.0, 4, 1.0)
-    with pytest.raises(InputError, match="-1, not positive"):
+    with pytest.raises(InputError, match="as -1, which must be positive, and tr Σ as 4"):
         ref.noise_scale_from_batches(1, 3.0, 2, 1.0)
 
 
@@ -92,3 +92,20 @@ def test_equal_curvatures_make_the_critical_batch_the_noise_scale(gradients):
 def test_a_hessian_without_curvature_along_the_gradient_is_refused(gradients):
     with pytest.raises(InputError, match="must be positive for a best step"):
         ref.critical_batch(gradients, -np.eye(3))
+
+
+def test_batches_that_are_less_noisy_when_smaller_are_refused():
+    """E_1 = 1, E_2 = 5: tr Σ = (1 - 5) / (1 - ½) = -8."""
+    with pytest.raises(InputError, match="tr Σ as -8"):
+        ref.noise_scale_from_batches(1, 1.0, 2, 5.0)
+    with pytest.raises(InputError, match="nan, which must be positive"):
+        ref.noise_scale_from_batches(1, np.nan, 2, 1.0)
+
+
+def test_arrays_of_another_shape_or_too_large_are_refused():
+    with pytest.raises(InputError, match=r"got shape \(3,\)"):
+        ref.gradient_moments(np.ones(3))
+    with pytest.raises(InputError, match=r"largest entry is 1e\+200"):
+        ref.gradient_moments(np.array([[1e200], [0.0]]))
+    with pytest.raises(InputError, match=r"hessian has shape \(2, 2\)"):
+        ref.critical_batch(np.ones((4, 3)), np.eye(2))

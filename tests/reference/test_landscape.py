@@ -48,7 +48,22 @@ def test_curvatures_of_the_saddle_have_both_signs():
 
 
 def test_a_curvature_for_each_coordinate_is_asked_for():
-    with pytest.raises(InputError, match=r"\(3,\) do not fit points with 2 coordinates"):
+    with pytest.raises(InputError, match=r"\(3,\) do not fit points of shape"):
         ref.quadratic(np.ones(2), [1.0, 2.0, 3.0])
     with pytest.raises(InputError, match="finite"):
         ref.quadratic_gradient(np.ones(2), [1.0, np.nan])
+
+
+@pytest.mark.parametrize("f", [ref.rosenbrock, ref.double_well_gradient])
+def test_points_that_are_not_in_the_plane_are_refused(f):
+    with pytest.raises(InputError, match=r"shape \(4, 3\) must hold points"):
+        f(np.ones((4, 3)))
+
+
+@every_surface
+def test_points_that_are_not_finite_are_refused_and_far_ones_have_no_nan(f, gradient):
+    with pytest.raises(InputError, match="theta holds 1 NaN"):
+        f(np.array([1.0, np.nan]))
+    far = np.array([[1e200, 1e200], [-1e200, 1e200], [1.0, -1e200]])
+    assert (f(far) == np.inf).all()
+    assert not np.isnan(gradient(far)).any()

@@ -152,3 +152,14 @@ def test_unknown_scales_are_refused():
     text = "scale='mine' is not known; it is one of original, match_rms_adamw"
     with pytest.raises(ConfigError, match=text):
         muon_step(np.ones((2, 2)), np.ones((2, 2)), scale="mine")
+
+
+def test_the_size_of_a_matrix_does_not_matter_even_where_its_squares_overflow(rng):
+    G = rng.normal(size=(4, 3))
+    np.testing.assert_allclose(newton_schulz(1e200 * G), newton_schulz(G), rtol=1e-9)
+
+
+@pytest.mark.parametrize("coefficients", [(1.5, -0.5), (math.nan, 1.0, 1.0)])
+def test_coefficients_that_are_not_three_numbers_are_refused(coefficients):
+    with pytest.raises(ConfigError, match="three finite numbers"):
+        newton_schulz(np.eye(2), coefficients=coefficients)

@@ -249,3 +249,9 @@ def test_a_state_of_another_optimizer_or_parameter_is_refused():
 def test_an_overflow_is_an_error_and_names_what_overflowed(step, lr, name):
     with pytest.raises(NonFiniteLossError, match=f"{name} overflows: the largest .* 1e[+]200"):
         step(np.ones(1), np.array([1e200]), lr=lr)
+
+
+@pytest.mark.parametrize("betas", [(0.9,), (0.9, 0.99, 0.999)])
+def test_decay_rates_that_are_not_a_pair_are_refused(betas):
+    with pytest.raises(ConfigError, match="must be two decay rates"):
+        ref.adam_step(np.ones(2), np.ones(2), betas=betas)

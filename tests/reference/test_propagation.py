@@ -33,3 +33,24 @@ def test_unknown_activations_and_no_layers_are_refused():
         ref.signal_by_depth(np.ones((1, 2)), [np.eye(2)], "cube", np.ones((1, 2)))
     with pytest.raises(InputError, match="with 0 layers"):
         ref.signal_by_depth(np.ones((1, 2)), [], "relu", np.ones((1, 2)))
+
+
+def test_a_matrix_that_does_not_fit_is_named(rng):
+    weights = [np.ones((5, 5)), np.ones((4, 4))]
+    with pytest.raises(InputError, match=r"layer 2 have shape \(4, 4\), inputs \(3, 5\)"):
+        ref.signal_by_depth(np.ones((3, 5)), weights, "tanh", np.ones((3, 5)))
+
+
+def test_a_signal_too_small_or_large_to_square_has_its_size():
+    """Two layers that multiply by 10⁹⁰ or 10⁻⁹⁰ make 1 into 10¹⁸⁰ or 10⁻¹⁸⁰."""
+    for factor in (1e90, 1e-90):
+        weights = [factor * np.eye(3)] * 2
+        forward, backward = ref.signal_by_depth(
+            np.ones((2, 3)), weights, "relu", np.ones((2, 3))
+        )
+        assert_allclose([forward[-1], backward[0]], factor**2, rtol=1e-12)
+
+
+def test_a_signal_that_overflows_is_refused():
+    with pytest.raises(InputError, match="infinite"):
+        ref.signal_by_depth(np.ones((2, 3)), [1e200 * np.eye(3)] * 2, "relu", np.ones((2, 3)))

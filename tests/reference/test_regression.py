@@ -60,9 +60,16 @@ def test_what_has_no_answer_is_refused(data):
         ref.ridge_regression(x, y, -1)
     with pytest.raises(InputError, match="p=1"):
         ref.dropout_regression(x, y, 1)
-    with pytest.raises(InputError, match=r"\(8, 3\) and y has length 7"):
+    with pytest.raises(InputError, match=r"\(8, 3\) and y has shape"):
         ref.ridge_regression(x, y[:7], 1)
     with pytest.raises(InputError, match="singular"):
         ref.ridge_regression(np.ones((4, 2)), np.ones(4), 0)
     with pytest.raises(InputError, match="finite"):
         ref.ridge_regression(x * np.nan, y, 1)
+
+
+def test_targets_in_a_column_and_inputs_that_overflow_are_refused():
+    with pytest.raises(InputError, match=r"y has shape \(3, 1\)"):
+        ref.ridge_regression(np.ones((3, 2)), np.ones((3, 1)), 1)
+    with pytest.raises(InputError, match=r"the largest input is 1e\+200"):
+        ref.dropout_regression(np.full((3, 1), 1e200), np.ones(3), 0.5)

@@ -56,3 +56,8 @@ def test_a_gradient_of_another_shape_is_refused(rng):
     _, cache = dropout(np.ones(3), 0.5, rng)
     with pytest.raises(InputError, match=r"dy has shape \(2,\), but y has \(3,\)"):
         dropout_backward(np.ones(2), cache)
+
+
+def test_entries_that_are_not_finite_are_refused(rng):
+    with pytest.raises(InputError, match="x holds 1 NaN"):
+        dropout(np.array([1.0, math.nan]), 0.5, rng)
