@@ -1,5 +1,6 @@
 """Recurrent layers over whole sequences, stacked; batch first."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -130,7 +131,7 @@ class LSTM(nn.LSTM):
 
     Raises:
         ConfigError: If a size is not positive, dropout is out of range or has no place, or
-            there is a ``forget_bias`` without a bias.
+            there is a ``forget_bias`` without a bias or one that is not finite.
 
     References:
         Forget bias: Jozefowicz, Zaremba and Sutskever (2015), section 4.
@@ -149,6 +150,8 @@ class LSTM(nn.LSTM):
         require_layers(d_in, d_hidden, n_layers, dropout)
         if forget_bias is not None and not bias:
             raise ConfigError(f"forget_bias={forget_bias} needs bias=True: it is a part of it")
+        if forget_bias is not None and not math.isfinite(forget_bias):
+            raise ConfigError(f"forget_bias={forget_bias} must be finite")
         self.forget_bias = forget_bias
         super().__init__(d_in, d_hidden, n_layers, bias=bias, batch_first=True, dropout=dropout)
         self.fused = fused

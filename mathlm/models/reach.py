@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ..functional import token_cross_entropy
+from ..functional import require_token_ids, token_cross_entropy
 from ..shapes import Float
 from .recurrent import Recurrent
 
@@ -27,12 +27,14 @@ def gradient_reach(model: Recurrent, ids: Tensor) -> Float[Tensor, " S"]:
         g_0 … g_{S-1}, the nearest input first.
 
     Raises:
-        InputError: If there is no input to reach.
+        InputError: If there is no input to reach, or an id is outside the vocabulary.
+        InputTypeError: If the ids are not int64.
     """
     if ids.ndim != 2 or ids.shape[1] < 2:
         raise InputError(
             f"ids have shape {tuple(ids.shape)}, expected (batch, tokens) with 2 tokens or more"
         )
+    require_token_ids(ids, model.config.vocab_size)
     x = model.token_embedding(ids[:, :-1]).detach().requires_grad_()
     y, _ = model.layers(x, None, None)
     loss = token_cross_entropy(model.head(y[:, -1]), ids[:, -1])

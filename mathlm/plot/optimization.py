@@ -235,7 +235,7 @@ def signal_by_depth(
             ax.set_title(f"{name}, {('activations', 'gradients')[side]}", fontsize=11)
     for ax in np.atleast_2d(axes)[-1]:
         ax.set(xlabel="layer")
-    np.atleast_2d(axes)[0, 0].legend(fontsize=9, ncols=2, loc="lower left")
+    np.atleast_2d(axes)[-1, 0].legend(fontsize=9, ncols=2, loc="lower left")
     return fig
 
 

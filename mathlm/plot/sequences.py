@@ -107,20 +107,22 @@ def by_distance(
     ylabel: str,
     xlabel: str = "steps between",
     floor: float = 1e-12,
+    first: int = 1,
 ) -> Figure:
     """One panel for each state of training, one curve for each kind of network.
 
     Args:
-        panels: Title, then kind ("rnn", "gru", "lstm") and its values at distances 1, 2, ...
+        panels: Title, then kind ("rnn", "gru", "lstm") and its values by distance.
         ylabel: What is drawn, on a logarithmic axis.
         xlabel: What the distance is.
         floor: Smallest value shown.
+        first: Distance of the first value.
     """
     fig, axes = plt.subplots(1, len(panels), sharey=True, figsize=(6.4, 3.6), squeeze=False)
     for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
         for kind, values in curves.items():
             shown = np.maximum(np.asarray(values), floor / 10)
-            ax.semilogy(np.arange(1, len(shown) + 1), shown, color=KINDS[kind], label=kind)
+            ax.semilogy(first + np.arange(len(shown)), shown, color=KINDS[kind], label=kind)
         ax.set_title(title, fontsize=11)
         ax.set(xlabel=xlabel, ylim=(floor, None))
     axes[0, 0].set_ylabel(ylabel)

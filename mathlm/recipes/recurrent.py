@@ -40,7 +40,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add("--steps", type=int, default=200, help="optimizer steps")
     add("--batch-size", type=int, default=32, help="windows in a step")
     add("--context", type=int, default=128, help="window length [bytes]")
-    add("--lr", type=float, default=4e-3, help="largest step size")
+    add("--lr", type=float, nargs="+", default=[4e-3], help="largest step sizes, each tried")
     add(
         "--forget-bias", type=float, default=1.0, help="of the LSTM's forget gates at the start"
     )
@@ -51,14 +51,14 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def build(kind: str, training: bytes, args: argparse.Namespace) -> Trainer:
-    """Model, data, optimizer and trainer of one kind."""
+def build(kind: str, lr: float, training: bytes, args: argparse.Namespace) -> Trainer:
+    """Model, data, optimizer and trainer of one kind at one step size."""
     torch.manual_seed(args.seed)
     bias = args.forget_bias if kind == "lstm" else None
     model = Recurrent(kind=kind, d_model=WIDTHS[args.size][kind], forget_bias=bias)
     ids, sizes = np.frombuffer(training, np.uint8), {"vocab_size": 256, "seed": args.seed}
     data = TokenWindows(ids, context=args.context, batch_size=args.batch_size, **sizes)
-    schedule = warmup_cosine(args.lr, min(50, args.steps // 4), args.steps, final=args.lr / 20)
+    schedule = warmup_cosine(lr, min(50, args.steps // 4), args.steps, final=lr / 20)
     config = TrainerConfig(steps=args.steps, schedule=schedule, clip=args.clip, device="cpu")
     optimizer = AdamW(model.parameters(), weight_decay=0.01)
     return Trainer(model, next_token, data, optimizer, config)
@@ -69,9 +69,9 @@ def bits_carried(model: Recurrent, text: bytes) -> float:
     return bits_per_byte(*carried_loss(model, np.frombuffer(text, np.uint8)))
 
 
-def run(kind: str, training: bytes, held_out: bytes, args: argparse.Namespace) -> dict:
+def run(kind: str, lr: float, text: bytes, held_out: bytes, args: argparse.Namespace) -> dict:
     """Train one kind; its evaluations, losses, gradient norms, reach and a sample."""
-    trainer, start, points = build(kind, training, args), time.process_time(), []
+    trainer, start, points = build(kind, lr, text, args), time.process_time(), []
     model, every = cast(Recurrent, trainer.model), max(1, args.steps // args.evaluations)
     rows = torch.tensor(list(held_out[: 64 * 129])).view(64, 129)
     found: dict[str, Any] = {"reach_before": gradient_reach(model, rows)}
@@ -79,12 +79,12 @@ def run(kind: str, training: bytes, held_out: bytes, args: argparse.Namespace) -
     while trainer.step < args.steps:
         steps.append(trainer.train_step())
         if trainer.step % every == 0 or trainer.step == args.steps:
-            text = held_out if trainer.step == args.steps else held_out[:60_000]
-            bits = bits_carried(model, text)
+            last = trainer.step == args.steps
+            bits = bits_carried(model, held_out if last else held_out[:60_000])
             points.append({"step": trainer.step, "bits_per_byte": bits})
             logging.info("%s %s", kind, points[-1])
     drawn = generate(model, torch.tensor([list(PROMPT)]), 300, 0.8, seed=0)[0]
-    found |= {"sample": bytes(drawn.tolist()).decode(errors="replace"), "kind": kind}
+    found |= {"sample": bytes(drawn.tolist()).decode(errors="replace"), "kind": kind, "lr": lr}
     found |= {"evaluations": points, "config": model.config, "bits_per_byte": bits}
     found |= {"losses": [loss for loss, _ in steps], "grad_norms": [norm for _, norm in steps]}
     found |= {"parameters": sum(p.numel() for p in model.parameters())}
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     """Train all kinds; returns, and may record, what each gave."""
     args = parse(argv)
     training, held_out = (text.encode() for text in corpus.split("shakespeare"))
-    runs = [run(kind, training, held_out, args) for kind in args.kinds]
+    runs = [run(kind, lr, training, held_out, args) for kind in args.kinds for lr in args.lr]
     if args.record:
         parts = {"options": vars(args), "runs": runs, "held_out_bytes": len(held_out)}
         write_record(args.record, **parts, device=device_name(torch.device("cpu")))

@@ -131,7 +131,7 @@ def noise_scale_from_batches(
 
 
 def critical_batch(
-    gradients: Float[ndarray, "N D"], hessian: Float[ndarray, "D D"]
+    gradients: Float[ndarray, "N D"], hessian: Float[ndarray, "E E"]
 ) -> tuple[float, float]:
     """Batch size at which the best step gains half of what an exact gradient would.
 

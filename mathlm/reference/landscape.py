@@ -61,7 +61,7 @@ def quadratic_gradient(
         return _curvatures(theta, curvatures) * theta
 
 
-def rosenbrock(theta: Float[ndarray, "*batch 2"]) -> Value:
+def rosenbrock(theta: Float[ndarray, "*batch D"]) -> Value:
     """Rosenbrock's curved valley, with its minimum 0 at (1, 1).
 
     Computes::
@@ -83,7 +83,7 @@ def rosenbrock(theta: Float[ndarray, "*batch 2"]) -> Value:
         return (1 - x) ** 2 + 100 * (y - x**2) ** 2
 
 
-def rosenbrock_gradient(theta: Float[ndarray, "*batch 2"]) -> Float[ndarray, "*batch 2"]:
+def rosenbrock_gradient(theta: Float[ndarray, "*batch D"]) -> Float[ndarray, "*batch D"]:
     """Gradient of :func:`rosenbrock`.
 
     Computes::
@@ -100,7 +100,7 @@ def rosenbrock_gradient(theta: Float[ndarray, "*batch 2"]) -> Float[ndarray, "*b
         return np.stack([-2 * (1 - x) - 400 * x * across, 200 * across], axis=-1)
 
 
-def double_well(theta: Float[ndarray, "*batch 2"]) -> Value:
+def double_well(theta: Float[ndarray, "*batch D"]) -> Value:
     """Two wells with a saddle between them: falls to both sides along y, rises along x.
 
     Computes::
@@ -117,7 +117,7 @@ def double_well(theta: Float[ndarray, "*batch 2"]) -> Value:
         return 0.5 * x**2 + 0.25 * y**2 * (y**2 - 2)
 
 
-def double_well_gradient(theta: Float[ndarray, "*batch 2"]) -> Float[ndarray, "*batch 2"]:
+def double_well_gradient(theta: Float[ndarray, "*batch D"]) -> Float[ndarray, "*batch D"]:
     """Gradient of :func:`double_well`.
 
     Computes::

@@ -40,7 +40,7 @@ def require_weights(
     for name, W in (("W_ih", W_ih), ("W_hh", W_hh), ("b_ih", b_ih), ("b_hh", b_hh)):
         if W is not None:
             finite_array(W, name)
-    gates, H = GATES[kind], W_hh.shape[-1]
+    gates, H = GATES[kind], W_hh.shape[-1] if W_hh.ndim else 1
     rule = f"{gates} blocks of H={H} rows, stored (out, in)"
     if W_hh.shape != (gates * H, H):
         raise InputError(f"W_hh has shape {W_hh.shape}, expected {(gates * H, H)}: {rule}")

@@ -93,7 +93,7 @@ def rnn_backward(
         dx, gradient in the initial state, dW_ih, dW_hh, db_ih, db_hh; dx is 0 where padded.
 
     Raises:
-        InputError: If a gradient has the wrong shape, or ``truncate`` is less than 1.
+        InputError: If a gradient has the wrong shape, or ``truncate`` is no positive integer.
 
     References:
         Werbos (1990); truncation: Williams and Peng (1990).
@@ -156,7 +156,7 @@ def lstm_backward(
         dx, (dh₀, dc₀), dW_ih, dW_hh, db_ih, db_hh; dx is 0 where padded.
 
     Raises:
-        InputError: If a gradient has the wrong shape, or ``truncate`` is less than 1.
+        InputError: If a gradient has the wrong shape, or ``truncate`` is no positive integer.
     """
     return _read_backward("lstm", dy, cache, truncate)
 
@@ -216,7 +216,7 @@ def gru_backward(
         dx, dh₀, dW_ih, dW_hh, db_ih, db_hh; dx is 0 where padded.
 
     Raises:
-        InputError: If a gradient has the wrong shape, or ``truncate`` is less than 1.
+        InputError: If a gradient has the wrong shape, or ``truncate`` is no positive integer.
     """
     return _read_backward("gru", dy, cache, truncate)
 
@@ -272,8 +272,8 @@ def _upstream(kind: str, dy: tuple, cache: tuple, truncate: int | None) -> tuple
     found, _, real, _, H = cache
     if found != kind:
         raise InputError(f"the cache is of {found}, not of {kind}: call {found}_backward")
-    if truncate is not None and truncate < 1:
-        raise InputError(f"truncate={truncate} must be at least 1, or None for all steps")
+    if truncate is not None and (not isinstance(truncate, int | np.integer) or truncate < 1):
+        raise InputError(f"truncate={truncate} must be an integer of at least 1, or None")
     above, dfinal = dy
     require_shape(above, (*real.shape, H), "dy", "y")
     return above, _initial(kind, dfinal, (len(real), H))

@@ -60,11 +60,13 @@ class NGramCounts:
     Raises:
         InputError: If the order is out of range, the text is shorter than one n-gram, or an id
             is outside the vocabulary.
-        InputTypeError: If the ids are not integers.
+        InputTypeError: If the order, the vocabulary size or the ids are not integers.
     """
 
     def __init__(self, order: int, data: bytes | ndarray, vocab_size: int = BYTES) -> None:
         longest = longest_order(vocab_size)
+        if not isinstance(order, int | np.integer):
+            raise InputTypeError(f"order={order!r} must be an integer")
         if not 1 <= order <= longest:
             raise InputError(
                 f"order={order} must be between 1 and {longest} for a vocabulary of "
@@ -95,6 +97,8 @@ class NGramCounts:
 
 def longest_order(vocab_size: int) -> int:
     """Tokens of the longest n-gram that one integer holds."""
+    if not isinstance(vocab_size, int):
+        raise InputTypeError(f"vocab_size={vocab_size!r} must be an integer")
     if vocab_size < 1:
         raise InputError(f"vocab_size={vocab_size} must be positive")
     return BITS // max(1, (vocab_size - 1).bit_length())

@@ -8,7 +8,7 @@ References:
 import numpy as np
 from numpy import ndarray
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Bool, Float
 from .counts import (
     BYTES,
@@ -16,13 +16,9 @@ from .counts import (
     NGramCounts,
     as_ids,
     count_table,
-    longest_order,
     look_up,
     pack,
 )
-
-LONGEST = longest_order(BYTES)  # bytes of an n-gram
-_pack = pack
 
 
 class NGramModel:
@@ -34,16 +30,25 @@ class NGramModel:
     Args:
         order: Tokens of the longest n-gram used.
         data: Training text as bytes or token ids, or the counts of at least this order.
-        vocab_size: Size V of the vocabulary, 256 for bytes.
+        vocab_size: Size V of the vocabulary; None = that of the counts, or 256.
 
     Raises:
-        InputError: If the order is out of range, or the text is shorter than one n-gram.
+        InputError: If the order is out of range, the text is shorter than one n-gram, or the
+            counts are over another vocabulary.
     """
 
     def __init__(
-        self, order: int, data: bytes | ndarray | NGramCounts, vocab_size: int = BYTES
+        self, order: int, data: bytes | ndarray | NGramCounts, vocab_size: int | None = None
     ) -> None:
-        counts = data if isinstance(data, NGramCounts) else NGramCounts(order, data, vocab_size)
+        counts = (
+            data
+            if isinstance(data, NGramCounts)
+            else NGramCounts(order, data, BYTES if vocab_size is None else vocab_size)
+        )
+        if vocab_size not in (None, counts.vocab_size):
+            raise InputError(
+                f"vocab_size={vocab_size}, but the counts are over {counts.vocab_size} tokens"
+            )
         if not 1 <= order <= counts.order:
             raise InputError(
                 f"order={order} must be between 1 and the order counted, {counts.order}"
@@ -88,11 +93,20 @@ class NGramModel:
 
         Returns:
             As :meth:`log_probabilities` of the real tokens of each row; 0 at padding.
+
+        Raises:
+            InputError: If ids and mask are not two tables of one shape.
+            InputTypeError: If the mask is not boolean.
         """
-        if np.shape(ids) != mask.shape:
-            raise InputError(f"ids {np.shape(ids)} and mask {mask.shape} must have one shape")
+        texts, mask = np.asarray(ids), np.asarray(mask)
+        if mask.dtype != bool:
+            raise InputTypeError(f"mask has dtype {mask.dtype}; give booleans, True where real")
+        if texts.shape != mask.shape or mask.ndim != 2:
+            raise InputError(
+                f"ids have shape {texts.shape} and mask {mask.shape}; expected (B, T) for both"
+            )
         out = np.zeros(mask.shape)
-        for row, text, real in zip(out, np.asarray(ids), mask, strict=True):
+        for row, text, real in zip(out, texts, mask, strict=True):
             row[real] = self.log_probabilities(text[real])
         return out
 
@@ -111,7 +125,7 @@ class KneserNey(NGramModel):
     Args:
         order: Tokens of the longest n-gram counted, 1 to 7 for bytes.
         data: Training text as bytes or token ids, or counts of it.
-        vocab_size: Size V of the vocabulary, 256 for bytes.
+        vocab_size: Size V of the vocabulary; None = that of the counts, or 256.
 
     Raises:
         InputError: If the order is out of range or the text is shorter than one n-gram.

@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from ..errors import InputError
 from ..shapes import Float
-from .counts import BYTES, CountTable, NGramCounts, find, look_up
+from .counts import CountTable, NGramCounts, find, look_up
 from .ngram import NGramModel
 
 
@@ -29,7 +29,7 @@ class AddK(NGramModel):
         order: Tokens of an n-gram.
         data: Training text as bytes or token ids, or counts of it.
         k: What is added, positive; 1 is Laplace's rule of succession.
-        vocab_size: Size V of the vocabulary, 256 for bytes.
+        vocab_size: Size V of the vocabulary; None = that of the counts, or 256.
 
     Raises:
         InputError: If k is not positive and finite, or as :class:`KneserNey`.
@@ -40,13 +40,15 @@ class AddK(NGramModel):
         order: int,
         data: bytes | ndarray | NGramCounts,
         k: float | int = 1.0,
-        vocab_size: int = BYTES,
+        vocab_size: int | None = None,
     ) -> None:
         if not 0 < k < math.inf:
             raise InputError(
                 f"k={k} must be positive and finite: with 0 an unseen token is 0/0"
             )
         super().__init__(order, data, vocab_size)
+        if not math.isfinite(k * self.vocab_size):
+            raise InputError(f"k={k} added to {self.vocab_size} counts overflows; use less")
         self.k = k
 
     def level(self, n: int, grams: ndarray, lower: ndarray) -> Float[ndarray, " N"]:
@@ -70,7 +72,7 @@ class Interpolated(NGramModel):
         order: Tokens of the longest n-gram.
         data: Training text as bytes or token ids, or counts of it.
         weight: λ, the share of the longer history, above 0 and below 1.
-        vocab_size: Size V of the vocabulary, 256 for bytes.
+        vocab_size: Size V of the vocabulary; None = that of the counts, or 256.
 
     Raises:
         InputError: If λ is out of range, or as :class:`KneserNey`.
@@ -81,7 +83,7 @@ class Interpolated(NGramModel):
         order: int,
         data: bytes | ndarray | NGramCounts,
         weight: float = 0.7,
-        vocab_size: int = BYTES,
+        vocab_size: int | None = None,
     ) -> None:
         if not 0 < weight < 1:
             raise InputError(f"weight={weight} must lie between 0 and 1, both excluded")
@@ -97,7 +99,7 @@ class Interpolated(NGramModel):
 
 
 class Backoff(NGramModel):
-    """The longest history that was seen with the token, discounted (Katz).
+    """The longest history seen with the token, after Katz, with an absolute discount.
 
     Implements eq-backoff::
 
@@ -105,21 +107,22 @@ class Backoff(NGramModel):
                = α(h) p(w|h')             if not
         α(h) = D N₁₊(h·) / c(h·) / (1 - Σ p(w|h') over the w seen after h)
 
-    with D of :attr:`CountTable.discount`, or 1/2 where that is 1, since a token seen once must
+    Katz discounts by Good and Turing's estimate; here D is that of :attr:`CountTable.discount`,
+    or 1/2 where that is 1, since a token seen once must
     keep something. A history never seen leaves the token to h', and one after which every token
     of the vocabulary was seen is not discounted: nobody is left to receive what would be taken.
 
     Args:
         order: Tokens of the longest n-gram.
         data: Training text as bytes or token ids, or counts of it.
-        vocab_size: Size V of the vocabulary, 256 for bytes.
+        vocab_size: Size V of the vocabulary; None = that of the counts, or 256.
 
     Raises:
         InputError: As :class:`KneserNey`.
     """
 
     def __init__(
-        self, order: int, data: bytes | ndarray | NGramCounts, vocab_size: int = BYTES
+        self, order: int, data: bytes | ndarray | NGramCounts, vocab_size: int | None = None
     ) -> None:
         super().__init__(order, data, vocab_size)
         self.discounts: list[float] = []

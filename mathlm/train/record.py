@@ -20,7 +20,8 @@ def describe(value: Any) -> Any:
     """``value`` as JSON data that says the same in every process.
 
     Dataclasses become their fields with the name of the class, functions and classes their
-    qualified names, NaN and infinities the words for them.
+    qualified names, NaN and infinities the words for them. A path becomes its last part: where
+    it lay on one machine says nothing to another.
     """
     if is_dataclass(value) and not isinstance(value, type):
         named = {f.name: describe(getattr(value, f.name)) for f in fields(value)}
@@ -35,7 +36,9 @@ def describe(value: Any) -> Any:
         return value
     if isinstance(value, np.generic | np.ndarray | torch.Tensor):
         return describe(value.tolist())
-    if isinstance(value, Path | torch.dtype | torch.device):
+    if isinstance(value, Path):
+        return value.name
+    if isinstance(value, torch.dtype | torch.device):
         return str(value)
     name = getattr(value, "__qualname__", type(value).__qualname__)
     return f"{getattr(value, '__module__', type(value).__module__)}.{name}"

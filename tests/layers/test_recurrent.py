@@ -150,6 +150,12 @@ def test_options_out_of_range_are_refused(kind, options, message):
         make(kind, **options)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_forget_bias_that_is_not_finite_is_refused(value):
+    with pytest.raises(ConfigError, match=f"forget_bias={value} must be finite"):
+        make("LSTM", forget_bias=value)
+
+
 def test_a_forget_bias_without_a_bias_is_refused():
     with pytest.raises(ConfigError, match=r"forget_bias=1\.0 needs bias=True"):
         make("LSTM", bias=False, forget_bias=1.0)

@@ -32,3 +32,9 @@ def test_reach_is_the_mean_over_sequences():
 def test_one_token_has_no_input_to_reach():
     with pytest.raises(InputError, match=r"shape \(2, 1\), expected \(batch, tokens\) with 2"):
         gradient_reach(Recurrent(vocab_size=7, d_model=4), torch.zeros(2, 1, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("ids", [[[7, 0]], [[0, 7]], [[-1, 0]]])
+def test_ids_outside_the_vocabulary_are_refused(ids):
+    with pytest.raises(InputError, match=r"is outside 0\.\.6"):
+        gradient_reach(Recurrent(vocab_size=7, d_model=4), torch.tensor(ids))

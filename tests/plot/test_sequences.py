@@ -44,6 +44,11 @@ def test_by_distance_starts_at_one_and_does_not_lose_zeros():
     np.testing.assert_allclose(line.get_ydata(), [1.0, 1e-7])
 
 
+def test_by_distance_may_start_at_zero():
+    fig = plot.by_distance({"before": {"rnn": [1.0, 0.5]}}, "gradient", first=0)
+    assert fig.axes[0].get_lines()[0].get_xdata().tolist() == [0, 1]
+
+
 def test_memory_horizon_draws_the_mean_over_seeds_and_each_seed():
     fig = plot.memory_horizon([2, 4], {"rnn": [[1.0, 0.5], [0.25, 0.25]]}, chance=0.125)
     lines = fig.axes[0].get_lines()

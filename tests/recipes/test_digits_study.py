@@ -100,7 +100,7 @@ def test_the_command_prints_the_last_entry(capsys):
 
 
 def test_shares_outside_their_range_are_refused():
-    with pytest.raises(ConfigError, match="label_noise=1.5"):
+    with pytest.raises(ConfigError, match=r"label_noise=1\.5"):
         study(descent, **TINY, label_noise=1.5)
     with pytest.raises(ConfigError, match="dropout=1"):
         study(descent, **TINY, dropout=1)

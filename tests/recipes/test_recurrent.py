@@ -15,7 +15,7 @@ def test_the_three_kinds_have_about_as_many_weights():
     for widths in list(recurrent.WIDTHS.values()):
         args = recurrent.parse([])
         recurrent.WIDTHS["test"], args.size = widths, "test"
-        models = [recurrent.build(kind, b"text" * 50, args).model for kind in widths]
+        models = [recurrent.build(kind, 1e-3, b"text" * 50, args).model for kind in widths]
         sizes = [sum(p.numel() for p in model.parameters()) for model in models]
         del recurrent.WIDTHS["test"]
         assert max(sizes) < 1.5 * min(sizes)
@@ -32,3 +32,15 @@ def test_training_learns_and_the_record_says_so(tmp_path):
         assert run["evaluations"][-1]["bits_per_byte"] == run["bits_per_byte"] < 6
         assert run["sample"].startswith("KING HENRY IV:")
         assert len(run["reach"]) == len(run["bits_by_position"]) == 128
+
+
+def test_each_kind_is_trained_at_each_step_size(tmp_path):
+    path = tmp_path / "record.json"
+    options = "--size nano --steps 2 --batch-size 2 --context 16 --lr 1e-3 1e-2 --evaluations 1"
+    recurrent.main(f"{options} --kinds rnn --record {path}".split())
+    record = json.loads(path.read_text())
+    assert [run["lr"] for run in record["runs"]] == [1e-3, 1e-2]
+    first, second = (run["losses"] for run in record["runs"])
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+    assert record["options"]["record"] == "record.json"

@@ -97,8 +97,8 @@ def test_numbers_that_are_not_finite_are_refused():
         ref.descent_factors([np.nan], 0.1)
     with pytest.raises(InputError, match="lr=nan"):
         ref.momentum_factors([1.0], np.nan, 0.9)
-    with pytest.raises(InputError, match=r"lrs must be a list of numbers, got shape \(\)"):
-        ref.noisy_descent([1.0], [1.0], [1.0], np.array(0.1))
+    with pytest.raises(InputError, match=r"lrs must be a list of numbers, got shape \(1, 1\)"):
+        ref.noisy_descent([1.0], [1.0], [1.0], [[0.1]])
 
 
 def test_a_huge_curvature_has_its_own_size_as_factor():

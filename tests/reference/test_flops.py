@@ -106,3 +106,13 @@ def test_constants_times_variables_and_duals_are_counted_once_a_part():
     forward = count_flops(lambda x, c: push_forward(lambda v: c * v, x, x), x, c)[1]
     assert +forward == {"multiply": 6}
     assert +count_flops(lambda x, c: (c * Variable(x)).value, x, c)[1] == {"multiply": 3}
+
+
+def test_what_comes_before_a_pick_stays_in_the_count(rng):
+    """Three signs change on the way forward and three on the way back."""
+
+    def pulled(x):
+        inputs = [Variable(x)]
+        return pull_back((-inputs[0])[[0, 1, 0]].sum(), inputs)
+
+    assert count_flops(pulled, rng.normal(size=3))[1]["negative"] == 6

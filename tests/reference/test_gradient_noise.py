@@ -102,9 +102,7 @@ def test_batches_that_are_less_noisy_when_smaller_are_refused():
         ref.noise_scale_from_batches(1, np.nan, 2, 1.0)
 
 
-def test_arrays_of_another_shape_or_too_large_are_refused():
-    with pytest.raises(InputError, match=r"got shape \(3,\)"):
-        ref.gradient_moments(np.ones(3))
+def test_a_hessian_of_another_size_and_squares_that_overflow_are_refused():
     with pytest.raises(InputError, match=r"largest entry is 1e\+200"):
         ref.gradient_moments(np.array([[1e200], [0.0]]))
     with pytest.raises(InputError, match=r"hessian has shape \(2, 2\)"):

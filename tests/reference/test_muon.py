@@ -159,7 +159,6 @@ def test_the_size_of_a_matrix_does_not_matter_even_where_its_squares_overflow(rn
     np.testing.assert_allclose(newton_schulz(1e200 * G), newton_schulz(G), rtol=1e-9)
 
 
-@pytest.mark.parametrize("coefficients", [(1.5, -0.5), (math.nan, 1.0, 1.0)])
-def test_coefficients_that_are_not_three_numbers_are_refused(coefficients):
+def test_coefficients_that_are_not_finite_are_refused():
     with pytest.raises(ConfigError, match="three finite numbers"):
-        newton_schulz(np.eye(2), coefficients=coefficients)
+        newton_schulz(np.eye(2), coefficients=(math.nan, 1.0, 1.0))

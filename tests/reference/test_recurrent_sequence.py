@@ -247,5 +247,11 @@ def test_gradients_and_caches_that_do_not_fit_are_refused(rng):
         reference.gru_backward((y[:, :4], h), cache)
     with pytest.raises(ValueError, match="cache is of gru, not of rnn: call gru_backward"):
         reference.rnn_backward((y, h), cache)
-    with pytest.raises(ValueError, match="truncate=0 must be at least 1, or None"):
-        reference.gru_backward((y, h), cache, truncate=0)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("truncate", [0, -2, 1.5])
+def test_stretches_are_of_whole_steps(rng, truncate):
+    y, cache = read("gru", draw(rng, "gru"))
+    with pytest.raises(ValueError, match=f"truncate={truncate} must be an integer of at least"):
+        reference.gru_backward(y, cache, truncate=truncate)

@@ -1,5 +1,6 @@
 from collections import Counter
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -84,3 +85,22 @@ def test_a_vocabulary_of_nothing_is_refused():
 def test_unseen_needs_an_order_that_was_counted():
     with pytest.raises(InputError, match="n=3 must be between 1 and the order counted, 2"):
         NGramCounts(2, b"abc").unseen(3, b"abc")
+
+
+@pytest.fixture
+def unchecked():
+    """As outside of tests, where annotations are not checked."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("order", "vocab_size", "says"),
+    [(2.5, 5, "order=2.5 must be an int"), (2, 5.0, "vocab_size=5.0 must be an int")],
+)
+def test_orders_and_vocabularies_that_are_no_integers_are_refused(order, vocab_size, says):
+    with pytest.raises(InputTypeError, match=says):
+        NGramCounts(order, np.array([0, 1, 2]), vocab_size=vocab_size)

@@ -1,12 +1,13 @@
 import math
 from fractions import Fraction
 
+import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.text.counts import NGramCounts
 from mathlm.text.ngram import KneserNey
 from mathlm.text.smoothing import AddK, Backoff, Interpolated
@@ -141,6 +142,39 @@ def test_an_order_that_was_not_counted_is_an_error():
         Backoff(3, NGramCounts(2, b"text"))
 
 
-def test_ids_and_mask_must_have_one_shape():
-    with pytest.raises(InputError, match=r"ids \(1, 3\) and mask \(1, 2\) must have one shape"):
-        AddK(1, b"text").score(np.zeros((1, 3), int), np.ones((1, 2), bool))
+@pytest.fixture
+def unchecked():
+    """As outside of tests, where annotations are not checked."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
+def test_counts_over_another_vocabulary_are_refused():
+    with pytest.raises(InputError, match="vocab_size=10, but the counts are over 256 tokens"):
+        Backoff(2, NGramCounts(2, b"abc"), vocab_size=10)
+
+
+def test_a_k_that_overflows_is_refused():
+    with pytest.raises(InputError, match="added to 256 counts overflows"):
+        AddK(2, b"abc", k=1e308)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("ids", "mask", "says"),
+    [
+        (np.zeros((2, 3), int), np.ones((2, 2), bool), r"shape \(2, 3\) and mask \(2, 2\)"),
+        (np.zeros(3, int), np.ones(3, bool), r"shape \(3,\) and mask \(3,\)"),
+    ],
+)
+def test_ids_and_masks_that_do_not_fit_are_refused(ids, mask, says):
+    with pytest.raises(InputError, match=says):
+        AddK(2, b"abc").score(ids, mask)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_mask_of_numbers_is_refused_since_it_would_pick_tokens_by_their_index():
+    with pytest.raises(InputTypeError, match="mask has dtype int64; give booleans"):
+        AddK(2, b"abc").score(np.zeros((1, 2), int), np.ones((1, 2), int))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from mathlm.errors import DataError
+from mathlm.errors import DataError, InputError, InputTypeError
 from mathlm.models import Recurrent
 from mathlm.train import carried_loss, next_token
 
@@ -29,3 +29,23 @@ def test_a_text_too_short_for_its_rows_is_refused(rows, chunk):
     model = Recurrent(vocab_size=9, d_model=4)
     with pytest.raises(DataError, match=f"rows={rows}, chunk={chunk}: a text of 11 tokens"):
         carried_loss(model, np.zeros(11, int), rows=rows, chunk=chunk)
+
+
+def test_nothing_is_dropped_and_the_mode_of_the_model_stays(rng):
+    model, ids = Recurrent(vocab_size=9, d_model=4, dropout=0.5), rng.integers(9, size=40)
+    assert carried_loss(model, ids, rows=2) == carried_loss(model, ids, rows=2)
+    assert model.training
+    assert carried_loss(model.eval(), ids, rows=2) == carried_loss(model.train(), ids, rows=2)
+
+
+@pytest.mark.parametrize(
+    ("ids", "error", "says"),
+    [
+        (np.full(20, 1.7), InputTypeError, "must be integers, got float64"),
+        (np.ones((4, 9), int), InputError, r"one dimension, got ids of shape \(4, 9\)"),
+        (np.full(20, 9), InputError, r"token id 9 at \[0, 0\] is outside 0..8"),
+    ],
+)
+def test_ids_that_are_no_text_are_refused(ids, error, says):
+    with pytest.raises(error, match=says):
+        carried_loss(Recurrent(vocab_size=9, d_model=4), ids, rows=2)
