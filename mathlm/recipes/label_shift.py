@@ -9,6 +9,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,8 +62,7 @@ def shift_labels(batch: Batch, shift: int) -> Batch:
     tokens = torch.cat((batch["ids"][:, :1], batch["targets"]), 1)  # (B, T + 1)
     T = batch["ids"].shape[1]
     at = torch.arange(T) + shift
-    inside = (at >= 0) & (at <= T)
-    labels = tokens[:, at.clamp(0, T)].masked_fill(~inside, -100)
+    labels = tokens[:, at.clamp(0, T)].masked_fill((at < 0) | (at > T), -100)
     return {**batch, "targets": labels}
 
 
@@ -71,8 +71,9 @@ def train(
 ) -> ShiftRun:
     """Train one model, and judge it twice on the held-out text."""
     torch.manual_seed(config.seed)
-    shape = {"d_model": config.d_model, "n_layers": 2, "n_heads": 4, "norm": "rms"}
-    model = GPT(GPTConfig(vocab_size=256, context=config.context, position="rope", **shape))
+    shape: dict[str, Any] = {"d_model": config.d_model, "n_layers": 2, "n_heads": 4}
+    shape |= {"context": config.context, "position": "rope", "norm": "rms"}
+    model = GPT(GPTConfig(vocab_size=256, **shape))
     sizes = {"context": config.context, "batch_size": config.batch_size, "seed": config.seed}
     read, unread = (
         TokenWindows(np.frombuffer(text, np.uint8), vocab_size=256, **sizes)
