@@ -15,7 +15,7 @@ NAMES = ("relu", "tanh", "sigmoid")
 
 def signal_by_depth(
     x: Float[ndarray, "B D"],
-    weights: Sequence[Float[ndarray, "D D"]],
+    weights: Sequence[Float[ndarray, "..."]],
     activation: str,
     dy: Float[ndarray, "B D"],
 ) -> tuple[Float[ndarray, " L"], Float[ndarray, " L"]]:
