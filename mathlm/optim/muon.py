@@ -104,8 +104,7 @@ class Muon(Update):
 
     def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
         """Move all ``params`` by torch's own function."""
-        for t in self.tensors(params, "step"):
-            t.add_(1)
+        self.advance(params)
         muon_kernel(
             list[Tensor](params),
             gradients(params),

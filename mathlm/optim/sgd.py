@@ -91,8 +91,7 @@ class SGD(Update):
     def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
         """Move all ``params`` in one pass over the memory."""
         b = group["momentum"]
-        for t in self.tensors(params, "step"):
-            t.add_(1)
+        self.advance(params)
         sgd_kernel(
             list[Tensor](params),
             gradients(params),
