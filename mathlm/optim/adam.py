@@ -2,20 +2,14 @@
 
 from collections.abc import Iterable
 
-from torch import Tensor, nn
+from torch import nn
 from torch.optim.adam import adam as adam_kernel
 
-from .update import (
-    Update,
-    check_decay,
-    check_not_negative,
-    check_positive,
-    decayed,
-    gradients,
-)
+from .moments import TwoMoments
+from .update import check_decay, check_not_negative, check_positive, decayed
 
 
-class Adam(Update):
+class Adam(TwoMoments):
     """Mean gradient over root mean square gradient, entry by entry.
 
     Implements eq-adam::
@@ -62,10 +56,6 @@ class Adam(Update):
             params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=fused
         )
 
-    def slots(self, group: dict) -> tuple[str, ...]:
-        """Both moments."""
-        return ("m", "v")
-
     def check_group(self, group: dict) -> None:
         """Refuse numbers outside their range."""
         check_numbers(group)
@@ -82,26 +72,10 @@ class Adam(Update):
 
     def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
         """Move all ``params`` in one pass over the memory."""
-        b1, b2 = group["betas"]
-        adam_kernel(
-            list[Tensor](params),
-            gradients(params),
-            self.tensors(params, "m"),
-            self.tensors(params, "v"),
-            [],
-            self.tensors(params, "step"),
-            fused=True,
-            amsgrad=False,
-            beta1=b1,
-            beta2=b2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=False,
-        )
+        self.call_kernel(adam_kernel, params, group)
 
 
-class AdamEpsilonHat(Update):
+class AdamEpsilonHat(TwoMoments):
     """Adam with ε added before the bias correction.
 
     Computes::
@@ -142,10 +116,6 @@ class AdamEpsilonHat(Update):
         super().__init__(
             params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=False
         )
-
-    def slots(self, group: dict) -> tuple[str, ...]:
-        """Both moments."""
-        return ("m", "v")
 
     def check_group(self, group: dict) -> None:
         """Refuse numbers outside their range."""

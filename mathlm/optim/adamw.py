@@ -6,10 +6,11 @@ from typing import cast
 from torch import Tensor, nn
 from torch.optim.adamw import adamw as adamw_kernel
 
-from .update import Update, check_decay, check_not_negative, gradients
+from .moments import TwoMoments
+from .update import check_decay, check_not_negative
 
 
-class AdamW(Update):
+class AdamW(TwoMoments):
     """Adam with decoupled weight decay.
 
     Implements eq-adamw::
@@ -52,10 +53,6 @@ class AdamW(Update):
             params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=fused
         )
 
-    def slots(self, group: dict) -> tuple[str, ...]:
-        """Both moments."""
-        return ("m", "v")
-
     def check_group(self, group: dict) -> None:
         """Refuse numbers outside their range."""
         check_decay("betas", group["betas"])
@@ -73,20 +70,4 @@ class AdamW(Update):
 
     def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
         """Move all ``params`` in one pass over the memory."""
-        b1, b2 = group["betas"]
-        adamw_kernel(
-            list[Tensor](params),
-            gradients(params),
-            self.tensors(params, "m"),
-            self.tensors(params, "v"),
-            [],
-            self.tensors(params, "step"),
-            fused=True,
-            amsgrad=False,
-            beta1=b1,
-            beta2=b2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=False,
-        )
+        self.call_kernel(adamw_kernel, params, group)

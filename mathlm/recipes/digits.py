@@ -18,6 +18,7 @@ from ..errors import ConfigError
 from ..reference.initialization import he_normal
 from ..reference.loss import token_cross_entropy, token_cross_entropy_backward
 from ..reference.mlp import multilayer_perceptron, multilayer_perceptron_backward
+from ..text import digits as images
 
 Weights = list[tuple[ndarray, ndarray]]
 Split = tuple[ndarray, ndarray]  # pixels in 0..1 (N, 64), digits (N)
@@ -55,9 +56,7 @@ class DigitsConfig:
 
 def load(seed: int = 0) -> tuple[Split, Split, Split]:
     """Training, validation and test images: a fixed shuffle of 1797, cut at 1197 and 1497."""
-    from sklearn.datasets import load_digits
-
-    pixels, digits = load_digits(return_X_y=True)
+    pixels, digits = images.load()
     order = np.random.default_rng(seed).permutation(len(digits))
     train, val, test = ((pixels[i] / 16, digits[i]) for i in np.split(order, [1197, 1497]))
     return train, val, test

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ..errors import ConfigError
 from ..optim import AdamW
+from ..text.digits import load
 
 POOL = 1000  # digits that may be trained on
 
@@ -23,9 +24,7 @@ POOL = 1000  # digits that may be trained on
 @cache
 def digits() -> tuple[Tensor, Tensor]:
     """All digits in a fixed order: pixels (1797, 64) in 0..1 and labels (1797,)."""
-    from sklearn.datasets import load_digits
-
-    pixels, labels = load_digits(return_X_y=True)
+    pixels, labels = load()
     order = np.random.default_rng(0).permutation(len(labels))
     return torch.tensor(pixels[order] / 16, dtype=torch.float32), torch.tensor(labels[order])
 

@@ -15,15 +15,14 @@ from numpy import ndarray
 
 from ..errors import ConfigError
 from ..reference import gradient, sharpness
+from ..text.digits import load
 
 PIXELS, CLASSES = 64, 10
 
 
 def digits(count: int = 200) -> tuple[ndarray, ndarray]:
     """Centered pixels (N, 64) divided by 8, and one-hot labels (N, 10)."""
-    from sklearn.datasets import load_digits
-
-    pixels, labels = load_digits(return_X_y=True)
+    pixels, labels = load()
     if not 1 <= count <= len(labels):
         raise ConfigError(f"count={count} must be in 1 ... {len(labels)}, the digits there are")
     return (pixels[:count] - pixels[:count].mean(axis=0)) / 8, np.eye(CLASSES)[labels[:count]]

@@ -1,6 +1,6 @@
 """Text to integers and back, the corpora, and what a text costs; no torch."""
 
-from . import corpus, vectors
+from . import corpus, digits, vectors
 from .archive import extract
 from .compression import bits_per_byte, conditional_bits_per_byte
 from .counts import NGramCounts
@@ -20,6 +20,7 @@ __all__ = [
     "block_entropy",
     "conditional_bits_per_byte",
     "corpus",
+    "digits",
     "extract",
     "fetch",
     "letters",

@@ -2,7 +2,6 @@ import re
 import shutil
 import subprocess
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -27,12 +26,6 @@ def shown(demo):
 
 def values(demo, name):
     return [text for key, text in shown(demo) if key == name]
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def test_softmax_demo_shows_the_weights_of_its_scores():

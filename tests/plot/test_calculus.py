@@ -1,15 +1,8 @@
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from mathlm import plot
 from mathlm.reference import Variable
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def texts(ax):

@@ -1,17 +1,14 @@
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from plot.node import needs_node, run_script
 
 from mathlm import plot
 from mathlm.errors import InputError
 from mathlm.plot.calculus_demos import CURVES, outputs
 from mathlm.reference import symmetric_slope
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
 const fixed = (x, d) => x.toFixed(d), out = {};
@@ -31,12 +28,7 @@ def number(text):
 
 
 def run(demo, **values):
-    program = STUB + demo.script + "console.log(JSON.stringify(out));"
-    arguments = [json.dumps(dict(demo.state)), json.dumps(values)]
-    done = subprocess.run(
-        ["node", "-e", program, *arguments], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return run_script(STUB, demo, values)
 
 
 def test_still_view_shows_the_secant_of_x_squared():

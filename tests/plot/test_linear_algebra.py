@@ -1,14 +1,6 @@
-import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
 from mathlm import plot
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def texts(ax):

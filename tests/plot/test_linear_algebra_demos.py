@@ -1,16 +1,12 @@
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from plot.node import needs_node, run_script
 
 from mathlm import plot
 from mathlm.errors import InputError
 from mathlm.plot.linear_algebra_demos import SHAPES
-
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 
 def shown(html, name):
@@ -78,12 +74,7 @@ const one = (name) => element(name), all = () => [], changed = () => {};
 
 
 def run(demo, **values):
-    program = STUB + demo.script + "console.log(JSON.stringify(out));"
-    arguments = [json.dumps(dict(demo.state)), json.dumps(values)]
-    done = subprocess.run(
-        ["node", "-e", program, *arguments], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return run_script(STUB, demo, values)
 
 
 @needs_node

@@ -1,15 +1,7 @@
-import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 from mathlm import plot
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def legend(ax):

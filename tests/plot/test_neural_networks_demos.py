@@ -1,15 +1,12 @@
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from plot.node import needs_node, run_script
 
 from mathlm import plot
 from mathlm.errors import InputError
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
 const fixed = (x, d) => x.toFixed(d).replace(/^-(0\\.?0*)$/, "$1").replace("-", "−"), out = {};
@@ -25,12 +22,7 @@ def shown(demo, name):
 
 
 def run(demo, **values):
-    program = STUB + demo.script + "console.log(JSON.stringify(out));"
-    arguments = [json.dumps(dict(demo.state)), json.dumps(values)]
-    done = subprocess.run(
-        ["node", "-e", program, *arguments], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return run_script(STUB, demo, values)
 
 
 def test_still_view_shows_value_and_slope():

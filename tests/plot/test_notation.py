@@ -1,15 +1,7 @@
-import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
 from mathlm import plot
 from mathlm.functional import causal_mask
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def test_masks_are_drawn_as_they_are():

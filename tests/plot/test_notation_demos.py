@@ -1,15 +1,11 @@
-import json
 import re
-import shutil
-import subprocess
 
 import pytest
+from plot.node import needs_node, run_script
 
 from mathlm import plot
 from mathlm.errors import InputError
 from mathlm.functional import causal_mask
-
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
@@ -22,12 +18,7 @@ const changed = () => {};
 
 
 def run(demo, **values):
-    program = STUB + demo.script + "console.log(JSON.stringify(out));"
-    arguments = [json.dumps(dict(demo.state)), json.dumps(values)]
-    done = subprocess.run(
-        ["node", "-e", program, *arguments], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return run_script(STUB, demo, values)
 
 
 def shown(html, name):

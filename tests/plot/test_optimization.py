@@ -1,16 +1,8 @@
-import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose
 
 from mathlm import plot
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def curves(ax):

@@ -1,17 +1,13 @@
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from plot.node import needs_node, run_script
 
 from mathlm import optim, plot, reference
 from mathlm.errors import InputError
 from mathlm.plot.optimization_demos import LANDSCAPES, METHODS, level_path
-
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
@@ -24,12 +20,7 @@ const all = () => [], changed = () => {}, reset = () => {};
 
 
 def run(demo, **values):
-    program = STUB + demo.script + "console.log(JSON.stringify(out));"
-    arguments = [json.dumps(dict(demo.state)), json.dumps(values)]
-    done = subprocess.run(
-        ["node", "-e", program, *arguments], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return run_script(STUB, demo, values)
 
 
 def shown(html, name):

@@ -1,4 +1,3 @@
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -8,12 +7,6 @@ from mathlm.reference import Reliability, reliability_curve, sum_distribution
 DIE = np.full(6, 1 / 6)
 X = np.linspace(-3, 3, 31)
 CURVE = Reliability(np.array([0.2, 0.8]), np.array([0.1, 0.9]), np.array([30, 70]))
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 FIGURES = {

@@ -1,16 +1,13 @@
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from plot.node import needs_node, run_script
 
 from mathlm import plot
 from mathlm.errors import InputError
 from mathlm.reference import kl_divergence, normal_log_density, softmax
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 X = np.linspace(-8, 8, 81)
 P = 0.6 * softmax(normal_log_density(X, -2.5, 0.7)) + 0.4 * softmax(normal_log_density(X, 2, 1))
 DEMOS = {
@@ -35,12 +32,7 @@ def shown(demo, name):
 
 
 def run(demo, **values):
-    program = STUB + demo.script + "console.log(JSON.stringify(out));"
-    arguments = [json.dumps(dict(demo.state)), json.dumps(values)]
-    done = subprocess.run(
-        ["node", "-e", program, *arguments], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return run_script(STUB, demo, values)
 
 
 def test_cross_entropy_demo_starts_as_printed():
