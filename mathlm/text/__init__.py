@@ -1,6 +1,6 @@
 """Text to integers and back, the corpora, and what a text costs; no torch."""
 
-from . import corpus, digits, vectors
+from . import corpus, digits, pretrained, vectors
 from .archive import extract
 from .compression import bits_per_byte, conditional_bits_per_byte
 from .counts import NGramCounts
@@ -24,5 +24,6 @@ __all__ = [
     "extract",
     "fetch",
     "letters",
+    "pretrained",
     "vectors",
 ]
