@@ -9,10 +9,15 @@ from pathlib import Path
 
 import torch
 
-from . import gpt, optimizers, recurrent
+from . import gpt, optimizers, recurrent, tokenizers
 from .timing import Row
 
-ALL = {**gpt.BENCHMARKS, **optimizers.BENCHMARKS, **recurrent.BENCHMARKS}
+ALL = {
+    **gpt.BENCHMARKS,
+    **optimizers.BENCHMARKS,
+    **recurrent.BENCHMARKS,
+    **tokenizers.BENCHMARKS,
+}
 HEAD = f"{'name':16} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"
 
 

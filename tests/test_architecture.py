@@ -88,7 +88,8 @@ def bodies(file):
 
 @SOURCES
 def test_files_and_functions_stay_readable(file):
-    assert file.read_text(encoding="utf-8").count("\n") <= 400
+    is_list_of_exports = file.name == "__init__.py"
+    assert is_list_of_exports or file.read_text(encoding="utf-8").count("\n") <= 400
     assert {name: lines for name, lines in bodies(file) if lines > 40} == {}
 
 

@@ -5,6 +5,7 @@ from .attention import attention_weights, causal_mask, dot_product_attention, fu
 from .likelihood import pad_documents, perplexity
 from .loss import cross_entropy, token_cross_entropy
 from .normalization import layer_norm, rms_norm
+from .pooling import first_pool, l2_normalize, mean_pool
 from .position import (
     alibi_bias,
     alibi_slopes,
@@ -15,7 +16,8 @@ from .position import (
     sinusoidal_table,
 )
 from .recurrent import gru_cell, lstm_cell, rnn_cell
-from .tokens import require_token_ids
+from .tokens import require_token_batch, require_token_ids
+from .word2vec import negative_sampling_loss
 
 __all__ = [
     "alibi_bias",
@@ -24,16 +26,21 @@ __all__ = [
     "causal_mask",
     "cross_entropy",
     "dot_product_attention",
+    "first_pool",
     "fused_attention",
     "gelu",
     "gelu_tanh",
     "gru_cell",
     "half_split_order",
+    "l2_normalize",
     "layer_norm",
     "lstm_cell",
+    "mean_pool",
+    "negative_sampling_loss",
     "pad_documents",
     "perplexity",
     "relu",
+    "require_token_batch",
     "require_token_ids",
     "rms_norm",
     "rnn_cell",

@@ -30,3 +30,29 @@ def require_token_ids(ids: Tensor, vocab_size: int, name: str = "token id") -> N
         where = ((ids < 0) | (ids >= vocab_size)).nonzero()[0].tolist()
         outside = int(ids[tuple(where)])
         raise InputError(f"{name} {outside} at {where} is outside 0..{vocab_size - 1}")
+
+
+def require_token_batch(
+    ids: Tensor, vocab_size: int, context: int | None = None, past: int = 0
+) -> None:
+    """Refuse ids that are not a batch of sequences which a model can read.
+
+    Args:
+        ids: Token ids (B, T), at least one of each.
+        vocab_size: V.
+        context: Longest sequence [tokens]; None = no limit.
+        past: Tokens read before these [tokens].
+
+    Raises:
+        InputError: If the shape is another, an id is outside the vocabulary or the sequence is
+            longer than the context.
+        InputTypeError: If the dtype is not int64.
+    """
+    if ids.ndim != 2:
+        raise InputError(f"ids have shape {tuple(ids.shape)}, expected (batch, tokens)")
+    if ids.numel() == 0:
+        raise InputError(f"ids are empty, of shape {tuple(ids.shape)}: give at least one token")
+    require_token_ids(ids, vocab_size)
+    length = past + ids.shape[1]
+    if context is not None and length > context:
+        raise InputError(f"sequence of {length} tokens is longer than the context {context}")

@@ -1,7 +1,7 @@
 """Modules: they own parameters; the mathematics is in ``mathlm.functional``."""
 
 from .attention import SelfAttention
-from .block import Block
+from .block import Block, PostNormBlock
 from .cache import KeyValueCache, LayerCache
 from .feedforward import FeedForward
 from .normalization import LayerNorm, RMSNorm
@@ -19,6 +19,7 @@ __all__ = [
     "LayerCache",
     "LayerNorm",
     "LearnedPosition",
+    "PostNormBlock",
     "RMSNorm",
     "RNN",
     "RotaryPosition",

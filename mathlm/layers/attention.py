@@ -29,11 +29,12 @@ class SelfAttention(nn.Module):
         bias: True: all four maps have one; "qkv": all but W_o; False: none.
         qk_norm: Whether each query and key is RMS-normalized, with a learned gain.
         window: Keys that a query may see, itself included; None = all earlier ones.
+        causal: Whether a position sees none after it where no mask is given.
         norm_eps: ε of that normalization.
         dropout: Probability with which an attention weight is set to 0 in training.
 
     Raises:
-        ConfigError: If the sizes do not divide.
+        ConfigError: If the sizes do not divide, or a window is given without causal order.
 
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2.
@@ -50,15 +51,18 @@ class SelfAttention(nn.Module):
         bias: bool | Literal["qkv"] = False,
         qk_norm: bool = False,
         window: int | None = None,
+        causal: bool = True,
         norm_eps: float = 1e-5,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if window is not None and not causal:
+            raise ConfigError(f"window={window} looks back: it needs causal=True")
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         require_heads(d_model, n_heads, n_kv_heads, d_head)
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.group = n_heads // n_kv_heads  # query heads that share a key
-        self.window, self.dropout = window, dropout
+        self.window, self.causal, self.dropout = window, causal, dropout
         self.W_q = nn.Linear(d_model, n_heads * self.d_head, bias=bool(bias))
         self.W_k = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bool(bias))
         self.W_v = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bool(bias))
@@ -76,12 +80,12 @@ class SelfAttention(nn.Module):
         cache: LayerCache | None = None,
         taps: Taps | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """Mix the positions of ``x``; position t sees positions up to t.
+        """Mix the positions of ``x``; in causal order position t sees positions up to t.
 
         Args:
             x: One vector for each position.
             mask: The whole rule of who may attend, broadcastable to (B, H, T, S); None = causal
-                within the window.
+                within the window, or everyone to everyone if not ``causal``.
             rotation: cos and sin by which queries and keys are turned.
             bias: Added to the scores, broadcastable to (B, H, T, S).
             cache: Keys and values of earlier positions; takes up those of ``x``.
@@ -124,13 +128,14 @@ class SelfAttention(nn.Module):
         if mask is None and self.window is not None:
             mask = F.causal_mask(q.shape[2], k.shape[2], self.window, q.device)
         if taps is None:
-            return F.fused_attention(q, k, v, mask, bias, causal=mask is None, dropout=dropout)
+            causal = self.causal and mask is None
+            return F.fused_attention(q, k, v, mask, bias, causal=causal, dropout=dropout)
         if dropout > 0:
             raise InputError("taps show the weights without dropout: call model.eval() first")
         return self._attend_tapped(q, k, v, mask, bias, taps)
 
     def _attend_tapped(self, q, k, v, mask, bias, taps):
-        if mask is None:
+        if mask is None and self.causal:
             mask = F.causal_mask(q.shape[2], k.shape[2], device=q.device)
         q, k, v = tap(taps, "q", q), tap(taps, "k", k), tap(taps, "v", v)
         weights = tap(taps, "weights", F.attention_weights(q, k, mask, bias))  # (B, H, T, S)

@@ -1,4 +1,4 @@
-"""The pre-norm residual block."""
+"""Residual blocks: the normalization before each half, or behind it."""
 
 from typing import Any
 
@@ -10,7 +10,24 @@ from .feedforward import FeedForward
 from .taps import Taps, scope, tap
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
+    """The parts of a block: attention and a feed-forward network, each with a normalization."""
+
+    def __init__(
+        self,
+        attention_norm: nn.Module,
+        attention: SelfAttention,
+        feed_forward_norm: nn.Module,
+        feed_forward: FeedForward,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.attention_norm, self.attention = attention_norm, attention
+        self.feed_forward_norm, self.feed_forward = feed_forward_norm, feed_forward
+        self.dropout = nn.Dropout(dropout)
+
+
+class Block(ResidualBlock):
     """Attention, then a feed-forward network, each added to the stream that it reads.
 
     Computes::
@@ -28,19 +45,6 @@ class Block(nn.Module):
     References:
         Xiong et al. (2020), arXiv:2002.04745, table 1.
     """
-
-    def __init__(
-        self,
-        attention_norm: nn.Module,
-        attention: SelfAttention,
-        feed_forward_norm: nn.Module,
-        feed_forward: FeedForward,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.attention_norm, self.attention = attention_norm, attention
-        self.feed_forward_norm, self.feed_forward = feed_forward_norm, feed_forward
-        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, x: Float[Tensor, "B T D"], *, taps: Taps | None = None, **attend: Any
@@ -61,3 +65,44 @@ class Block(nn.Module):
         x = tap(taps, "resid_mid", x + self.dropout(tap(taps, "attention_out", a)))
         f = self.feed_forward(self.feed_forward_norm(x), scope(taps, "feed_forward."))
         return tap(taps, "resid_post", x + self.dropout(tap(taps, "feed_forward_out", f)))
+
+
+class PostNormBlock(ResidualBlock):
+    """The block of the first transformers: each sum is normalized before it is read again.
+
+    Computes::
+
+        x ← norm(x + attention(x))
+        x ← norm(x + feed_forward(x))
+
+    Args:
+        attention_norm: Normalization of the sum behind attention.
+        attention: Mixes positions.
+        feed_forward_norm: Normalization of the sum behind the feed-forward network.
+        feed_forward: Acts on each position alone.
+        dropout: Probability with which an entry of either branch is set to 0 in training.
+
+    References:
+        Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
+    """
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], *, taps: Taps | None = None, **attend: Any
+    ) -> Float[Tensor, "B T D"]:
+        """Read from and add to the stream, and normalize it.
+
+        Args:
+            x: The stream.
+            taps: Names as in :class:`Block`; ``resid_mid`` and ``resid_post`` are normalized.
+            **attend: Mask, rotation, bias and cache for :class:`SelfAttention`.
+
+        Returns:
+            The stream behind the block.
+        """
+        x = tap(taps, "resid_pre", x)
+        a = self.attention(x, taps=scope(taps, "attention."), **attend)
+        a = self.dropout(tap(taps, "attention_out", a))
+        x = tap(taps, "resid_mid", self.attention_norm(x + a))
+        f = self.feed_forward(x, scope(taps, "feed_forward."))
+        f = self.dropout(tap(taps, "feed_forward_out", f))
+        return tap(taps, "resid_post", self.feed_forward_norm(x + f))

@@ -1,18 +1,28 @@
 """Whole models, one file each."""
 
+from .bert import Bert
+from .bert_config import BertConfig
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
 from .mlp import MLP, MLPConfig
 from .reach import gradient_reach
 from .recurrent import Recurrent, RecurrentConfig
+from .sentences import sentence_embeddings
+from .weights import load_weights
+from .word2vec import SkipGram
 
 __all__ = [
     "GPT",
-    "GPTConfig",
     "MLP",
-    "MLPConfig",
     "PRESETS",
+    "Bert",
+    "BertConfig",
+    "GPTConfig",
+    "MLPConfig",
     "Recurrent",
     "RecurrentConfig",
+    "SkipGram",
     "gradient_reach",
+    "load_weights",
+    "sentence_embeddings",
 ]

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
-from ..functional import require_token_ids
+from ..functional import require_token_batch
 from ..layers import (
     AlibiPosition,
     Block,
@@ -154,18 +153,8 @@ class GPT(nn.Module):
         return {}
 
     def _require_ids(self, ids: Tensor, cache: KeyValueCache | None) -> None:
-        if ids.ndim != 2:
-            raise InputError(f"ids have shape {tuple(ids.shape)}, expected (batch, tokens)")
-        if ids.numel() == 0:
-            raise InputError(
-                f"ids are empty, of shape {tuple(ids.shape)}: give at least one token"
-            )
-        require_token_ids(ids, self.config.vocab_size)
-        length = ids.shape[1] + (0 if cache is None else cache.length)
-        if length > self.config.context:
-            raise InputError(
-                f"sequence of {length} tokens is longer than the context {self.config.context}"
-            )
+        past = 0 if cache is None else cache.length
+        require_token_batch(ids, self.config.vocab_size, self.config.context, past)
         if cache is not None:
             cache.require_room(*ids.shape)
 

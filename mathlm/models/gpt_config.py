@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from ..errors import ConfigError
 from ..layers.attention import require_heads
 from ..layers.feedforward import Activation
+from .config_checks import require_choices, require_numbers, require_sizes
 
 Norm = Literal["layer", "rms"]
 Position = Literal["learned", "sinusoidal", "rope", "alibi", "none"]
@@ -16,7 +17,7 @@ CHOICES: dict[str, tuple] = {
     "bias": (True, False, "qkv"),
 }
 OPTIONAL = ("n_kv_heads", "d_head", "d_ff", "window")
-SIZES = ("vocab_size", "context", "d_model", "n_layers", "n_heads", *OPTIONAL)
+SIZES = ("vocab_size", "context", "d_model", "n_layers", "n_heads")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +71,9 @@ class GPTConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                known = ", ".join(map(repr, choices))
-                raise ConfigError(f"{name}={getattr(self, name)!r} is not one of {known}")
-        self._require_sizes()
+        require_choices(self, CHOICES)
+        require_sizes(self, SIZES, OPTIONAL)
+        require_numbers(self)
         require_heads(self.d_model, self.n_heads, self.kv_heads, self.d_head)
         self._require_positions()
 
@@ -94,21 +93,6 @@ class GPTConfig:
         if self.d_ff is not None:
             return self.d_ff
         return 4 * self.d_model if self.activation != "swiglu" else -(-self.d_model // 3) * 8
-
-    def _require_sizes(self) -> None:
-        for name in SIZES:
-            value = getattr(self, name)
-            if value is None and name in OPTIONAL:
-                continue
-            if not isinstance(value, int):
-                raise ConfigError(f"{name}={value} must be an integer")
-            if value < 1:
-                advice = ", or None for the default" if name in OPTIONAL else ""
-                raise ConfigError(f"{name}={value} must be at least 1{advice}")
-        if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError(f"dropout={self.dropout} is outside 0 <= dropout < 1")
-        if self.norm_eps < 0.0:
-            raise ConfigError(f"norm_eps={self.norm_eps} must not be negative")
 
     def _require_positions(self) -> None:
         if self.position == "rope" and self.head_width % 2:

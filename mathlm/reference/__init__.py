@@ -17,6 +17,8 @@ from .activation import (
     tanh_backward,
 )
 from .affine import linear, linear_backward
+from .analogy import analogy_accuracy, solve_analogies, solve_analogies_by_product
+from .association import pmi, ppmi, randomized_svd, shifted_pmi, svd_vectors
 from .attention import dot_product_attention, dot_product_attention_backward
 from .autodiff import Variable, pull_back, topological_order
 from .calculus import (
@@ -43,6 +45,7 @@ from .constructions import (
     parity_tree,
     tent_network,
 )
+from .correlation import average_ranks, bootstrap_interval, pearson, spearman
 from .curvature import best_step, critical_point, newton_step, sharpness
 from .decomposition import covariance, effective_rank, energy_kept, low_rank, pca, pca_by_svd
 from .descent_rates import (
@@ -85,6 +88,7 @@ from .initialization import (
     xavier_normal,
     xavier_uniform,
 )
+from .isotropy import mean_cosine, partition_isotropy, remove_top_components, whiten
 from .landscape import (
     double_well,
     double_well_gradient,
@@ -143,6 +147,7 @@ from .optimizers import (
     rmsprop_step,
     sgd_step,
 )
+from .parallelogram import log_ratio, parallelogram_gap
 from .pieces import linear_pieces
 from .probability import (
     chain_factors,
@@ -182,7 +187,18 @@ from .recurrent_sequence import (
 )
 from .regression import dropout_regression, ridge_regression
 from .regularization import dropout, dropout_backward
+from .row_updates import coasting_factor, expected_rows_touched, idle_adam_steps
 from .stepping import descend
+from .word2vec import (
+    cbow_context,
+    cbow_context_backward,
+    expected_negative_sampling,
+    expected_negative_sampling_backward,
+    negative_sampling,
+    negative_sampling_backward,
+    skip_gram_softmax,
+    skip_gram_softmax_backward,
+)
 
 __all__ = [
     "CountedArray",
@@ -193,6 +209,8 @@ __all__ = [
     "adam_step",
     "adamw_step",
     "all_bits",
+    "analogy_accuracy",
+    "average_ranks",
     "averaged_momentum_step",
     "batch_gradient_square",
     "best_descent",
@@ -202,10 +220,14 @@ __all__ = [
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_backward",
+    "bootstrap_interval",
     "categorical_map",
     "categorical_mle",
     "categorical_posterior_mean",
+    "cbow_context",
+    "cbow_context_backward",
     "chain_factors",
+    "coasting_factor",
     "complex_step_slope",
     "conditional",
     "conditional_entropy",
@@ -236,6 +258,9 @@ __all__ = [
     "entropy",
     "expectation",
     "expected_calibration_error",
+    "expected_negative_sampling",
+    "expected_negative_sampling_backward",
+    "expected_rows_touched",
     "fit_normal",
     "fit_temperature",
     "frobenius_norm",
@@ -261,6 +286,7 @@ __all__ = [
     "he_uniform",
     "hessian",
     "hessian_vector_product",
+    "idle_adam_steps",
     "interpolating_network",
     "jacobian_by_columns",
     "jacobian_by_rows",
@@ -273,6 +299,7 @@ __all__ = [
     "linear",
     "linear_backward",
     "linear_pieces",
+    "log_ratio",
     "log_softmax",
     "log_softmax_backward",
     "logsumexp",
@@ -283,12 +310,15 @@ __all__ = [
     "lstm_cell",
     "lstm_cell_backward",
     "lstm_cell_jacobian",
+    "mean_cosine",
     "momentum_factors",
     "momentum_step",
     "multilayer_perceptron",
     "multilayer_perceptron_backward",
     "muon_step",
     "mutual_information",
+    "negative_sampling",
+    "negative_sampling_backward",
     "nesterov_step",
     "newton_schulz",
     "newton_step",
@@ -300,21 +330,28 @@ __all__ = [
     "numerical_vjp",
     "orthogonal",
     "p_norm",
+    "parallelogram_gap",
     "parity_folds",
     "parity_network",
     "parity_tree",
+    "partition_isotropy",
     "pca",
     "pca_by_svd",
+    "pearson",
+    "pmi",
     "posterior",
     "power_iteration",
+    "ppmi",
     "projection",
     "pull_back",
     "push_forward",
     "quadratic",
     "quadratic_gradient",
+    "randomized_svd",
     "reliability_curve",
     "relu",
     "relu_backward",
+    "remove_top_components",
     "ridge_regression",
     "rms_norm",
     "rms_norm_backward",
@@ -329,21 +366,28 @@ __all__ = [
     "secant_slope",
     "sgd_step",
     "sharpness",
+    "shifted_pmi",
     "sigmoid",
     "sigmoid_backward",
     "signal_by_depth",
     "signed_area",
     "silu",
     "silu_backward",
+    "skip_gram_softmax",
+    "skip_gram_softmax_backward",
     "softmax",
     "softmax_backward",
     "softmax_jacobian",
+    "solve_analogies",
+    "solve_analogies_by_product",
+    "spearman",
     "squared_error",
     "squared_error_backward",
     "standardize",
     "state_jacobians",
     "state_singular_values",
     "sum_distribution",
+    "svd_vectors",
     "swiglu",
     "swiglu_backward",
     "symmetric_slope",
@@ -355,6 +399,7 @@ __all__ = [
     "topological_order",
     "variance",
     "variance_by_moments",
+    "whiten",
     "xavier_normal",
     "xavier_uniform",
 ]

@@ -13,7 +13,7 @@ from .attention import dot_product_attention, dot_product_attention_backward
 def embedding(ids: Numbers, table: ndarray) -> tuple[ndarray, tuple]:
     """Row of a table for each id: a one-hot vector times a matrix, without the zeros.
 
-    Computes::
+    Implements eq-embedding-lookup::
 
         y_t = E[ids_t] = one_hot(ids_t) E
 
@@ -44,7 +44,7 @@ def embedding(ids: Numbers, table: ndarray) -> tuple[ndarray, tuple]:
 def embedding_backward(dy: Numbers, cache: tuple) -> ndarray:
     """Gradient of a table: a row gathers what arrives wherever its id stood.
 
-    Computes::
+    Implements eq-embedding-gradient::
 
         dE[v] = Σ_{t: ids_t = v} dy_t
 

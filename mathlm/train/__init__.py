@@ -9,9 +9,12 @@ from .distributed import RankError, process_group
 from .objectives import next_token
 from .record import describe, write_record
 from .trainer import Trainer
+from .word2vec import NegativeSampling, SkipGramBatches
 
 __all__ = [
+    "NegativeSampling",
     "RankError",
+    "SkipGramBatches",
     "TokenWindows",
     "Trainer",
     "TrainerConfig",

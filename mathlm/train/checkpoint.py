@@ -23,20 +23,18 @@ import torch
 from torch import nn
 
 from ..errors import CheckpointError, CheckpointMismatchError
-from .folders import MANIFEST, remove_folder, verify_folder, write_folder
-from .record import describe, versions
-from .rng import rng_state, set_rng_state
-from .tensors import (
-    check_optimizer_fits,
+from ..models.weights import (
     check_weights_fit,
-    load_optimizer,
-    load_weights,
-    optimizer_tensors,
+    copy_weights,
     read_tensors,
     refuse_pickle,
     to_bytes,
     unique_tensors,
 )
+from .folders import MANIFEST, remove_folder, verify_folder, write_folder
+from .record import describe, versions
+from .rng import rng_state, set_rng_state
+from .tensors import check_optimizer_fits, load_optimizer, optimizer_tensors
 
 FORMAT = 1
 NO_SPACE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
@@ -131,7 +129,7 @@ def load_checkpoint(
     if optimizer is not None:
         restore_optimizer(path, optimizer, state)
         set_rng_state(state["rng"])
-    load_weights(model, weights)
+    copy_weights(model, weights)
     return {name: state[name] for name in ("step", "config", "history", "versions")}
 
 

@@ -12,7 +12,10 @@ import torch
 def seed_torch(*place: int) -> None:
     """Seed torch's generators with a function of ``place``, such as (seed, step, rank)."""
     word = np.random.SeedSequence(place).generate_state(1, np.uint64)
-    torch.manual_seed(int(word[0]))
+    if torch.accelerator.is_available():
+        torch.manual_seed(int(word[0]))
+    else:  # torch.manual_seed would format a traceback, 1 ms, for a GPU that is not there
+        torch.default_generator.manual_seed(int(word[0]))
 
 
 @contextmanager

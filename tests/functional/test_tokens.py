@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mathlm.errors import InputError, InputTypeError
-from mathlm.functional import require_token_ids
+from mathlm.functional import require_token_batch, require_token_ids
 
 
 def test_the_first_id_outside_is_named_with_its_place():
@@ -26,3 +26,25 @@ def test_other_dtypes_are_refused(dtype):
     found = str(dtype).removeprefix("torch.")
     with pytest.raises(InputTypeError, match=f"token ids must be int64, got {found}"):
         require_token_ids(torch.zeros(2, dtype=dtype), 5)
+
+
+@pytest.mark.parametrize(
+    ("ids", "past", "message"),
+    [
+        (torch.zeros(3).long(), 0, r"ids have shape \(3,\), expected \(batch, tokens\)"),
+        (torch.zeros(2, 0).long(), 0, r"ids are empty, of shape \(2, 0\)"),
+        (torch.zeros(0, 2).long(), 0, r"ids are empty, of shape \(0, 2\)"),
+        (torch.full((1, 2), 5), 0, r"token id 5 at \[0, 0\] is outside 0\.\.4"),
+        (torch.zeros(1, 9).long(), 0, "sequence of 9 tokens is longer than the context 8"),
+        (torch.zeros(1, 3).long(), 6, "sequence of 9 tokens is longer than the context 8"),
+    ],
+)
+def test_a_batch_that_cannot_be_read_is_refused(ids, past, message):
+    with pytest.raises(InputError, match=message):
+        require_token_batch(ids, 5, context=8, past=past)
+
+
+def test_a_batch_that_fills_the_context_is_accepted_and_without_one_any_length():
+    require_token_batch(torch.zeros(2, 8).long(), 5, context=8)
+    require_token_batch(torch.zeros(2, 3).long(), 5, context=8, past=5)
+    require_token_batch(torch.zeros(2, 900).long(), 5)

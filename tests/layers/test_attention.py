@@ -15,14 +15,21 @@ def x():
     return torch.randn(B, T, D)
 
 
-def test_it_matches_the_multi_head_attention_of_torch(x):
-    ours, theirs = SelfAttention(D, H, bias=True), nn.MultiheadAttention(D, H, batch_first=True)
+def torch_attention(ours):
+    """The same weights in the module of torch."""
+    theirs = nn.MultiheadAttention(D, H, batch_first=True)
     with torch.no_grad():
         maps = (ours.W_q, ours.W_k, ours.W_v)
         theirs.in_proj_weight.copy_(torch.cat([W.weight for W in maps]))
         theirs.in_proj_bias.copy_(torch.cat([W.bias for W in maps]))
         theirs.out_proj.load_state_dict(ours.W_o.state_dict())
-    expected = theirs(x, x, x, attn_mask=~causal_mask(T, T), need_weights=False)[0]
+    return theirs
+
+
+def test_it_matches_the_multi_head_attention_of_torch(x):
+    ours = SelfAttention(D, H, bias=True)
+    hidden = ~causal_mask(T, T)
+    expected = torch_attention(ours)(x, x, x, attn_mask=hidden, need_weights=False)[0]
     torch.testing.assert_close(ours(x), expected, **TIGHT)
 
 
@@ -56,6 +63,18 @@ def test_taps_change_nothing_and_show_weights_that_sum_to_1(options, x):
     assert taps["weights"].shape == (B, H, T, T)
     torch.testing.assert_close(taps["weights"].sum(-1), torch.ones(B, H, T), **TIGHT)
     assert list(taps) == ["q", "k", "v", "weights", "heads"]
+
+
+def test_without_causal_order_every_position_sees_every_other_as_in_torch(x):
+    ours = SelfAttention(D, H, bias=True, causal=False)
+    expected = torch_attention(ours)(x, x, x, need_weights=False)[0]
+    torch.testing.assert_close(ours(x), expected, **TIGHT)
+    torch.testing.assert_close(ours(x, taps={}), expected, **TIGHT)
+
+
+def test_a_window_without_causal_order_is_refused():
+    with pytest.raises(ConfigError, match="window=3 looks back: it needs causal=True"):
+        SelfAttention(D, H, window=3, causal=False)
 
 
 @pytest.mark.parametrize("split", range(1, T))

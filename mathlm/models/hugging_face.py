@@ -1,0 +1,70 @@
+"""Folders as Hugging Face writes them: ``config.json`` and the names of the weights."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import CheckpointCorruptError, CheckpointError, CheckpointMismatchError
+from .weights import check_tensors_fit, plain
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The fields of ``config.json``.
+
+    Raises:
+        CheckpointError: If there is no such file.
+        CheckpointCorruptError: If it is not a JSON object.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing: {folder} is not the folder of a model")
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CheckpointCorruptError(f"{path} is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise CheckpointCorruptError(f"{path} holds no fields, but {type(fields).__name__}")
+    return fields
+
+
+def require_field(fields: Mapping[str, Any], name: str, known: Mapping | tuple) -> Any:
+    """The value of a field that must be one of ``known``; of a mapping, what it stands for."""
+    value = fields.get(name)
+    if not isinstance(value, str | bool | None) or value not in known:
+        listed = ", ".join(repr(k) for k in known)
+        raise CheckpointMismatchError(
+            f"config.json has {name}={value!r}, this model has {listed}"
+        )
+    return known[value] if isinstance(known, Mapping) else value
+
+
+def fill(
+    model: nn.Module,
+    tensors: Mapping[str, Tensor],
+    rename: Callable[[str], str],
+    complaint: str,
+) -> None:
+    """Put the tensors of a file in place of the weights of a model, in the file's dtype.
+
+    Args:
+        model: Its weights need not have values.
+        tensors: Of the file, under its names.
+        rename: Their name for ours.
+        complaint: Beginning of the message.
+
+    Raises:
+        CheckpointMismatchError: If any is missing, left over, of another shape, of another
+            dtype than the rest, or no floating-point number.
+    """
+    first = next((t for t in tensors.values()), torch.empty(0))
+    if not first.is_floating_point():
+        name = next(iter(tensors))
+        raise CheckpointMismatchError(f"{complaint}: {name} is {plain(first.dtype)}")
+    own = model.to(first.dtype).state_dict()
+    names = {name: rename(name) for name in own}
+    check_tensors_fit(complaint, tensors, {names[n]: t for n, t in own.items()})
+    model.load_state_dict({n: tensors[their] for n, their in names.items()}, assign=True)

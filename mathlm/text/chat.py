@@ -1,0 +1,236 @@
+"""Conversations as token ids: roles, their order, and the markers between them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ConfigError, InputError, InputTypeError
+from .completion import Chat, ChatBuilder, ChatTokenizer, special_ids
+from .pretokenize import utf8
+
+ROLES = ("system", "user", "assistant", "tool")
+FOLLOWS = {  # who may speak after whom; None is the beginning
+    None: ("system", "user"),
+    "system": ("user",),
+    "user": ("assistant",),
+    "assistant": ("user", "tool"),
+    "tool": ("tool", "assistant"),
+}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation.
+
+    Args:
+        role: "system", "user", "assistant" or "tool".
+        content: What was said; any text.
+    """
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatFormat:
+    """How a conversation is written.
+
+    Each turn is ``marker header content end separator``. Markers and ends are special tokens;
+    headers, contents and separators are text, and text never becomes a special token: a user
+    who writes the name of a marker gets ordinary tokens.
+
+    A conversation begins with an optional system message and then a user; a user is answered
+    by the assistant; after the assistant comes a user or a tool, and after a tool another one
+    or the assistant.
+
+    Args:
+        markers: Special token that begins a turn, by role; the roles it lacks are not allowed.
+        headers: Text after the marker, by role.
+        end: Special token that ends every turn.
+        separator: Text between turns, after ``end``.
+        bos: Special token before the first turn, or None. There is exactly one, whatever the
+            tokenizer adds and whatever the contents say.
+        default_system: Content of the system message of a conversation that has none, or None.
+
+    Raises:
+        ConfigError: If a role is unknown or lacks its header, or a special token is there for
+            two things: the BOS, the end, and the beginnings of turns.
+    """
+
+    markers: Mapping[str, str]
+    headers: Mapping[str, str]
+    end: str
+    separator: str = ""
+    bos: str | None = None
+    default_system: str | None = None
+
+    def __post_init__(self) -> None:
+        if not {"user", "assistant"} <= set(self.markers) <= set(ROLES):
+            raise ConfigError(
+                f"markers={dict(self.markers)} must have user and assistant, and no role but "
+                f"{ROLES}"
+            )
+        if set(self.markers) != set(self.headers):
+            raise ConfigError(
+                f"markers are for {sorted(self.markers)}, headers for {sorted(self.headers)}; "
+                'give every role both, a header may be ""'
+            )
+        if self.bos in (self.end, *self.markers.values()):
+            raise ConfigError(
+                f"bos={self.bos!r} also marks turns: it would not be the only one"
+            )
+        if self.end in self.markers.values():
+            raise ConfigError(f"end={self.end!r} also begins turns; give it a name of its own")
+        if self.default_system is not None and "system" not in self.markers:
+            raise ConfigError(f"default_system needs a marker; there are {list(self.markers)}")
+
+    @classmethod
+    def chatml(cls, default_system: str | None = None) -> "ChatFormat":
+        r"""ChatML, the format of SmolLM2: ``<|im_start|>role\ncontent<|im_end|>\n``; no BOS.
+
+        Args:
+            default_system: Content of the system message of a conversation that has none.
+        """
+        return cls(
+            markers=dict.fromkeys(ROLES, "<|im_start|>"),
+            headers={role: f"{role}\n" for role in ROLES},
+            end="<|im_end|>",
+            separator="\n",
+            default_system=default_system,
+        )
+
+    @classmethod
+    def named(cls) -> "ChatFormat":
+        """A marker for each role: ``<|bos|><|user|>content<|end|><|assistant|>...``."""
+        return cls(
+            markers={role: f"<|{role}|>" for role in ROLES},
+            headers=dict.fromkeys(ROLES, ""),
+            end="<|end|>",
+            bos="<|bos|>",
+        )
+
+    @property
+    def special(self) -> tuple[str, ...]:
+        """Names of the special tokens that a tokenizer needs, each once."""
+        names = (*([self.bos] if self.bos else []), *self.markers.values(), self.end)
+        return tuple(dict.fromkeys(names))
+
+    def encode(
+        self,
+        messages: Iterable[Message | Mapping[str, str]],
+        tokenizer: ChatTokenizer,
+        *,
+        answer: bool = False,
+    ) -> Chat:
+        """Ids and mask of a conversation.
+
+        The answers are encoded apart from their headers, as they are when a model writes them;
+        where that gives other tokens than encoding both at once, a mismatch is counted and
+        logged.
+
+        Args:
+            messages: Turns, as `Message` or as maps with "role" and "content".
+            tokenizer: Has every name of ``special`` as a special token.
+            answer: Whether to open the assistant's turn at the end, so that a model answers. If
+                not, the conversation must end with the assistant.
+
+        Raises:
+            InputTypeError: If a message is neither, or a content is not a str.
+            InputError: If there is no message, a role is unknown or out of order, the end is
+                not the one that ``answer`` needs, or the tokenizer lacks a special token.
+        """
+        turns, specials = self._turns(messages, answer), special_ids(tokenizer, self.special)
+        chat = ChatBuilder(tokenizer, None if self.bos is None else specials[self.bos])
+        for turn in turns:
+            learn = turn.role == "assistant"
+            chat.special(specials[self.markers[turn.role]])
+            chat.turn(self.headers[turn.role], turn.content, learn)
+            chat.special(specials[self.end], learn)
+            chat.text(self.separator)
+        if answer:
+            chat.special(specials[self.markers["assistant"]])
+            chat.text(self.headers["assistant"])
+        return chat.done()
+
+    def render(
+        self, messages: Iterable[Message | Mapping[str, str]], *, answer: bool = False
+    ) -> str:
+        """The conversation as text, to be looked at.
+
+        It is no input for a model: in it the name of a marker that a user wrote looks like the
+        marker. `encode` keeps them apart.
+
+        Raises:
+            InputError: As `encode`.
+        """
+        parts = [self.bos or ""]
+        for turn in self._turns(messages, answer):
+            parts += [self.markers[turn.role], self.headers[turn.role], turn.content]
+            parts += [self.end, self.separator]
+        if answer:
+            parts += [self.markers["assistant"], self.headers["assistant"]]
+        return "".join(parts)
+
+    def _turns(
+        self, messages: Iterable[Message | Mapping[str, str]], answer: bool
+    ) -> list[Message]:
+        if isinstance(messages, str | Mapping | Message) or not isinstance(messages, Iterable):
+            raise InputTypeError(
+                f"messages must be a list of them, got {type(messages).__name__}"
+            )
+        turns = [_message(message, i) for i, message in enumerate(messages)]
+        if self.default_system is not None and turns and turns[0].role != "system":
+            turns.insert(0, Message("system", self.default_system))
+        self._require_order(turns, answer)
+        return turns
+
+    def _require_order(self, turns: list[Message], answer: bool) -> None:
+        if not turns:
+            raise InputError("there are no messages; a conversation has at least one")
+        before = None
+        for i, turn in enumerate(turns):
+            if turn.role not in self.markers:
+                raise InputError(
+                    f"message {i} has role {turn.role!r}; the roles are {sorted(self.markers)}"
+                )
+            if turn.role not in FOLLOWS[before]:
+                place = f"after {before!r}" if before else "at the beginning"
+                raise InputError(
+                    f"message {i} has role {turn.role!r} {place}; expected one of "
+                    f"{FOLLOWS[before]}"
+                )
+            before = turn.role
+        if answer and before not in ("user", "tool"):
+            raise InputError(
+                f"the last message is of {before!r}, so there is nothing to answer; pass "
+                "answer=False, or end with a user or a tool"
+            )
+        if not answer and before != "assistant":
+            raise InputError(
+                f"the last message is of {before!r} and has no answer; pass answer=True to "
+                "open the assistant's turn, or end with the assistant"
+            )
+
+
+def _message(message: Any, i: int) -> Message:
+    if isinstance(message, Mapping):
+        if set(message) != {"role", "content"}:
+            raise InputError(f"message {i} has keys {list(message)}; expected role and content")
+        message = Message(message["role"], message["content"])
+    if not isinstance(message, Message):
+        raise InputTypeError(
+            f"message {i} must be a Message or a map, got {type(message).__name__}"
+        )
+    for name, value in (("role", message.role), ("content", message.content)):
+        if not isinstance(value, str):
+            raise InputTypeError(
+                f"message {i} has a {name} of {type(value).__name__}; expected a str"
+            )
+    try:
+        utf8(message.content)
+    except InputError as error:
+        raise InputError(f"message {i}: {error}") from error
+    return message
+
+
+__all__ = ["ChatFormat", "Message"]
