@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import DataError, DataNotFoundError, InputError
 from .bpe_definition import Definition
 from .byte_alphabet import ALPHABET, from_printable
+from .gguf_file import open_gguf
 from .pretokenize import utf8
 from .tokenizer_files import pair_ids, path_of, text_of
 
@@ -101,18 +102,7 @@ def _token_ids(path: Path) -> dict[str, int]:
 
 def _gguf_metadata(path: Path) -> dict[str, Any]:
     """The fields ``tokenizer.ggml.*`` that a tokenizer needs."""
-    if not path.is_file():
-        raise DataNotFoundError(f"there is no file {path}")
-    try:
-        from gguf import GGUFReader
-    except ImportError as error:
-        raise DataNotFoundError(
-            "reading GGUF needs the gguf package: pip install 'gguf>=0.10'"
-        ) from error
-    try:
-        fields = GGUFReader(path).fields
-    except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
-        raise DataError(f"{path} is not a GGUF file: {error}") from error
+    fields = open_gguf(path).fields
     wanted = {name: f"tokenizer.ggml.{name}" for name in _WANTED}
     if missing := [key for key in wanted.values() if key not in fields]:
         raise DataError(f"{path} has no {', '.join(missing)}: it holds no byte-level BPE")

@@ -45,7 +45,7 @@ def gpt2():
 
 @pytest.fixture(scope="module")
 def smollm2():
-    """Ours and that of the tokenizers package; the file, slow to read, is read once."""
+    """Ours and that of the tokenizers package."""
     reader = gguf.GGUFReader(pretrained.find("smollm2"))
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
     merges = reader.fields["tokenizer.ggml.merges"].contents()
@@ -54,9 +54,7 @@ def smollm2():
     peer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gguf, "GGUFReader", lambda path: reader)
-        return ByteBPE.from_gguf(pretrained.find("smollm2")), peer
+    return ByteBPE.from_gguf(pretrained.find("smollm2")), peer
 
 
 @pytest.fixture(scope="module")
