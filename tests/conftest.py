@@ -2,6 +2,7 @@
 
 import os
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -23,3 +24,12 @@ def float64():
 def rng():
     """A fresh NumPy generator with seed 0."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def unchecked():
+    """Annotations are not checked, as for a user: what the code itself says of a wrong type."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)

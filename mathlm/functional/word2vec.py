@@ -1,5 +1,7 @@
 """Negative sampling: telling the words that were seen from words that were drawn."""
 
+import math
+
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -33,7 +35,8 @@ def negative_sampling_loss(
         ℓ [nats] for each pair, unreduced.
 
     Raises:
-        InputError: If k is not positive, no word was drawn, or the shapes do not fit.
+        InputError: If k is not positive and finite, no word was drawn, or the shapes do not
+            fit.
 
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (4).
@@ -49,8 +52,8 @@ def negative_sampling_loss(
 def _require_fit(
     w: Tensor, c_positive: Tensor, c_negative: Tensor, k: float | int | None
 ) -> None:
-    if k is not None and not k > 0:
-        raise InputError(f"k={k} negative samples: must be positive")
+    if k is not None and not 0 < k < math.inf:
+        raise InputError(f"k={k} negative samples: must be positive and finite")
     batch, D = w.shape[:-2], w.shape[-1]
     fits = c_negative.ndim == w.ndim and c_negative.shape[:-2] == batch
     if w.ndim < 2 or c_positive.shape != w.shape or not fits or c_negative.shape[-1] != D:

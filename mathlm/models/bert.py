@@ -5,8 +5,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError, InputTypeError
+from ..errors import CheckpointMismatchError, InputError
 from ..functional import require_token_batch, require_token_ids
+from ..functional.pooling import require_mask
 from ..layers import (
     FeedForward,
     LayerNorm,
@@ -74,8 +75,16 @@ class Bert(nn.Module):
         folder = Path(folder)
         config = config_of(read_config(folder), dropout)
         tensors = canonical(load_weights(folder))
-        with shapes_only():
-            model = cls(config)
+        if config.n_layers > max(100, len(tensors)):  # too many to be made and listed
+            raise CheckpointMismatchError(
+                f"config.json of {folder} has num_hidden_layers={config.n_layers}, but the "
+                f"file holds {len(tensors)} tensors"
+            )
+        try:
+            with shapes_only():
+                model = cls(config)
+        except (RuntimeError, TypeError, OverflowError) as error:  # a size beyond int64
+            raise CheckpointMismatchError(f"{folder}: no such model: {error}") from error
         fill(model, tensors, their_name, f"weights of {folder} do not fit its config.json")
         return model.eval()
 
@@ -155,9 +164,7 @@ def real_tokens(ids: Tensor, mask: Tensor | None) -> Bool[Tensor, "B T"]:
     """The mask if it fits the ids; without one, all tokens are real."""
     if mask is None:
         return torch.ones_like(ids, dtype=torch.bool)
-    if mask.dtype != torch.bool:
-        found = str(mask.dtype).removeprefix("torch.")
-        raise InputTypeError(f"mask must be bool, True = real token, got {found}")
+    require_mask(mask, "real token")
     if mask.shape != ids.shape:
         raise InputError(
             f"mask {tuple(mask.shape)} must have the shape of ids, {tuple(ids.shape)}"

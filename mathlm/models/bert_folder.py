@@ -75,12 +75,18 @@ def config_of(fields: Mapping[str, Any], dropout: float | int) -> BertConfig:
 
 
 def canonical(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors under the names of today, without those that the model does not have."""
-    renamed = {}
+    """Tensors under the names of today, without those that the model does not have.
+
+    Raises:
+        CheckpointMismatchError: If two of them have one name today.
+    """
+    renamed: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         name = name.removeprefix("bert.")
         for old, new in OLD_NORM.items():
             name = name.replace(old, new)
+        if name in renamed:
+            raise CheckpointMismatchError(f"the weights hold {name} under two names")
         if not name.startswith(LEFT_OUT):
             renamed[name] = tensor
     return renamed

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from ..errors import CheckpointCorruptError, CheckpointError, CheckpointMismatchError
 from .weights import check_tensors_fit, plain
 
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The fields of ``config.json``.
@@ -24,7 +26,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} is missing: {folder} is not the folder of a model")
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointCorruptError(f"{path} is not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise CheckpointCorruptError(f"{path} holds no fields, but {type(fields).__name__}")
@@ -58,13 +60,20 @@ def fill(
 
     Raises:
         CheckpointMismatchError: If any is missing, left over, of another shape, of another
-            dtype than the rest, or no floating-point number.
+            dtype than the rest, or not of 16, 32 or 64 bits with a floating point.
+        CheckpointCorruptError: If an entry is NaN or infinite.
     """
     first = next((t for t in tensors.values()), torch.empty(0))
-    if not first.is_floating_point():
+    if first.dtype not in FLOATS:
         name = next(iter(tensors))
         raise CheckpointMismatchError(f"{complaint}: {name} is {plain(first.dtype)}")
     own = model.to(first.dtype).state_dict()
     names = {name: rename(name) for name in own}
     check_tensors_fit(complaint, tensors, {names[n]: t for n, t in own.items()})
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            bad = int((~tensor.isfinite()).sum())
+            raise CheckpointCorruptError(
+                f"{complaint}: {name} holds {bad} NaN or infinite entries"
+            )
     model.load_state_dict({n: tensors[their] for n, their in names.items()}, assign=True)

@@ -54,7 +54,7 @@ def load_weights(folder: str | Path) -> dict[str, Tensor]:
         return read_tensors(folder / FILE)
     found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else None
     for name in found or ():
-        if Path(name).suffix in PICKLE_SUFFIXES:
+        if Path(name).suffix in PICKLE_SUFFIXES and (folder / name).is_file():
             refuse_pickle(folder / name)
     inside = "is not a folder" if found is None else f"holds {', '.join(found) or 'nothing'}"
     raise CheckpointError(f"{folder / FILE} is missing: {folder} {inside}")

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from ..errors import ConfigError
+from ..errors import ConfigError, InputError
 from ..functional import negative_sampling_loss, require_token_ids
 from ..shapes import Float
 
@@ -47,7 +47,17 @@ class SkipGram(nn.Module):
         nn.init.zeros_(self.C)
 
     def forward(self, centers: Tensor, contexts: Tensor) -> Tensor:
-        """Score x of each center (...) with the context beside it (...)."""
+        """Score x of each center (...) with the context beside it (...).
+
+        Raises:
+            InputError: If a word number is outside 0 ... V - 1, or the shapes differ.
+            InputTypeError: If the word numbers are not int64.
+        """
+        if centers.shape != contexts.shape:
+            raise InputError(
+                f"centers {tuple(centers.shape)} and contexts {tuple(contexts.shape)} must "
+                "have one shape"
+            )
         return (rows(self.W, centers) * rows(self.C, contexts)).sum(-1)
 
     def loss(

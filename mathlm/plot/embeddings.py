@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy import ndarray
 
+from ..errors import InputError
 from .style import BLUE, COLORS, DIVERGING, GRAY, GREEN, RED, SEQUENTIAL, WIDE
 
 
@@ -85,7 +86,8 @@ def log_ratios(
         ax.plot(x, y, "o", ms=3.5, color=BLUE, alpha=0.6)
         for i in _outermost(x, y, 5):
             ax.annotate(names[i], (x[i], y[i]), (0, 4), textcoords="offset points", fontsize=9)
-        ax.set_title(f"correlation {np.corrcoef(x, y)[0, 1]:.2f}", fontsize=11)
+        title = f"correlation {np.corrcoef(x, y)[0, 1]:.2f}".replace("-", "−")
+        ax.set_title(title, fontsize=11)
         ax.set(xlabel=f"log ratio {horizontal}", ylabel=f"log ratio {vertical}")
         ax.margins(0.12)
     return fig
@@ -166,6 +168,7 @@ def rows_touched(
     for (name, rows), color in zip(curves.items(), (GRAY, BLUE, RED), strict=False):
         style = "o" if "measured" in name else "-"
         ax.loglog(tokens, rows, style, color=color, label=name)
+    ax.minorticks_off()
     ax.set(xlabel="tokens in the batch", ylabel="different rows looked up")
     ax.legend()
     return fig
@@ -177,7 +180,16 @@ def row_motion(curves: Mapping[str, ndarray | Sequence], last: int) -> Figure:
     Args:
         curves: Optimizer -> distance after each step; drawn as a share of that at ``last``.
         last: Step at which the row is looked up for the last time, from 1.
+
+    Raises:
+        InputError: If ``last`` is no step of a curve, or a row has not moved by then.
     """
+    for name, distance in curves.items():
+        if not 1 <= last <= len(distance) or not distance[last - 1] > 0:
+            raise InputError(
+                f"{name}: last={last} of {len(distance)} steps; expected a step at which the "
+                "distance is positive"
+            )
     fig, ax = plt.subplots(figsize=(6.4, 3.8))
     styles = ("-", "--", "-", "-.", ":")
     for (name, distance), color, style in zip(curves.items(), COLORS, styles, strict=False):

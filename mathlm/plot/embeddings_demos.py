@@ -163,7 +163,8 @@ def word_neighbors_demo(
         k: Neighbors shown.
 
     Raises:
-        InputError: If the arguments do not fit each other.
+        InputError: If the arguments do not fit each other, or a number is not finite, a vector
+            zero, or the chosen word not there.
     """
     vectors, places = np.asarray(vectors, float), np.asarray(places, float)
     shapes = (vectors.shape[:1], places.shape)
@@ -172,7 +173,14 @@ def word_neighbors_demo(
             f"{len(words)} words, vectors {vectors.shape}, places {places.shape}, k={k}: "
             "expected one vector and two coordinates a word, and fewer neighbors than words"
         )
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    finite = np.isfinite(length).all() and np.isfinite(places).all()
+    if not finite or not length.all() or not 0 <= chosen < len(words):
+        raise InputError(
+            f"chosen={chosen} of {len(words)} words, vectors of length {length.min():g} to "
+            f"{length.max():g}: expected a word that is there, and finite vectors, none zero"
+        )
+    unit = vectors / length
     cosines = unit @ unit.T - 2 * np.eye(len(words))  # a word is not its own neighbor
     near = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
     close = np.take_along_axis(cosines, near, axis=1).round(3)

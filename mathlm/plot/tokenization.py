@@ -29,6 +29,9 @@ def trainer_growth(
         by_size: Name of each trainer and its times [s] by size.
         merges: Numbers of merges.
         by_merges: Name of each trainer and its times [s] by number of merges.
+
+    Raises:
+        InputError: If a trainer lacks a time, or a time is not positive.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
     for ax, x, times, label in (
@@ -36,7 +39,8 @@ def trainer_growth(
         (axes[1], merges, by_merges, "merges"),
     ):
         for (name, seconds), color, mark in zip(times.items(), COLORS, MARKS, strict=False):
-            slope = np.polyfit(np.log(x), np.log(np.asarray(seconds)), 1)[0]
+            seconds = _finite(seconds, (len(x),), f"times of {name!r}", low=1e-12)
+            slope = np.polyfit(np.log(x), np.log(seconds), 1)[0]
             shown = f"{name}, slope {slope:.2f}"
             ax.loglog(x, seconds, marker=mark, ms=5, color=color, label=shown)
         ax.set(xlabel=label)
@@ -57,15 +61,20 @@ def compression_by_vocabulary(
     Args:
         sizes: Sizes V of the vocabulary.
         curves: Name of each text and its bytes per token by size.
-        points: Name of each other tokenizer, its size and its bytes per token.
+        points: Name of each other tokenizer, its size and its bytes per token; at most two.
+
+    Raises:
+        InputError: If a curve lacks a size, or there are more than two points.
     """
+    if len(points) > 2:
+        raise InputError(f"{len(points)} tokenizers as points, expected at most 2")
     fig, ax = plt.subplots(figsize=(6.4, 3.6))
     for (name, values), color, mark in zip(curves.items(), COLORS, MARKS, strict=False):
+        values = _finite(values, (len(sizes),), f"bytes per token of {name!r}")
         ax.plot(sizes, values, marker=mark, ms=5, color=color, label=name)
     for i, ((name, (size, value)), mark) in enumerate(zip(points.items(), "*P", strict=False)):
-        ax.plot(
-            size, value, mark, ms=11, color=(GREEN, RED)[i], label=f"{name}, held-out plays"
-        )
+        shown, color = f"{name}, held-out plays", (GREEN, RED)[i]
+        ax.plot(size, value, mark, ms=(15, 7)[i], color=color, label=shown)
     ax.set_xscale("log", base=2)
     ax.set(xlabel="vocabulary V [tokens]", ylabel="bytes per token", ylim=(0, None))
     ax.legend(fontsize=9, loc="lower right")
@@ -78,8 +87,13 @@ def token_frequencies(counts: ArrayLike, thresholds: Sequence[int] = (1, 10, 100
     Args:
         counts: Occurrences of each token; zeros are tokens that never occur.
         thresholds: Counts that are marked.
+
+    Raises:
+        InputError: If the counts are no vector, are negative, or are all zero.
     """
-    counts = np.sort(np.asarray(counts))[::-1]
+    counts = np.sort(_finite(counts, (None,), "counts"))[::-1]
+    if not counts[0]:
+        raise InputError(f"none of {counts.size} tokens occurs: there is nothing to draw")
     fig, ax = plt.subplots(figsize=(6.4, 3.6))
     ranks = np.arange(1, len(counts) + 1)
     seen = counts > 0
@@ -107,6 +121,9 @@ def vocabulary_size_bits(
         sizes: Sizes V of the vocabulary.
         bits: Name of each group of runs and its costs [bits/byte], size by seed.
         nats: Name of each group of runs and its losses [nats/token], size by seed.
+
+    Raises:
+        InputError: If a group is no table with a row for each size.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.6))
     for ax, runs, label in (
@@ -114,7 +131,7 @@ def vocabulary_size_bits(
         (axes[1], bits, "held-out cost [bits/byte]"),
     ):
         for (name, values), color in zip(runs.items(), COLORS, strict=False):
-            table = np.asarray(values)
+            table = _finite(values, (len(sizes), None), f"{label} of {name!r}")
             ax.plot(sizes, table.mean(1), color=color, label=name)
             ax.plot(sizes, table, "o", ms=4, color=color)
         ax.set_xscale("log", base=2)
@@ -131,8 +148,10 @@ def fertility_bars(table: Mapping[str, Mapping[str, float]], unit: str) -> Figur
         unit: What the numbers are.
 
     Raises:
-        InputError: If a text lacks a tokenizer that another has.
+        InputError: If there is no text, or one lacks a tokenizer that another has.
     """
+    if not table:
+        raise InputError("table is empty: there is no text to compare")
     tokenizers = list(next(iter(table.values())))
     for text, row in table.items():
         if list(row) != tokenizers:
@@ -192,8 +211,12 @@ def row_similarity(similarity: ArrayLike, unused: ArrayLike) -> Figure:
     Args:
         similarity: Cosine of each row.
         unused: Which rows belong to tokens that the training text cannot hold (bool).
+
+    Raises:
+        InputError: If there are no rows, a cosine is not finite, or the lengths differ.
     """
-    similarity, unused = np.asarray(similarity), np.asarray(unused, dtype=bool)
+    similarity = _finite(similarity, (None,), "similarity", low=-np.inf)
+    unused = _finite(unused, similarity.shape, "unused").astype(bool)
     bins = np.linspace(min(0.0, similarity.min()), 1, 61).tolist()
     fig, ax = plt.subplots(figsize=(6.4, 3.4))
     ax.hist(
@@ -207,6 +230,23 @@ def row_similarity(similarity: ArrayLike, unused: ArrayLike) -> Figure:
     ax.set(xlabel="cosine with the mean of the unused rows", ylabel="rows")
     ax.legend(fontsize=9, loc="upper left")
     return fig
+
+
+def _finite(
+    values: ArrayLike, shape: tuple[int | None, ...], name: str, low: float = 0.0
+) -> np.ndarray:
+    """An array of that shape (None: any length) whose entries are finite and at least low."""
+    array = np.asarray(values, dtype=float)
+    fits = len(shape) == array.ndim and all(
+        n in (None, m) for n, m in zip(shape, array.shape, strict=True)
+    )
+    if not fits or not array.size:
+        wanted = tuple("any" if n is None else n for n in shape)
+        raise InputError(f"{name} has shape {array.shape}, expected {wanted}, not empty")
+    bad = array[~(np.isfinite(array) & (array >= low))]
+    if bad.size:
+        raise InputError(f"{name} holds {bad[0]:g}, expected finite numbers from {low:g} on")
+    return array
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from ..text.merge_trace import trace_merges
 from .demo import Demo, bar, button, live_text, select, slider, value
 
 PAIRS = 5  # rows of the table of pairs
-RULES = ("the pair first in the order of bytes", "the pair seen first")
+RULES = ("the first in bytes", "the first seen")
 
 MERGES_SCRIPT = """
 const draw = () => {
@@ -94,6 +94,7 @@ def merges_demo(corpora: Mapping[str, Mapping[str, int]], n_merges: int = 12) ->
         script=MERGES_SCRIPT,
         state={"runs": runs, "rows": rows, "pairs": PAIRS},
         css=".mathlm-demo[data-demo=merges] td.half{width:35%}"
+        ".mathlm-demo[data-demo=merges] table:first-of-type td:first-child{text-align:left}"
         ".mathlm-demo[data-demo=merges] td b{font-weight:400}"
         ".mathlm-demo[data-demo=merges] th.wide{text-align:left}",
     )

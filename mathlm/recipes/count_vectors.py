@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from ..reference.analogy import analogy_accuracy, solve_analogies
 from ..reference.association import ppmi, shifted_pmi, svd_vectors
-from ..reference.correlation import spearman
+from ..reference.correlation import pearson, spearman
 from ..text import (
     Vocabulary,
     corpus,
@@ -67,7 +67,7 @@ def count_vectors(counts: ndarray, width: int, shift: float | int = 1) -> ndarra
 def nearness(W: ndarray, C: ndarray, counts: ndarray, x: ndarray) -> float:
     """Correlation of the products w_i·c_j with x_ij, over the pairs that were seen."""
     i, j = counts.nonzero()
-    return float(np.corrcoef(np.einsum("nd,nd->n", W[i], C[j]), x[i, j])[0, 1])
+    return pearson(np.einsum("nd,nd->n", W[i], C[j]), x[i, j])
 
 
 def compare(text: WordText, found: Pairs, W: ndarray, C: ndarray, k: float | int) -> dict:

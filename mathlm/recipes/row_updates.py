@@ -99,8 +99,10 @@ def gradient_by_row(model: GPT, ids: Tensor) -> ndarray:
 def main(arguments: list[str] | None = None) -> None:
     """Print, for each optimizer, how many rows moved and how many of them had no reason to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    for name, value in {"rows": 1000, "steps": 200, "tokens": 32}.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
+    add = partial(parser.add_argument, type=int)
+    add("--rows", default=1000, help="of the table")
+    add("--steps", default=200, help="of each optimizer")
+    add("--tokens", default=32, help="in the batch of a step")
     options = parser.parse_args(arguments)
     batches = zipf_batches(options.rows, options.steps, options.tokens)
     for name in OPTIMIZERS:

@@ -11,13 +11,12 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from ..errors import ConfigError
 from ..models import GPT, GPTConfig
 from ..optim import AdamW, warmup_cosine
 from ..text import ByteBPE, bits_per_byte, corpus
 from ..train import TokenWindows, Trainer, TrainerConfig, next_token
 from ..train.record import device_name, write_record
-
-VARIED = ("compute", "lr", "seed")  # for one vocabulary
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -35,7 +34,10 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add("--training", type=int, help="bytes of training plays that are read; default: all")
     add("--held-out", type=int, help="bytes of held-out plays that are read; default: all")
     add("--record", type=Path, help="JSON file for options and results")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if args.d_model % 32 or min(args.context, args.batch_size) < 1:
+        parser.error("--d-model must be a multiple of 32, --context and --batch-size positive")
+    return args
 
 
 def flops_per_token(model: GPT) -> int:
@@ -45,8 +47,7 @@ def flops_per_token(model: GPT) -> int:
 
         6 N + 12 L T D
 
-    N counts the weights of the blocks' matrices and the V D of the head, which is the embedding
-    too; looking a row up is free. The second term is attention, as if all T were seen.
+    N counts the matrices, with the V D of the head; the second term is attention to all T.
     """
     N = sum(p.numel() for p in model.parameters() if p.ndim == 2)
     return 6 * N + 12 * model.config.n_layers * model.config.context * model.config.d_model
@@ -61,13 +62,14 @@ def windows(ids: np.ndarray, size: int, seed: int, args: argparse.Namespace) -> 
 def build(size: int, ids: np.ndarray, case: dict, args: argparse.Namespace) -> Trainer:
     """Trainer of a GPT that stops when the compute is spent."""
     torch.manual_seed(case["seed"])
-    shape = GPTConfig(
+    model = GPT(GPTConfig(
         vocab_size=size, d_model=args.d_model, n_layers=args.layers, n_heads=args.d_model // 32,
         context=args.context, norm="rms", activation="swiglu", position="rope", bias=False,
-    )  # fmt: skip
-    model = GPT(shape)
+    ))  # fmt: skip
     step_flops = flops_per_token(model) * args.batch_size * args.context
-    steps = max(1, round(case["compute"] / step_flops))
+    if not 2 * step_flops <= case["compute"] < np.inf:
+        raise ConfigError(f"compute={case['compute']} must pay 2 steps of {step_flops} FLOP")
+    steps = round(case["compute"] / step_flops)
     schedule = warmup_cosine(case["lr"], max(1, steps // 20), steps, final=case["lr"] / 10)
     optimizer = AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
     config = TrainerConfig(steps=steps, schedule=schedule, log_every=max(1, steps // 50))
@@ -104,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
         bpe = ByteBPE.train(texts[:1], size)
         training, held_out = (np.array(bpe.encode(text), np.int32) for text in texts)
         for values in product(args.compute, args.lr, args.seeds):
-            case = dict(zip(VARIED, values, strict=True))
+            case = dict(zip(("compute", "lr", "seed"), values, strict=True))
             runs.append(run(case, training, held_out, bpe, args))
             logging.info("%s", {k: v for k, v in runs[-1].items() if k != "losses"})
     if args.record:

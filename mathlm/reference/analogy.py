@@ -86,8 +86,10 @@ def solve_analogies_by_product(
         Levy and Goldberg (2014), Linguistic regularities in sparse and explicit word
         representations, CoNLL, eq. (5).
     """
-    if not eps > 0:
-        raise InputError(f"eps={eps} must be positive: a word may have cosine -1 with a")
+    if not 0 < eps < np.inf:
+        raise InputError(
+            f"eps={eps} must be positive and finite: a word may have cosine -1 with a"
+        )
 
     def score(to_a: ndarray, to_b: ndarray, to_c: ndarray) -> ndarray:
         return (1 + to_b) * (1 + to_c) / (2 * (1 + to_a) + 4 * eps)
@@ -104,12 +106,20 @@ def analogy_accuracy(answers: Int[ndarray, "N k"], questions: Int[ndarray, "Q 4"
 
     Raises:
         InputError: If there are no questions, or not one row of answers for each.
+        InputTypeError: If a row is no integer.
     """
-    if len(questions) == 0 or len(answers) != len(questions):
+    answers, questions = np.asarray(answers), np.asarray(questions)
+    if answers.ndim != 2 or questions.size == 0 or len(answers) != len(questions):
         raise InputError(
-            f"{len(answers)} rows of answers for {len(questions)} questions; "
-            "give at least one question, and one row for each"
+            f"{len(answers)} rows of answers for {len(questions)} questions, of shapes "
+            f"{answers.shape} and {questions.shape}; give at least one question, and one row "
+            "of k answers for each"
         )
+    if questions.shape[1:] != (4,):
+        raise InputError(f"questions have shape {questions.shape}, expected (N, 4)")
+    for name, rows in (("answers", answers), ("questions", questions)):
+        if rows.dtype.kind not in "iu":
+            raise InputTypeError(f"{name} must be integers, got {rows.dtype}")
     return float((answers == questions[:, 3:]).any(axis=1).mean())
 
 
@@ -121,7 +131,11 @@ def _solve(
     exclude: bool,
 ) -> ndarray:
     """The k best candidates by a score of their cosines with a, b and c."""
-    unit = _unit_rows(vectors)
+    unit, shape = _unit_rows(np.asarray(vectors)), np.shape(questions)
+    if len(shape) != 2 or shape[1] not in (3, 4):
+        raise InputError(
+            f"questions have shape {shape}, expected (Q, 4): rows of a, b, c and d"
+        )
     asked = integer_array(questions, len(unit), "row")[:, :3]
     if not 1 <= k <= len(unit) - 3 * exclude:
         raise InputError(f"k={k} answers are not among {len(unit)} words, {exclude=}")
@@ -151,6 +165,8 @@ def _unit_rows(vectors: ndarray) -> ndarray:
     """The rows, each divided by its length."""
     if vectors.dtype not in (np.float32, np.float64):
         raise InputTypeError(f"vectors have dtype {vectors.dtype}, expected float32 or float64")
+    if vectors.ndim != 2:
+        raise InputError(f"vectors have shape {vectors.shape}, expected (V, D)")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     bad = ~(np.isfinite(lengths) & (lengths > 0))
     if bad.any():

@@ -80,9 +80,10 @@ def gradient_array(dy: Numbers, shape: tuple[int, ...]) -> ndarray:
     """The gradient dy, which must have the shape of y: a smaller one would be broadcast.
 
     Raises:
-        InputError: If it has another shape.
+        InputTypeError: If it does not hold real numbers.
+        InputError: If it has another shape, or an entry is NaN or infinite.
     """
-    dy = np.asarray(dy, dtype=np.float64)
+    dy = finite_array(dy, "dy")
     if dy.shape != shape:
         raise InputError(f"dy has shape {dy.shape}, but y has {shape}")
     return dy
@@ -97,6 +98,6 @@ def require_same_shape(a: Value, b: Value, names: tuple[str, str]) -> None:
         )
 
 
-def first_place(where: ndarray) -> tuple[Any, ...]:
-    """Index of the first True."""
+def first_place(where: ndarray | np.bool_) -> tuple[Any, ...]:
+    """Index of the first True; () for one value, which has no axes."""
     return tuple(int(i) for i in np.argwhere(where)[0])

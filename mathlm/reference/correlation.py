@@ -107,8 +107,8 @@ def bootstrap_interval(
     Raises:
         InputTypeError: If an entry is no real number.
         InputError: If an entry is not finite, the lengths differ, ``draws`` is not positive,
-            ``level`` is not between 0 and 1, or a list is constant; a sample may be so too
-            if the list is short.
+            ``level`` is not between 0 and 1, the statistic of a sample is not finite, or a
+            list is constant; a sample may be so too if the list is short.
 
     References:
         Efron (1979), Bootstrap methods: another look at the jackknife.
@@ -117,7 +117,11 @@ def bootstrap_interval(
     if draws < 1 or not 0 < level < 1:
         raise InputError(f"draws={draws} must be positive, and level={level} in (0, 1)")
     samples = rng.integers(len(x), size=(draws, len(x)))
-    values = [statistic(x[rows], y[rows]) for rows in samples]
+    values = [float(statistic(x[rows], y[rows])) for rows in samples]
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"the statistic of {draws} samples is not finite in some: {values[:3]}"
+        )
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -138,6 +142,7 @@ def _centered(x: ndarray) -> ndarray:
     """The entries less their mean, of length 1 together."""
     centered = x / np.abs(x).max()  # no square can overflow
     centered = centered - centered.mean()
+    centered = centered - centered.mean()  # what rounding left of the mean
     return centered / np.linalg.norm(centered)
 
 

@@ -9,6 +9,8 @@ from .arrays import finite_array
 from .decomposition import pca
 from .logits import logsumexp
 
+LARGEST = 1e150  # entries whose squares are finite
+
 
 def mean_cosine(vectors: Float[ndarray, "N D"]) -> float:
     """Mean cosine over all pairs of different rows, without visiting the pairs.
@@ -32,10 +34,11 @@ def mean_cosine(vectors: Float[ndarray, "N D"]) -> float:
         Ethayarajh (2019), arXiv:1909.00512, which estimates it from random pairs.
     """
     v = _cloud(vectors)
-    lengths = np.linalg.norm(v, axis=1, keepdims=True)
-    if not np.all(lengths > 0):
-        raise InputError(f"vector {int(np.argmin(lengths))} is zero: it has no direction")
-    N, u_mean = len(v), (v / lengths).mean(axis=0)
+    largest = np.abs(v).max(axis=1, keepdims=True)
+    if not np.all(largest > 0):
+        raise InputError(f"vector {int(np.argmin(largest))} is zero: it has no direction")
+    u = v / largest  # no square overflows or vanishes
+    N, u_mean = len(v), (u / np.linalg.norm(u, axis=1, keepdims=True)).mean(axis=0)
     return float((N * u_mean @ u_mean - 1) / (N - 1))
 
 
@@ -126,10 +129,16 @@ def whiten(vectors: Float[ndarray, "N D"]) -> Float[ndarray, "N D"]:
 
 
 def _cloud(vectors: ndarray) -> ndarray:
-    """At least two rows of finite numbers, in float64."""
+    """At least two rows of finite numbers, in float64, whose squares have a finite sum."""
     v = finite_array(vectors, "vectors")
     if v.ndim != 2 or len(v) < 2:
         raise InputError(f"vectors have shape {v.shape}, expected (N, D) with N >= 2")
+    largest = np.abs(v).max()
+    if largest > LARGEST / v.size:
+        raise InputError(
+            f"an entry of the vectors is as large as {largest:.3g}: sums of its square may be "
+            "infinite; divide all vectors by one number"
+        )
     return v
 
 

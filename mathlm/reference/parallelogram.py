@@ -23,8 +23,9 @@ def log_ratio(a: Numbers, b: Numbers, keep: ndarray | None = None) -> ndarray:
         Log ratios [nats] of the contexts wanted.
 
     Raises:
-        InputError: If the counts do not fit each other, or a context that is wanted has no
-            count beside one of the words: its ratio would be 0 or infinite.
+        InputError: If the counts do not fit each other, one is negative or too large for a
+            sum, or a context that is wanted has no count beside one of the words: its ratio
+            would be 0 or infinite.
 
     Example:
         >>> log_ratio([3, 1], [1, 1]).round(3).tolist()
@@ -37,6 +38,12 @@ def log_ratio(a: Numbers, b: Numbers, keep: ndarray | None = None) -> ndarray:
         raise InputError(
             f"counts {a.shape} and keep {keep.shape} {keep.dtype}: expected one axis, and bool"
         )
+    for name, counts in (("a", a), ("b", b)):
+        if counts.min() < 0 or counts.max() > 1e300 / len(counts):
+            raise InputError(
+                f"{name} holds counts from {counts.min():g} to {counts.max():g}; expected none "
+                f"below 0 and none above {1e300 / len(counts):g}"
+            )
     x, y = a[keep], b[keep]
     if (np.minimum(x, y) <= 0).any():
         first = int(np.flatnonzero(keep)[np.argmax(np.minimum(x, y) <= 0)])
@@ -75,7 +82,7 @@ def parallelogram_gap(C: ndarray, epsilon: Numbers) -> tuple[ndarray, np.float64
             f"{len(C)} context vectors do not span {C.shape[1]} dimensions (smallest singular "
             f"value {sigma[-1]:.3g}): vectors with the same scores may differ"
         )
-    return Vt.T @ ((U.T @ epsilon) / sigma), np.linalg.norm(epsilon) / sigma[-1]
+    return Vt.T @ ((U.T @ epsilon) / sigma), np.hypot.reduce(epsilon) / sigma[-1]
 
 
 __all__ = ["log_ratio", "parallelogram_gap"]

@@ -4,7 +4,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..errors import ConfigError, InputError
-from .arrays import Numbers, finite_array, require_same_shape
+from .arrays import Numbers, finite_array, first_place, require_same_shape
 from .information import Numbers as Probabilities
 from .information import require_distribution
 
@@ -26,7 +26,7 @@ def expected_rows_touched(p: Probabilities, n: int) -> float:
         A number of rows.
 
     Raises:
-        InputError: If p is not one distribution, or n is negative.
+        InputError: If p is not one distribution, or n is no integer or negative.
 
     Example:
         >>> expected_rows_touched([0.5, 0.5], 2)  # both tokens the same: half of the time
@@ -35,8 +35,10 @@ def expected_rows_touched(p: Probabilities, n: int) -> float:
     p = require_distribution(p, "p")
     if p.ndim != 1:
         raise InputError(f"p has shape {p.shape}, expected one probability for each token")
-    if n < 0:
-        raise InputError(f"n={n} tokens cannot be looked up; give 0 or more")
+    if not isinstance(n, int | np.integer) or not 0 <= n < 1 << 63:
+        raise InputError(
+            f"n={n} tokens cannot be looked up; give an integer from 0 to 2^63 - 1"
+        )
     sure = p >= 1  # log(1 - p) does not exist there
     hit = -np.expm1(n * np.log1p(-np.where(sure, 0.0, p)))  # keeps the digits of a small p
     return float(hit.sum() + sure.sum() * min(n, 1))
@@ -73,16 +75,19 @@ def idle_adam_steps(
         One change of the row for each step, shape (steps, ...).
 
     Raises:
-        InputError: If m and v do not fit each other, or v is negative.
+        InputError: If m and v do not fit each other, or v is negative, or 0 where m is not.
         ConfigError: If another number is outside its range.
     """
     m, v = finite_array(m, "m"), finite_array(v, "v")
     require_same_shape(m, v, ("m", "v"))
     if not (v >= 0).all():
         raise InputError(f"v has the entry {v.min()}; a mean of squares is not negative")
-    (b1, b2), numbers = betas, f"{t=}, {steps=}, {betas=}, {eps=}"
-    if t < 1 or steps < 0 or not (0 <= b1 < 1 and 0 <= b2 < 1 and eps > 0):
-        raise ConfigError(f"{numbers}: need t >= 1, steps >= 0, betas in [0, 1), eps > 0")
+    if (alone := (v == 0) & (m != 0)).any():
+        raise InputError(
+            f"v is 0 at {first_place(alone)}, where m is not: no gradient does that"
+        )
+    _require_adam(t, steps, lr, betas, eps)
+    b1, b2 = betas
     j = np.arange(1, steps + 1).reshape(-1, *[1] * m.ndim)
     m_hat = b1**j * m / (1 - b1 ** (t + j))
     v_hat = b2**j * v / (1 - b2 ** (t + j))
@@ -116,6 +121,19 @@ def coasting_factor(beta1: float | int, beta2: float | int = 1) -> float:
         )
     r = beta1 / np.sqrt(beta2)
     return float(r / (1 - r))
+
+
+def _require_adam(t: int, steps: int, lr: float, betas: tuple, eps: float) -> None:
+    """Refuse numbers that Adam does not have."""
+    whole = isinstance(t, int | np.integer) and isinstance(steps, int | np.integer)
+    rates = len(betas) == 2 and all(0 <= beta < 1 for beta in betas)
+    if not (
+        whole and t >= 1 and steps >= 0 and rates and 0 <= lr < np.inf and 0 < eps < np.inf
+    ):
+        raise ConfigError(
+            f"{t=}, {steps=}, {lr=}, {betas=}, {eps=}: need t >= 1, steps >= 0, lr >= 0, two "
+            "betas in [0, 1) and eps > 0; all finite, t and steps integers"
+        )
 
 
 __all__ = ["coasting_factor", "expected_rows_touched", "idle_adam_steps"]

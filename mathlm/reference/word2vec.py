@@ -41,7 +41,7 @@ def skip_gram_softmax(w: Numbers, C: ndarray, target: Numbers) -> tuple[Value, A
         )
     if np.shape(target) != w.shape[:-1]:
         raise InputError(f"target has shape {np.shape(target)}, expected {w.shape[:-1]}")
-    target = integer_array(np.atleast_1d(target), len(C), "target").reshape(w.shape[:-1])
+    target = integer_array(target, len(C), "target")
     logp = log_softmax(w @ C.T)  # (..., V)
     loss = -np.take_along_axis(logp, target[..., None], axis=-1)[..., 0]
     return loss, (w, C, target, logp)
@@ -93,7 +93,7 @@ def negative_sampling(
         ℓ [nats] (...), and the cache that :func:`negative_sampling_backward` needs.
 
     Raises:
-        InputError: If an entry is not finite, a shape does not fit, or k is 0.
+        InputError: If an entry or a product is not finite, a shape does not fit, or k is 0.
 
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (4).
@@ -106,8 +106,11 @@ def negative_sampling(
         )
     if c_negative.ndim != w.ndim + 1 or np.delete(c_negative.shape, -2).tolist() != [*w.shape]:
         raise InputError(f"c_negative {c_negative.shape} must be (..., k, D) for w {w.shape}")
-    score = (w * c_positive).sum(-1)
-    scores = np.einsum("...kd,...d->...k", c_negative, w)
+    with np.errstate(over="ignore", invalid="ignore"):
+        score = (w * c_positive).sum(-1)
+        scores = np.einsum("...kd,...d->...k", c_negative, w)
+    finite_array(score, "c_o·w")
+    finite_array(scores, "c_i·w")
     loss = _softplus(-score) + _softplus(scores).sum(-1)
     return loss, (w, c_positive, c_negative, score, scores)
 
@@ -161,7 +164,7 @@ def cbow_context(vectors: Numbers) -> tuple[ndarray, Any]:
     vectors = finite_array(vectors, "vectors")
     if vectors.ndim < 2:
         raise InputError(f"vectors has shape {vectors.shape}, expected (..., n, D)")
-    return vectors.mean(-2), vectors.shape
+    return (vectors / vectors.shape[-2]).sum(-2), vectors.shape  # no sum can overflow
 
 
 def cbow_context_backward(dy: Numbers, cache: Any) -> ndarray:
@@ -289,6 +292,11 @@ def count_table(counts: Numbers) -> ndarray:
         raise InputError(f"count {n[tuple(place)]} at {place} is negative")
     if not n.any():
         raise InputError(f"all counts of the {n.shape} table are 0: no pair was seen")
+    if n.max() > np.finfo(np.float64).max / n.size:
+        raise InputError(
+            f"the {n.size} counts, of which the largest is {n.max()}, may have an infinite "
+            "sum; divide them all by one number"
+        )
     return n
 
 

@@ -53,8 +53,9 @@ class ChatFormat:
         default_system: Content of the system message of a conversation that has none, or None.
 
     Raises:
-        ConfigError: If a role is unknown or lacks its header, or a special token is there for
-            two things: the BOS, the end, and the beginnings of turns.
+        ConfigError: If a role is unknown or lacks its header, a special token or a text is no
+            str, or a special token is there for two things: the BOS, the end, and the
+            beginnings of turns.
     """
 
     markers: Mapping[str, str]
@@ -65,6 +66,13 @@ class ChatFormat:
     default_system: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("markers", "headers"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ConfigError(f"{name}={getattr(self, name)!r} must map roles to str")
+        if not all(isinstance(name, str) and name for name in self.special):
+            raise ConfigError(f"the special tokens {self.special} must be names, none empty")
+        for text in (*self.headers.values(), self.separator, self.default_system or ""):
+            _require_text(text)
         if not {"user", "assistant"} <= set(self.markers) <= set(ROLES):
             raise ConfigError(
                 f"markers={dict(self.markers)} must have user and assistant, and no role but "
@@ -112,7 +120,7 @@ class ChatFormat:
     @property
     def special(self) -> tuple[str, ...]:
         """Names of the special tokens that a tokenizer needs, each once."""
-        names = (*([self.bos] if self.bos else []), *self.markers.values(), self.end)
+        names = (*([] if self.bos is None else [self.bos]), *self.markers.values(), self.end)
         return tuple(dict.fromkeys(names))
 
     def encode(
@@ -210,6 +218,15 @@ class ChatFormat:
                 f"the last message is of {before!r} and has no answer; pass answer=True to "
                 "open the assistant's turn, or end with the assistant"
             )
+
+
+def _require_text(text: Any) -> None:
+    try:
+        utf8(text)
+    except (InputError, InputTypeError) as error:
+        raise ConfigError(
+            f"a header, separator or system message is no text: {error}"
+        ) from None
 
 
 def _message(message: Any, i: int) -> Message:

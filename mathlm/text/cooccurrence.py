@@ -3,7 +3,7 @@
 import numpy as np
 from numpy import ndarray
 
-from ..errors import DataError, InputError
+from ..errors import DataError, InputError, InputTypeError
 from ..shapes import Int
 from .counts import as_ids
 
@@ -103,14 +103,18 @@ def pair_counts(
             positive or too large.
         InputTypeError: If the ids are not integers.
     """
-    V = vocab_size
-    if not 1 <= V**2 <= LARGEST:
+    if not isinstance(vocab_size, int | np.integer):
+        raise InputTypeError(f"vocab_size={vocab_size!r} must be an integer")
+    V = int(vocab_size)  # the square of an int32 may be none
+    if V < 1 or not 1 <= V**2 <= LARGEST:
         raise InputError(
             f"vocab_size={V} needs {V**2} counts; give 1 to {int(LARGEST**0.5)} words, for "
             "example by a larger min_count"
         )
-    if len(centers) != len(contexts):
-        raise InputError(f"there are {len(centers)} centers but {len(contexts)} contexts")
+    if np.shape(centers) != np.shape(contexts):
+        raise InputError(
+            f"centers have shape {np.shape(centers)}, but contexts {np.shape(contexts)}"
+        )
     packed = as_ids(centers, V) * V + as_ids(contexts, V)
     return np.bincount(packed, minlength=V**2).reshape(V, V)
 
@@ -127,13 +131,14 @@ def shrinking_windows(length: int, window: int, rng: np.random.Generator) -> Int
         rng: Source of the draws.
 
     Raises:
-        InputError: If the window is less than 1.
+        InputError: If the length or the window is no integer or too small.
 
     References:
         Mikolov et al. (2013), arXiv:1301.3781, section 3.2.
     """
-    if window < 1:
-        raise InputError(f"window={window} must be at least 1")
+    for name, value, least in (("length", length, 0), ("window", window, 1)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise InputError(f"{name}={value!r} must be an integer, at least {least}")
     return rng.integers(1, window + 1, size=length)
 
 
@@ -147,8 +152,10 @@ def _per_position(
         raise InputError(f"window={window} must be an integer, at least {smallest}")
     document = np.zeros(len(ids), np.int64) if document is None else np.asarray(document)
     for name, array in (("window", radius), ("document", document)):
-        if array.ndim and array.shape != ids.shape:
+        if (array.ndim or name == "document") and array.shape != ids.shape:
             raise InputError(f"{name} has shape {array.shape}, but ids has {ids.shape}")
+    if document.dtype.kind not in "iu":
+        raise InputTypeError(f"document must hold integers, got {document.dtype}")
     return np.broadcast_to(radius, ids.shape), document
 
 

@@ -92,9 +92,10 @@ def token_premium(
         base: The language that the others are compared with.
 
     Raises:
-        InputError: If the base language is missing or its text is empty.
+        InputError: If the base language is missing, or its text has no token.
     """
-    if base not in translations or not translations[base]:
-        raise InputError(f"translations has no text in {base!r}; it has {sorted(translations)}")
-    of_base = len(tokenizer.encode(translations[base]))
+    if base not in translations:
+        raise InputError(f"translations has no text in {base!r}; it has {list(translations)}")
+    if not (of_base := len(tokenizer.encode(translations[base]))):
+        raise InputError(f"the text in {base!r} has no token: there is nothing to divide by")
     return {name: len(tokenizer.encode(text)) / of_base for name, text in translations.items()}

@@ -64,7 +64,7 @@ def _g(x: int) -> float:
 
 
 def _require_counts(pair: int, left: int, right: int, total: int) -> None:
-    if not (1 <= pair <= min(left, right) and total >= left + right):
+    if not (1 <= pair <= min(left, right) and left + right <= total < math.inf):
         raise InputError(
             f"a pair counted {pair} times, of tokens counted {left} and {right} times, in "
             f"{total}: expected 1 <= pair <= both, and their sum at most the total"

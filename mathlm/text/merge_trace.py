@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
+from .pretokenize import utf8
 
 Pair = tuple[str, str]
 Split = tuple[str, ...]
@@ -125,12 +126,15 @@ def _merged(split: Mapping[Split, int], pair: Pair) -> dict[Split, int]:
 
 
 def _require(words: Mapping[str, int], n_merges: int, least: int) -> None:
-    if not words or any(not word or n < 1 for word, n in words.items()):
+    if not isinstance(words, Mapping):
+        raise InputTypeError(f"words must map words to counts, got {type(words).__name__}")
+    whole = all(isinstance(n, int) for n in words.values())
+    if not words or not whole or any(not utf8(word) or n < 1 for word, n in words.items()):
         raise InputError(f"words={dict(words)}: expected words, each with a count of 1 or more")
-    if n_merges < 0 or least < 1:
+    if not isinstance(n_merges, int) or not isinstance(least, int) or n_merges < 0 or least < 1:
         raise InputError(
-            f"n_merges={n_merges} must be 0 or more and least={least} at least 1: a pair has "
-            "to occur to be merged"
+            f"n_merges={n_merges} must be an integer from 0 and least={least} one from 1: a "
+            "pair has to occur to be merged"
         )
 
 

@@ -88,7 +88,10 @@ def standard_library(module: str) -> str:
         InputError: If there is no such module.
         DataNotFoundError: If it is not there as source.
     """
-    spec = importlib.util.find_spec(module)
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, AttributeError):  # of a module that is no package; no str
+        spec = None
     if spec is None:
         raise InputError(f"Python has no module called {module!r}")
     if not spec.origin or not spec.origin.endswith(".py"):

@@ -34,7 +34,8 @@ def flop_per_byte(
         d_model=d_model,
         bytes_per_token=bytes_per_token,
     )
-    return 6 * (n_blocks + vocab_size * d_model) / bytes_per_token
+    weights = float(n_blocks) + float(vocab_size) * float(d_model)  # an int32 would overflow
+    return _finite(6 * weights / float(bytes_per_token))
 
 
 def token_loss_to_bits(loss: float | int, bytes_per_token: float | int) -> float:
@@ -61,7 +62,13 @@ def token_loss_to_bits(loss: float | int, bytes_per_token: float | int) -> float
     _require_positive(bytes_per_token=bytes_per_token)
     if not 0 <= loss < math.inf:
         raise InputError(f"loss={loss} must be finite and at least 0")
-    return loss / (bytes_per_token * math.log(2))
+    return _finite(loss / (bytes_per_token * math.log(2)))
+
+
+def _finite(value: float) -> float:
+    if value == math.inf:
+        raise InputError("the result is larger than any number; give larger bytes_per_token")
+    return value
 
 
 def _require_positive(**values: float | int) -> None:

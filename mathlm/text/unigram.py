@@ -104,6 +104,8 @@ def expected_counts(
         for piece, posterior in _posteriors(text, log_p, longest, alpha):
             counts[piece] += n * posterior
         total += n * alpha[-1]
+    if not (math.isfinite(total) and math.isfinite(sum(counts.values()))):
+        raise InputError(f"the counts of {len(texts)} texts have an infinite sum; divide them")
     return counts, total
 
 
@@ -202,7 +204,7 @@ def _last_pieces(
     for i in range(max(0, j - longest), j):
         score = log_p.get(text[i:j])
         if score is not None:
-            yield i, score
+            yield i, float(score)
 
 
 def _logsumexp(terms: list[float]) -> float:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,10 +35,21 @@ class Vocabulary:
     Args:
         words: Word number i is ``words[i]``.
         counts: How often each occurs.
+
+    Raises:
+        InputError: If there is no word, one is there twice, or there is not one count for each.
     """
 
     words: list[str]
     counts: Int[ndarray, " V"]
+
+    def __post_init__(self) -> None:
+        V, shape = len(self.words), np.shape(self.counts)
+        if V == 0 or shape != (V,):
+            raise InputError(f"{V} words and counts of shape {shape}: expected ({V},), V >= 1")
+        if len(self.index) < V:
+            twice = next(w for i, w in enumerate(self.words) if self.index[w] != i)
+            raise InputError(f"the word {twice!r} is there more than once")
 
     @classmethod
     def build(cls, tokens: Iterable[str], min_count: int = 1) -> "Vocabulary":
@@ -50,14 +61,13 @@ class Vocabulary:
 
         Raises:
             InputError: If ``min_count`` is less than 1.
-            InputTypeError: If ``tokens`` is one string, which would be taken letter by letter.
+            InputTypeError: If ``tokens`` is one string, which would be taken letter by letter,
+                or a token is no str.
             DataError: If there is no word, or none that occurs so often.
         """
-        if isinstance(tokens, str):
-            raise InputTypeError("tokens is one string; split it into words first")
-        if min_count < 1:
+        if not min_count >= 1:
             raise InputError(f"min_count={min_count} must be at least 1")
-        counted = Counter(tokens)
+        counted = Counter(_words(tokens))
         kept = [(word, n) for word, n in counted.items() if n >= min_count]
         if not kept:
             most = max(counted.values(), default=0)
@@ -80,7 +90,7 @@ class Vocabulary:
         return {word: i for i, word in enumerate(self.words)}
 
     def encode(
-        self, tokens: Sequence[str], *, drop_unknown: bool = False
+        self, tokens: Iterable[str], *, drop_unknown: bool = False
     ) -> Int[ndarray, " T"]:
         """Numbers of the words of a text.
 
@@ -91,11 +101,9 @@ class Vocabulary:
 
         Raises:
             InputError: If a word is unknown; names the first one and where it stands.
-            InputTypeError: If ``tokens`` is one string.
+            InputTypeError: If ``tokens`` is one string, or a token is no str.
         """
-        if isinstance(tokens, str):
-            raise InputTypeError("tokens is one string; split it into words first")
-        index = self.index
+        tokens, index = _words(tokens), self.index
         if drop_unknown:
             return np.array([index[word] for word in tokens if word in index], np.int64)
         for i, word in enumerate(tokens):
@@ -136,7 +144,7 @@ def keep_probability(
     if not 0 < t < np.inf:
         raise InputError(f"t={t} must be positive and finite")
     frequency = _frequencies(counts, 1.0)
-    with np.errstate(divide="ignore"):  # a word that never occurs: min(1, ∞)
+    with np.errstate(divide="ignore", over="ignore"):  # a rare word: min(1, ∞)
         return np.minimum(1.0, np.sqrt(t / frequency))
 
 
@@ -171,9 +179,24 @@ def negative_distribution(
     return _frequencies(counts, power)
 
 
+def _words(tokens: Iterable[str]) -> list[str]:
+    """The tokens, each of which is a str; an iterator is read once."""
+    if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
+        kind = type(tokens).__name__
+        raise InputTypeError(f"tokens is one {kind}, expected words; split a text first")
+    tokens = list(tokens)
+    for i, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise InputTypeError(f"token {i} is {token!r:.60}, expected a str")
+    return tokens
+
+
 def _frequencies(counts: ndarray, power: float | int) -> Float[ndarray, " V"]:
     """Counts to a power, divided by their sum; 0 stays 0."""
-    n = np.asarray(counts, dtype=np.float64)
+    n = np.asarray(counts)
+    if n.size and n.dtype.kind not in "fiub":
+        raise InputTypeError(f"counts has dtype {n.dtype}, expected numbers")
+    n = n.astype(np.float64)
     if n.ndim != 1 or n.size == 0:
         raise InputError(f"counts has shape {n.shape}, expected one count for each word")
     bad = ~np.isfinite(n) | (n < 0)
@@ -182,7 +205,7 @@ def _frequencies(counts: ndarray, power: float | int) -> Float[ndarray, " V"]:
         raise InputError(f"count {first} is {n[first]}; counts are finite and not negative")
     if not n.any():
         raise InputError(f"all {n.size} counts are 0")
-    weights = np.where(n > 0, n**power, 0.0)
+    weights = np.where(n > 0, (n / n.max()) ** power, 0.0)  # no sum can overflow
     return weights / weights.sum()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import ndarray
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Float, Int
 from .installed import data_file
 
@@ -157,6 +157,11 @@ def _rows(
     items: list, index: Mapping[str, int], width: int = 4
 ) -> tuple[Int[ndarray, "N width"], list[int]]:
     """Rows of the words of each item that has them all, and which items these are."""
+    if not isinstance(index, Mapping):
+        raise InputTypeError(f"index must map words to rows, got {type(index).__name__}")
+    for word, row in index.items():
+        if not isinstance(row, int | np.integer) or row < 0:
+            raise InputError(f"the row of {word!r} is {row!r}, expected an integer from 0")
     found = [
         [index[w] if w in index else index.get(w.lower(), -1) for w in item] for item in items
     ]

@@ -37,8 +37,9 @@ class WordPiece:
         special: Ids of ``[PAD]``, ``[UNK]``, ``[CLS]``, ``[SEP]`` and, where there, ``[MASK]``.
 
     Raises:
-        InputError: If a piece is empty or there twice, or one of the first four special tokens
-            is missing.
+        InputError: If a piece is empty, there twice or a lone surrogate, or one of the first
+            four special tokens is missing.
+        InputTypeError: If the pieces are no sequence, or one is no str.
 
     References:
         Schuster and Nakajima (2012), doi:10.1109/ICASSP.2012.6289079; Devlin et al. (2018),
@@ -46,9 +47,13 @@ class WordPiece:
     """
 
     def __init__(self, pieces: Sequence[str]) -> None:
+        if isinstance(pieces, str) or not isinstance(pieces, Sequence):
+            kind = type(pieces).__name__
+            raise InputTypeError(f"pieces must be a list, in the order of the ids, got {kind}")
         self.pieces = list(pieces)
         self.vocab: dict[str, int] = {}
         for i, piece in enumerate(self.pieces):
+            utf8(piece)
             if not piece or piece in self.vocab:
                 what = f"also {self.vocab[piece]}" if piece else "empty"
                 raise InputError(f"id {i} of the vocabulary, {piece!r}, is {what}")

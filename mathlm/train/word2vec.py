@@ -37,7 +37,7 @@ class SkipGramBatches:
         seed: Seed of the order and of the draws.
 
     Raises:
-        ConfigError: If a size is not positive or the seed is negative.
+        ConfigError: If a size is no positive integer, or the seed no integer from 0.
         InputError: If centers and contexts differ in length, a word number is not in the
             vocabulary, or the counts are as in :func:`mathlm.text.negative_distribution`.
         InputTypeError: If the word numbers are not integers.
@@ -57,10 +57,11 @@ class SkipGramBatches:
         seed: int = 0,
     ) -> None:
         for name, value in (("groups", groups), ("pairs", pairs), ("drawn", drawn)):
-            if value < 1:
-                raise ConfigError(f"{name}={value} must be positive")
-        if seed < 0:
-            raise ConfigError(f"seed={seed} must not be negative")
+            if not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{name}={value!r} must be positive, an integer")
+        if not isinstance(seed, int) or seed < 0:
+            raise ConfigError(f"seed={seed!r} must not be negative, and an integer")
+        centers, contexts = np.asarray(centers), np.asarray(contexts)
         if centers.ndim != 1 or centers.shape != contexts.shape:
             raise InputError(
                 f"centers {centers.shape} and contexts {contexts.shape} must be equally long"
@@ -110,12 +111,12 @@ class NegativeSampling:
         k: What the drawn words of a pair weigh together, positive; None = their number.
 
     Raises:
-        ConfigError: If k is not positive.
+        ConfigError: If k is not positive and finite.
     """
 
     def __init__(self, k: float | int | None = 5) -> None:
-        if k is not None and not k > 0:
-            raise ConfigError(f"k={k} negative samples: must be positive")
+        if k is not None and not 0 < k < np.inf:
+            raise ConfigError(f"k={k} negative samples: must be positive and finite")
         self.k = k
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:

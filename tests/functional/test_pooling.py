@@ -121,3 +121,16 @@ def test_a_vector_without_direction_is_refused_with_its_place(row, message):
 def test_an_empty_vector_is_refused():
     with pytest.raises(InputError, match=r"x has shape \(3, 0\): there are no entries"):
         l2_normalize(torch.zeros(3, 0))
+
+
+@pytest.mark.parametrize("pool", [mean_pool, first_pool])
+@pytest.mark.usefixtures("unchecked")
+def test_hidden_states_that_are_no_batch_of_vectors_are_refused(pool):
+    """A mean of integers would be cut to integers; a fourth axis would be taken for T."""
+    with pytest.raises(InputTypeError, match=r"floating-point numbers, got torch.int64"):
+        pool(torch.ones(2, 3, 4, dtype=torch.int64))
+    for shape in ((2, 3), (1, 2, 3, 4)):
+        with pytest.raises(InputError, match=r"hidden has shape .*, expected .B, T, D."):
+            pool(torch.ones(shape))
+    with pytest.raises(InputTypeError, match=r"mask must be a bool tensor, .* got list"):
+        pool(torch.ones(1, 2, 3), [[True, True]])

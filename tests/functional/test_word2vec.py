@@ -77,3 +77,8 @@ def test_bad_input_is_refused(w, c_positive, c_negative, k, message):
     f = getattr(negative_sampling_loss, "__wrapped__", negative_sampling_loss)
     with pytest.raises(InputError, match=message):
         f(torch.ones(w), torch.ones(c_positive), torch.ones(c_negative), k)
+
+
+def test_an_infinite_weight_is_refused():
+    with pytest.raises(InputError, match="k=inf negative samples: must be positive and finite"):
+        negative_sampling_loss(*torch.ones(3, 2, 4), k=float("inf"))

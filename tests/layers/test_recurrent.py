@@ -1,4 +1,3 @@
-import jaxtyping
 import pytest
 import torch
 from torch import nn
@@ -159,15 +158,6 @@ def test_a_forget_bias_that_is_not_finite_is_refused(value):
 def test_a_forget_bias_without_a_bias_is_refused():
     with pytest.raises(ConfigError, match=r"forget_bias=1\.0 needs bias=True"):
         make("LSTM", bias=False, forget_bias=1.0)
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @KINDS

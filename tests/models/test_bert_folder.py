@@ -2,7 +2,6 @@
 
 import json
 
-import jaxtyping
 import pytest
 import torch
 
@@ -187,15 +186,6 @@ FIELDS = {
 }
 
 
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("changes", "message"), FIELDS.values(), ids=FIELDS.keys())
 def test_a_folder_of_another_model_is_refused(folder, changes, message):
@@ -260,3 +250,42 @@ def test_minilm_computes_what_transformers_computes(minilm):
     torch.testing.assert_close(
         minilm(ids, mask=mask)[mask], expected[mask], rtol=1e-5, atol=1e-5
     )
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(folder, value):
+    change_weights(folder, lambda t: t[f"{QUERY}.bias"].__setitem__(3, value))
+    with pytest.raises(CheckpointCorruptError, match=rf"{QUERY}.bias holds 1 NaN or infinite"):
+        Bert.from_pretrained(folder)
+
+
+def test_a_weight_under_two_names_is_refused(folder):
+    change_weights(folder, lambda t: t.update({f"bert.{QUERY}.bias": torch.ones(24)}))
+    with pytest.raises(CheckpointMismatchError, match=f"{QUERY}.bias under two names"):
+        Bert.from_pretrained(folder)
+
+
+def test_weights_of_eight_bits_are_refused(folder):
+    tiny = torch.float8_e4m3fn
+    change_weights(folder, lambda t: t.update({k: v.to(tiny) for k, v in t.items()}))
+    with pytest.raises(CheckpointMismatchError, match="is float8_e4m3fn"):
+        Bert.from_pretrained(folder)
+
+
+HUGE = {"vocab_size": 2**62, "max_position_embeddings": 2**70, "num_hidden_layers": 10**9}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_sizes_that_no_model_has_are_refused(folder, name):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: HUGE[name]}))
+    with pytest.raises(
+        CheckpointMismatchError, match=r"no such model|num_hidden_layers=1000000000"
+    ):
+        Bert.from_pretrained(folder)
+
+
+def test_a_configuration_nested_without_end_is_refused(folder):
+    (folder / "config.json").write_text("[" * 100_000)
+    with pytest.raises(CheckpointCorruptError, match="is not JSON"):
+        Bert.from_pretrained(folder)

@@ -1,6 +1,5 @@
 import dataclasses
 
-import jaxtyping
 import pytest
 
 from mathlm.errors import ConfigError
@@ -56,15 +55,6 @@ def test_presets_have_the_published_numbers_of_parameters(name, parameters):
 def test_sizes_that_do_not_fit_are_refused(fields, message):
     with pytest.raises(ConfigError, match=message):
         GPTConfig(**fields)
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

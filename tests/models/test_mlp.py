@@ -1,7 +1,6 @@
 import dataclasses
 from typing import get_args
 
-import jaxtyping
 import pytest
 import torch
 from numpy.testing import assert_allclose
@@ -113,15 +112,6 @@ def test_a_config_is_frozen_and_keyword_only():
         MLPConfig(**SIZES).d_in = 4
     with pytest.raises(TypeError):
         MLPConfig(3, (4,), 2)
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -1,6 +1,5 @@
 import dataclasses
 
-import jaxtyping
 import pytest
 import torch
 from torch import nn
@@ -176,15 +175,6 @@ def test_both_forms_of_configuration_at_once_are_refused():
 def test_a_config_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         RecurrentConfig().d_model = 3
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

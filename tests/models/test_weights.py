@@ -155,3 +155,9 @@ def test_nothing_else_in_the_package_reads_or_writes_safetensors():
             if any(name.split(".")[0] == "safetensors" for name in names):
                 users.add(file.name)
     assert users == {"weights.py"}
+
+
+def test_a_folder_with_the_name_of_a_pickle_is_no_pickle(tmp_path):
+    (tmp_path / "pytorch_model.bin").mkdir()
+    with pytest.raises(CheckpointError, match=r"holds pytorch_model.bin"):
+        load_weights(tmp_path)

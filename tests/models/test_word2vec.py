@@ -57,3 +57,9 @@ def test_word_numbers_outside_the_vocabulary_are_refused():
         model.loss(ids, ids, ids)
     with pytest.raises(InputTypeError, match="word numbers must be int64, got float64"):
         model(ids * 1.0, ids)
+
+
+def test_centers_and_contexts_are_not_broadcast():
+    ids = torch.tensor([0, 1])
+    with pytest.raises(InputError, match=r"centers \(2,\) and contexts \(2, 1\) must have one"):
+        SkipGram(3, 2)(ids, ids[:, None])

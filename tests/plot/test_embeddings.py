@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mathlm import plot
+from mathlm.errors import InputError
 
 UNIT = np.eye(3)
 CLOUD = np.array([[0.0, 0.1], [1.0, 0.9], [2.0, 2.2], [3.0, 2.8], [4.0, 0.0], [9.0, 9.0]])
@@ -72,3 +73,9 @@ def test_histograms_mark_their_means():
 def test_distances_are_shares_of_that_at_the_last_lookup():
     (ax,) = plot.row_motion({"SGD": [0.2, 0.4, 0.6]}, 2).axes
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.5, 1.0, 1.5])
+
+
+@pytest.mark.parametrize("last", [0, 1, 4])
+def test_a_motion_without_a_length_at_the_last_lookup_is_refused(last):
+    with pytest.raises(InputError, match=f"SGD: last={last} of 3 steps"):
+        plot.row_motion({"SGD": [0.0, 0.4, 0.6]}, last)

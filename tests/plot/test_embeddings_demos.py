@@ -129,6 +129,12 @@ def test_maps_that_do_not_fit_are_refused():
         plot.word_neighbors_demo(WORDS, VECTORS, VECTORS, k=7)
 
 
+@pytest.mark.parametrize(("factor", "chosen"), [(0, 0), (np.nan, 0), (1, 7), (1, -1)])
+def test_vectors_without_a_direction_and_words_that_are_not_there_are_refused(factor, chosen):
+    with pytest.raises(InputError, match=f"chosen={chosen} of 7 words, vectors of length"):
+        plot.word_neighbors_demo(WORDS, factor * VECTORS, VECTORS, chosen=chosen)
+
+
 DEMOS = {"rows": plot.embedding_rows_demo(TEXT), "map": MAP}
 
 

@@ -71,3 +71,34 @@ def test_row_similarity_counts_used_and_unused_rows_apart():
     ]
     heights = [sum(bar.get_height() for bar in group) for group in axes.containers]
     assert heights == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plot.trainer_growth([1, 2], {"a": [1, 0]}, [1], {}), "'a' holds 0"),
+        (
+            lambda: plot.compression_by_vocabulary([1], {"a": [1, 2]}, {}),
+            r"\(2,\), expected \(1",
+        ),
+        (lambda: plot.token_frequencies([]), r"counts has shape \(0,\)"),
+        (lambda: plot.token_frequencies([0, 0]), "none of 2 tokens occurs"),
+        (lambda: plot.token_frequencies([1, -2]), "counts holds -2"),
+        (
+            lambda: plot.vocabulary_size_bits([1, 2], {}, {"a": [1.0, 2.0]}),
+            r"expected \(2, 'any'",
+        ),
+        (lambda: plot.row_similarity([np.nan], [True]), "similarity holds nan"),
+        (lambda: plot.row_similarity([0.5, 1.0], [True]), r"unused has shape \(1,\)"),
+        (lambda: plot.fertility_bars({}, "tokens"), "table is empty"),
+    ],
+)
+def test_numbers_that_cannot_be_drawn_are_refused(draw, message):
+    with pytest.raises(InputError, match=message):
+        draw()
+
+
+def test_a_third_tokenizer_is_refused_and_not_left_out():
+    points = dict.fromkeys("abc", (1, 1.0))
+    with pytest.raises(InputError, match="3 tokenizers as points, expected at most 2"):
+        plot.compression_by_vocabulary([1], {"text": [1.0]}, points)

@@ -4,6 +4,7 @@ import math
 import pytest
 import torch
 
+from mathlm.errors import ConfigError
 from mathlm.models import GPT, GPTConfig
 from mathlm.recipes import vocabulary_size
 
@@ -65,3 +66,26 @@ def test_the_record_names_what_was_asked_for(record):
     assert record["options"]["sizes"] == [256, 300]
     assert {run["lr"] for run in record["runs"]} == {5e-3}
     assert "CPU" in record["device"]
+
+
+@pytest.mark.parametrize("compute", ["1", "-1", "nan", "inf"])
+def test_a_compute_that_pays_no_two_steps_is_refused(compute):
+    options = [
+        "--sizes",
+        "256",
+        "--training",
+        "9000",
+        "--held-out",
+        "900",
+        "--compute",
+        compute,
+    ]
+    with pytest.raises(ConfigError, match=r"compute=.* must pay 2 steps of \d+ FLOP"):
+        vocabulary_size.main(options)
+
+
+@pytest.mark.parametrize("option", ["--d-model=33", "--batch-size=0", "--context=0"])
+def test_sizes_that_no_model_has_are_refused(option, capsys):
+    with pytest.raises(SystemExit):
+        vocabulary_size.parse([option])
+    assert "must be a multiple of 32" in capsys.readouterr().err

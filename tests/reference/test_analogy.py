@@ -138,3 +138,32 @@ def test_other_dtypes_are_refused(cloud):
 def test_a_quotient_by_nothing_is_refused(cloud):
     with pytest.raises(InputError, match=r"eps=0\.0 must be positive"):
         solve_analogies_by_product(*cloud, eps=0.0)
+
+
+BAD_ROWS = [
+    ([3], [[0, 1, 2, 3]], InputError, "shapes "),
+    ([[3]], [[0, 1, 2]], InputError, r"questions have shape \(1, 3\)"),
+    ([[3.0]], [[0, 1, 2, 3]], InputTypeError, "answers must be integers, got float64"),
+]
+
+
+@pytest.mark.parametrize(("answers", "questions", "error", "message"), BAD_ROWS)
+@pytest.mark.usefixtures("unchecked")
+def test_accuracy_of_what_is_no_table_of_rows_is_refused(answers, questions, error, message):
+    """Each of them would be broadcast or compared to a wrong share."""
+    with pytest.raises(error, match=message):
+        analogy_accuracy(np.array(answers), np.array(questions))
+
+
+@pytest.mark.parametrize("solve", [solve_analogies, solve_analogies_by_product])
+@pytest.mark.usefixtures("unchecked")
+def test_tables_of_another_shape_are_refused(solve):
+    with pytest.raises(InputError, match=r"questions have shape \(3,\), expected \(Q, 4\)"):
+        solve(np.eye(6), np.array([0, 1, 2]))
+    with pytest.raises(InputError, match=r"vectors have shape \(6,\), expected \(V, D\)"):
+        solve(np.ones(6), np.array([[0, 1, 2, 3]]))
+
+
+def test_an_infinite_epsilon_is_refused():
+    with pytest.raises(InputError, match="eps=inf must be positive and finite"):
+        solve_analogies_by_product(np.eye(6), np.array([[0, 1, 2, 3]]), eps=float("inf"))

@@ -114,3 +114,8 @@ BAD = [
 def test_bad_input_is_refused(f, args, message):
     with pytest.raises(InputError, match=message):
         f(*args)
+
+
+def test_counts_whose_sum_is_infinite_are_refused():
+    with pytest.raises(InputError, match=r"largest is 1e[+]308, may have an infinite sum"):
+        ref.pmi(np.full((2, 2), 1e308))

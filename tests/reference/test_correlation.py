@@ -93,3 +93,13 @@ def test_interval_is_drawn_from_its_generator(rng):
 def test_intervals_of_nothing_are_refused(bad, rng):
     with pytest.raises(InputError, match="must be positive, and level"):
         bootstrap_interval(pearson, [1, 2], [1, 2], rng, **bad)
+
+
+def test_two_neighboring_numbers_correlate_fully():
+    """Their mean is no number of the machine, so that one subtraction does not center them."""
+    assert pearson([1.0, 1 + 2**-52], [1, 2]) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_a_statistic_that_is_not_finite_is_refused(rng):
+    with pytest.raises(InputError, match="statistic of 5 samples is not finite"):
+        bootstrap_interval(lambda x, y: float("nan"), [1, 2, 3], [1, 3, 2], rng, draws=5)

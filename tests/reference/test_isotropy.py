@@ -122,3 +122,15 @@ def test_one_vector_or_infinity_is_no_cloud(f):
         f(np.ones((1, 2)))
     with pytest.raises(InputError, match="NaN or infinite"):
         f(np.array([[1.0, np.inf], [1.0, 2.0]]))
+
+
+@pytest.mark.parametrize("scale", [1e140, 1e-200])
+def test_the_mean_cosine_does_not_depend_on_the_scale(rng, scale):
+    v = rng.normal(size=(6, 3))
+    assert mean_cosine(v * scale) == pytest.approx(mean_cosine(v), abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", [mean_cosine, partition_isotropy, whiten])
+def test_vectors_whose_squares_overflow_are_refused(rng, measure):
+    with pytest.raises(InputError, match="sums of its square may be infinite"):
+        measure(rng.normal(size=(6, 3)) * 1e200)

@@ -70,3 +70,16 @@ def test_contexts_that_leave_a_direction_open_are_refused():
         ref.parallelogram_gap(np.array([[1.0, 2]]), [1.0])
     with pytest.raises(InputError, match=r"expected \(V, D\) and \(V,\)"):
         ref.parallelogram_gap(np.eye(2), [1.0])
+
+
+def test_negative_and_overflowing_counts_are_refused_even_where_they_are_not_wanted():
+    with pytest.raises(InputError, match="a holds counts from -2 to 1"):
+        ref.log_ratio([1, -2], [1, 2], np.array([True, False]))
+    with pytest.raises(InputError, match=r"b holds counts from 1 to 1e\+308"):
+        ref.log_ratio([1, 2], [1, 1e308])
+
+
+def test_the_bound_of_a_huge_gap_is_finite():
+    """Both entries of ε are 1e200: its length is √2 1e200, though its square overflows."""
+    _, bound = ref.parallelogram_gap(1e200 * np.eye(2), [1e200, 1e200])
+    assert_allclose(bound, np.sqrt(2))

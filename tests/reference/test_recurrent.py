@@ -1,4 +1,3 @@
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -138,15 +137,6 @@ def test_large_inputs_saturate_and_stay_finite(rng, kind):
     assert all(
         np.isfinite(g).all() for g in backward(kind, (1e6 * x, *rest), np.ones_like(new))
     )
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -1,4 +1,3 @@
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -198,15 +197,6 @@ def test_without_biases_there_are_no_gradients_in_them(rng, kind):
     x, *rest = draw(rng, kind)
     (y, _), cache = getattr(reference, kind)(x, None, *rest[-4:-2])
     assert getattr(reference, f"{kind}_backward")((y, None), cache)[-2:] == (None, None)
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.parametrize("shape", [(B, 0, D), (0, T, D), (T, D), (B, T, 0)])

@@ -137,3 +137,25 @@ def test_moments_that_do_not_fit_are_refused():
         idle_adam_steps([1.0, 2.0], [1.0], 1, t=1, lr=0.1)
     with pytest.raises(InputError, match=r"v has the entry -1\.0"):
         idle_adam_steps([1.0], [-1.0], 1, t=1, lr=0.1)
+
+
+@pytest.mark.parametrize("n", [2.5, float("nan"), float("inf"), 10**400])
+@pytest.mark.usefixtures("unchecked")
+def test_a_number_of_tokens_is_an_integer(n):
+    with pytest.raises(InputError, match="tokens cannot be looked up"):
+        expected_rows_touched([0.5, 0.5], n)
+
+
+BAD_ADAM = [{"lr": float("nan")}, {"lr": -1.0}, {"eps": float("inf")}, {"steps": 2.5}]
+
+
+@pytest.mark.parametrize("bad", [*BAD_ADAM, {"t": float("nan")}, {"betas": (0.9,)}])
+@pytest.mark.usefixtures("unchecked")
+def test_numbers_that_adam_does_not_have_are_refused(bad):
+    with pytest.raises(ConfigError, match="all finite, t and steps integers"):
+        idle_adam_steps(**{"m": [1.0], "v": [1.0], "steps": 1, "t": 1, "lr": 0.1} | bad)
+
+
+def test_a_second_moment_of_zero_beside_a_first_one_is_refused():
+    with pytest.raises(InputError, match=r"v is 0 at \(1,\), where m is not"):
+        idle_adam_steps([0.0, 1.0], [0.0, 0.0], 1, t=1, lr=0.1)

@@ -206,3 +206,28 @@ def test_backward_refuses_a_gradient_of_another_shape(rng, shape):
     _, cache = ref.negative_sampling(*draws(rng, (2,)))
     with pytest.raises(InputError, match="but y has"):
         ref.negative_sampling_backward(np.ones(shape), cache)
+
+
+def test_a_single_target_outside_the_table_is_refused():
+    with pytest.raises(InputError, match=r"target 4 at \[\] is outside 0\.\.3"):
+        ref.skip_gram_softmax(np.ones(3), np.ones((4, 3)), 4)
+
+
+def test_products_that_overflow_are_refused():
+    """1e400 - 1e400 would be NaN, and a loss of -1e400 alone would be 0."""
+    w = np.array([1e200, 1e200])
+    with pytest.raises(InputError, match="c_o·w holds 1 NaN or infinite"):
+        ref.negative_sampling(w, w * [1, -1], np.ones((1, 2)))
+    with pytest.raises(InputError, match="c_i·w holds 1 NaN or infinite"):
+        ref.negative_sampling(w, np.ones(2), -w[None])
+
+
+def test_the_mean_of_a_window_does_not_overflow():
+    h, _ = ref.cbow_context(np.full((4, 2), 1.5e308))
+    assert_allclose(h, 1.5e308)
+
+
+def test_gradients_that_are_not_finite_are_refused():
+    _, cache = ref.skip_gram_softmax(np.ones(3), np.ones((4, 3)), 1)
+    with pytest.raises(InputError, match="dy holds 1 NaN"):
+        ref.skip_gram_softmax_backward(np.nan, cache)

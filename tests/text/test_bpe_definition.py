@@ -1,4 +1,3 @@
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -65,15 +64,6 @@ def test_byte_without_a_token_is_named_and_never_dropped():
     bpe = ByteBPE([b"a", b"b"], [])
     with pytest.raises(InputError, match="byte 0x63 of the word 'abc'"):
         bpe.encode("abc")
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3), np.array(3), torch.tensor(3)])

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tracemalloc
 
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -25,15 +24,6 @@ TEXTS = st.lists(st.text() | st.sampled_from([*SPECIAL, "the ", "<|e", "\n\n"]))
 def bpe():
     """A tokenizer of the first play, with special tokens of which one begins another."""
     return ByteBPE.train(corpus.documents("shakespeare")[:1], 1000, special=SPECIAL)
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def test_wikipedia_example_is_learned_and_applied():

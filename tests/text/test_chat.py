@@ -1,6 +1,5 @@
 """Chats: equal to SmolLM2's own template, one BOS, and nothing that a text can inject."""
 
-import jaxtyping
 import jinja2
 import numpy as np
 import pytest
@@ -35,15 +34,6 @@ def template():
     assert before.endswith(b"tokenizer.")
     length = int.from_bytes(after[4:12], "little")
     return jinja2.Environment().from_string(after[12 : 12 + length].decode())
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def turns(*contents, system=None, last="assistant"):
@@ -259,3 +249,22 @@ def test_a_default_system_message_needs_its_marker():
     markers, headers = {"user": "u", "assistant": "a"}, {"user": "", "assistant": ""}
     with pytest.raises(ConfigError, match="default_system needs a marker"):
         ChatFormat(markers=markers, headers=headers, end="e", default_system="be kind")
+
+
+BAD_TEXTS = [
+    {"end": ""},
+    {"end": None},
+    {"bos": ""},
+    {"separator": None},
+    {"default_system": 3},
+]
+BAD_HEADERS = [{"headers": {"user": bad, "assistant": ""}} for bad in (None, "\ud800")]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("bad", [*BAD_TEXTS, *BAD_HEADERS, {"markers": None}])
+def test_a_format_of_what_is_no_text_is_refused(bad):
+    both = {"user": "<u>", "assistant": "<a>"}
+    fields = {"markers": both, "headers": dict.fromkeys(both, ""), "end": "<e>"} | bad
+    with pytest.raises(ConfigError, match=r"special tokens|no text|must map roles"):
+        ChatFormat(**fields)

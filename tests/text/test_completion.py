@@ -1,6 +1,5 @@
 """Prompt and completion: where the loss begins."""
 
-import jaxtyping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,15 +12,6 @@ from mathlm.text import ByteBPE, prompt_and_completion
 def tokenizer():
     """Merges "ab" and "abab" and few others."""
     return ByteBPE.train(["ababababab cdcd cdcd"] * 3, 270, special=["<bos>", "<end>"])
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @given(p=st.text("abcd ", min_size=1), c=st.text("abcd ", min_size=1))

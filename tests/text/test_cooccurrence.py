@@ -80,12 +80,53 @@ BAD = [
     (lambda: cooccurrence_counts([0, 1], 1, 0), InputError, "vocab_size=0 needs 0 counts"),
     (lambda: cooccurrence_counts([0, 1], 1, 20_000), InputError, "give 1 to 16384 words"),
     (lambda: pair_counts(*np.ones((2, 3), int), 1), InputError, "token id 1 at 0 is outside"),
-    (lambda: pair_counts(np.ones(3, int), np.ones(2, int), 2), InputError, "3 centers but 2 c"),
+    (
+        lambda: pair_counts(np.ones(3, int), np.ones(2, int), 2),
+        InputError,
+        r"centers have shape \(3,\), but contexts \(2,\)",
+    ),
     (lambda: shrinking_windows(3, 0, np.random.default_rng()), InputError, "window=0 must be"),
 ]
 
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD)
 def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+BAD_TYPES = [
+    (
+        lambda: pair_counts(np.ones(2, int), np.ones(2, int), 2.0),
+        InputTypeError,
+        "=2.0",
+    ),
+    (lambda: pair_counts(np.ones(2, int), np.ones(2, int), -2), InputError, "vocab_size=-2"),
+    (
+        lambda: pair_counts(np.ones(2, int), np.ones(2, int), np.int32(65537)),
+        InputError,
+        "needs 4295098369 counts",
+    ),
+    (
+        lambda: shrinking_windows(3, 1.5, np.random.default_rng()),
+        InputError,
+        "window=1.5 must be an integer",
+    ),
+    (
+        lambda: skip_gram_pairs([1, 2], 1, np.array(0)),
+        InputError,
+        r"document has shape \(\), but ids has \(2,\)",
+    ),
+    (
+        lambda: skip_gram_pairs([1, 2], 1, np.array([np.nan, np.nan])),
+        InputTypeError,
+        "document must hold integers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD_TYPES)
+@pytest.mark.usefixtures("unchecked")
+def test_what_would_be_rounded_or_overflow_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -1,6 +1,5 @@
 from collections import Counter
 
-import jaxtyping
 import numpy as np
 import pytest
 
@@ -85,15 +84,6 @@ def test_a_vocabulary_of_nothing_is_refused():
 def test_unseen_needs_an_order_that_was_counted():
     with pytest.raises(InputError, match="n=3 must be between 1 and the order counted, 2"):
         NGramCounts(2, b"abc").unseen(3, b"abc")
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -50,7 +50,11 @@ def test_one_text_is_not_a_list_of_texts():
         token_fertility(BYTES, "one text")
 
 
-@pytest.mark.parametrize("texts", [{"German": "ja"}, {"English": ""}])
-def test_the_base_language_must_be_there(texts):
-    with pytest.raises(InputError, match="translations has no text in 'English'"):
-        token_premium(BYTES, texts)
+def test_the_base_language_must_be_there():
+    with pytest.raises(InputError, match=r"no text in 'English'; it has \['German'\]"):
+        token_premium(BYTES, {"German": "ja"})
+
+
+def test_a_base_text_without_tokens_is_refused():
+    with pytest.raises(InputError, match="'English' has no token"):
+        token_premium(BYTES, {"English": ""})

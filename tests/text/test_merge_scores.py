@@ -59,3 +59,9 @@ def test_counts_that_cannot_occur_together_are_refused(counts):
     if counts[3] > 5:
         with pytest.raises(InputError, match=f"a pair counted {counts[0]} times"):
             wordpiece_score(*counts[:3])
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_infinite_corpus_is_refused():
+    with pytest.raises(InputError, match="in inf: expected"):
+        merge_gain(1, 2, 2, math.inf)

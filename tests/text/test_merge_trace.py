@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.text.merge_trace import reachable_tokens, trace_merges
 from mathlm.text.merges import learn_merges_naive, token_bytes
 
@@ -95,3 +95,21 @@ def test_what_holds_nothing_to_merge_is_refused(words, n, least, message):
     for function in (trace_merges, reachable_tokens):
         with pytest.raises(InputError, match=message):
             function(words, n, least=least)
+
+
+BAD_TRACES = [
+    (["ab"], 1, "words must map words to counts"),
+    ({"ab": float("nan")}, 1, "expected words, each with a count"),
+    ({"ab": 2.5}, 1, "expected words, each with a count"),
+    ({"ab": 2}, float("nan"), "n_merges=nan must be an integer"),
+    ({"a\ud800": 2}, 1, "a lone surrogate"),
+]
+
+
+@pytest.mark.parametrize(("words", "n_merges", "message"), BAD_TRACES)
+@pytest.mark.parametrize("trace", [trace_merges, reachable_tokens])
+@pytest.mark.usefixtures("unchecked")
+def test_counts_that_are_no_integers_are_refused(trace, words, n_merges, message):
+    """A count or a limit of NaN would end the merges at once, without a word."""
+    with pytest.raises((InputError, InputTypeError), match=message):
+        trace(words, n_merges)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tracemalloc
 
-import jaxtyping
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -39,15 +38,6 @@ def spelled(merges):
     """Each merge as the bytes of its two tokens."""
     tokens = token_bytes(merges)
     return [(tokens[a], tokens[b]) for a, b in merges]
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.parametrize("learn", TRAINERS)

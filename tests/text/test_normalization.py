@@ -1,6 +1,5 @@
 """The words that WordPiece sees."""
 
-import jaxtyping
 import pytest
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
@@ -34,15 +33,6 @@ def test_newer_characters_are_letters_to_the_published_tables():
     for start in range(0, len(characters), 200):
         text = " ".join(f"a{c}b" for c in characters[start : start + 200])
         assert len(bert_words(text)) == len(published_words(text)), hex(ord(characters[start]))
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -1,4 +1,3 @@
-import jaxtyping
 import pytest
 import tiktoken
 from hypothesis import given, settings
@@ -51,15 +50,6 @@ def published(pattern):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(openai_public, "load_tiktoken_bpe", lambda *args, **kwargs: {})
         return str(openai_public.cl100k_base()["pat_str"])
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -50,3 +50,9 @@ def test_a_module_without_source_is_an_error():
         standard_library("math")
     with pytest.raises(InputError, match="no module called 'no_such_module'"):
         standard_library("no_such_module")
+
+
+@pytest.mark.parametrize("module", ["heapq.x", "..x", "no.such"])
+def test_a_module_inside_no_package_is_refused(module):
+    with pytest.raises(InputError, match="Python has no module called"):
+        standard_library(module)

@@ -1,7 +1,6 @@
 import math
 from fractions import Fraction
 
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -140,15 +139,6 @@ def test_the_weight_lies_between_zero_and_one(weight):
 def test_an_order_that_was_not_counted_is_an_error():
     with pytest.raises(InputError, match="order=3 must be between 1 and the order counted, 2"):
         Backoff(3, NGramCounts(2, b"text"))
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def test_counts_over_another_vocabulary_are_refused():

@@ -1,4 +1,3 @@
-import jaxtyping
 import pytest
 
 from mathlm.errors import InputError, InputTypeError
@@ -56,15 +55,6 @@ def test_conflicting_names_are_refused(names, message):
 def test_one_string_is_not_a_list_of_names():
     with pytest.raises(InputTypeError, match="must be a list of names"):
         require_names("<x>")
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def test_names_from_a_generator_are_allowed():

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -41,3 +42,17 @@ def test_a_token_has_a_positive_length(beta):
 def test_a_loss_is_finite_and_not_negative(loss):
     with pytest.raises(InputError, match=f"loss={loss} must be finite"):
         token_loss_to_bits(loss, 1.0)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_narrow_integers_do_not_overflow():
+    """6 (1 + 2^17 2^17) / 1; 2^34 is no int32."""
+    wide = np.int32(2**17)
+    assert flop_per_byte(1, wide, wide, 1) == 6 * (1 + 2**34)
+
+
+def test_costs_larger_than_any_number_are_refused():
+    with pytest.raises(InputError, match="larger than any number"):
+        flop_per_byte(1, 1, 1, 5e-324)
+    with pytest.raises(InputError, match="larger than any number"):
+        token_loss_to_bits(1e308, 5e-324)

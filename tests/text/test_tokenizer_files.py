@@ -3,7 +3,6 @@ import json
 import os
 import pickle
 
-import jaxtyping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,15 +186,6 @@ def test_failed_save_leaves_what_was_there_and_nothing_else(path, bpe, monkeypat
 def test_save_makes_the_folder(bpe, tmp_path):
     bpe.save(tmp_path / "new" / "bpe.json")
     assert ByteBPE.load(tmp_path / "new" / "bpe.json") == bpe
-
-
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.parametrize("name", ["bpe.json/x/y", "a" * 256, "a\0b"])

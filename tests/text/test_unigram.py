@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given
@@ -224,18 +223,22 @@ def test_texts_without_characters_give_no_probabilities():
         em_step({"": 3}, LOG_P)
 
 
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
-
-
 @pytest.mark.usefixtures("unchecked")
 def test_lists_are_no_maps():
     with pytest.raises(InputTypeError, match="log_p must map pieces to numbers, got list"):
         viterbi("a", ["a"])
     with pytest.raises(InputTypeError, match=r"got list; collections\.Counter\(words\)"):
         em_step(["ab", "ab"], LOG_P)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_counts_with_an_infinite_sum_are_refused():
+    with pytest.raises(InputError, match="counts of 2 texts have an infinite sum"):
+        expected_counts({"ab": 1e308, "a": 1e308}, {"a": -1.0, "b": -1.0})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_scores_are_added_in_double_precision():
+    """A score may be a float32; a sum of seven in float32 is off by 1e-8 of it."""
+    score = np.float32(-0.1)
+    assert viterbi("a" * 7, {"a": score})[1] == pytest.approx(7 * float(score), rel=1e-15)

@@ -73,9 +73,9 @@ def test_min_count_is_at_least_one():
 
 
 def test_a_string_is_not_a_list_of_words():
-    with pytest.raises(InputTypeError, match="one string; split it into words first"):
+    with pytest.raises(InputTypeError, match="one str, expected words"):
         Vocabulary.build("the cat")
-    with pytest.raises(InputTypeError, match="one string; split it into words first"):
+    with pytest.raises(InputTypeError, match="one str, expected words"):
         Vocabulary.build(TEXT).encode("the")
 
 
@@ -124,3 +124,37 @@ def test_threshold_is_positive_and_finite(t):
 def test_power_is_between_zero_and_one(power):
     with pytest.raises(InputError, match=f"power={power} is outside 0..1"):
         negative_distribution(np.array([1]), power)
+
+
+@pytest.mark.parametrize(("words", "n"), [([], 0), (["a"], 2)])
+def test_a_vocabulary_has_one_count_for_each_word(words, n):
+    with pytest.raises(InputError, match=f"{len(words)} words and counts of shape .{n},"):
+        Vocabulary(words, np.ones(n, int))
+
+
+def test_a_word_that_is_there_twice_is_refused():
+    with pytest.raises(InputError, match="the word 'a' is there more than once"):
+        Vocabulary(["a", "b", "a"], np.array([3, 2, 1]))
+
+
+def test_an_iterator_is_encoded_like_a_list():
+    vocabulary = Vocabulary.build(["a", "b", "a"])
+    assert vocabulary.encode(iter(["b", "a"])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("tokens", [b"ab", None, [1, 2], ["a", b"b"]])
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_list_of_words_is_refused(tokens):
+    with pytest.raises(InputTypeError, match=r"expected (words|a str)"):
+        Vocabulary.build(tokens)
+
+
+def test_huge_counts_have_the_frequencies_of_small_ones():
+    huge = keep_probability(np.array([1e308, 1e308]), 0.125)
+    assert_allclose(huge, keep_probability(np.array([1, 1]), 0.125), rtol=1e-15)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_counts_in_text_are_refused():
+    with pytest.raises(InputTypeError, match="counts has dtype <U1"):
+        negative_distribution(["1", "2"])

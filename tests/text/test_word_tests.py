@@ -117,3 +117,10 @@ def test_other_bytes_are_refused(monkeypatch, tmp_path):
 def test_reading_does_not_import_the_package():
     word_tests.similarities("simlex999")
     assert "gensim" not in sys.modules
+
+
+@pytest.mark.parametrize("row", [1.5, -1, "2"])
+@pytest.mark.usefixtures("unchecked")
+def test_a_row_is_an_integer_from_zero(row):
+    with pytest.raises(InputError, match=f"row of 'king' is {row!r}"):
+        word_tests.similarity_rows("wordsim353", {"king": row, "queen": 1})

@@ -1,6 +1,5 @@
 """WordPiece: equal to MiniLM's tokenizer.json through the `tokenizers` package."""
 
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given
@@ -162,15 +161,6 @@ def test_an_unknown_id_is_refused_with_its_place(small, bad):
         small.decode([4, bad])
 
 
-@pytest.fixture
-def unchecked():
-    """As outside of tests, where annotations are not checked."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("bad", [4, "4 5", b"45"])
 def test_ids_are_a_list(small, bad):
@@ -227,3 +217,10 @@ def test_the_vocabulary_has_the_size_and_the_ids_of_bert():
     assert len(OURS) == OURS.vocab_size == len(OURS.vocab) == 30_522
     ids = {"[PAD]": 0, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, "[MASK]": 103}
     assert OURS.special == ids
+
+
+@pytest.mark.parametrize("pieces", ["abc", {"[PAD]", "a"}, {"a": 1, "[PAD]": 0}, ["a", 3]])
+@pytest.mark.usefixtures("unchecked")
+def test_pieces_without_an_order_are_refused(pieces):
+    with pytest.raises(InputTypeError, match=r"in the order of the ids|must be a str, got int"):
+        WordPiece(pieces)

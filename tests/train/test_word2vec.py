@@ -108,3 +108,16 @@ def test_word_numbers_are_integers():
     data = object.__new__(SkipGramBatches)
     with pytest.raises(InputTypeError, match="must be int64, got float64"):
         f(data, CENTERS * 1.0, CONTEXTS, COUNTS, groups=1, pairs=1)
+
+
+def test_an_infinite_weight_of_the_draws_is_refused():
+    with pytest.raises(ConfigError, match="k=inf negative samples"):
+        NegativeSampling(float("inf"))
+
+
+@pytest.mark.parametrize("bad", [{"groups": 1.5}, {"pairs": float("nan")}, {"seed": 1.5}])
+@pytest.mark.usefixtures("unchecked")
+def test_sizes_that_are_no_integers_are_refused(bad):
+    ids = np.arange(8) % 3
+    with pytest.raises(ConfigError, match="an integer"):
+        SkipGramBatches(ids, ids, np.ones(3), **bad)
