@@ -66,7 +66,8 @@ def shifted_pmi(counts: Numbers, k: float | int, noise: Numbers | None = None) -
 
         x*_ij = log( n_ij / (k n_i· q_j) ) = PMI_ij - log k    where q_j = n_·j / n··
 
-    With another distribution of the negative samples log(p_·j / q_j) is added to column j.
+    With another distribution of the negative samples ``log(p_·j / q_j)`` is added to column
+    j.
 
     Args:
         counts: As in :func:`pmi`.

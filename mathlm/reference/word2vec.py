@@ -203,7 +203,7 @@ def expected_negative_sampling(
         counts: How often the pair occurs, n (V, V).
         k: Negative samples for each pair, positive.
         noise: Distribution q that they are drawn from (V); None = that of the contexts,
-            n_·j / n··.
+            ``n_·j / n··``.
 
     Returns:
         L [nats per pair], and the cache that :func:`expected_negative_sampling_backward` needs.
@@ -250,7 +250,7 @@ def pair_weights(
     Args:
         counts: n (V, V).
         k: Negative samples for each pair, positive.
-        noise: q (V), or None for n_·j / n··.
+        noise: q (V), or None for ``n_·j / n··``.
 
     Returns:
         Two tables (V, V), which sum to 1 and to k.

@@ -15,6 +15,10 @@ KEPT_LENGTH = 64  # [characters] longest word that is kept
 def apply_merges(ids: Sequence[int], rules: dict[Pair, tuple[int, int]]) -> list[int]:
     """Tokens of one word: the merge of lowest rank first, each from left to right.
 
+    Implements eq-bpe-encode::
+
+        i* = argmin_i r(w_i, w_{i+1}),   until no pair has a rank
+
     The positions that can merge wait in a heap and the tokens are a linked list, so a word of
     n bytes takes O(n log n) steps.
 

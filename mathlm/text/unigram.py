@@ -14,9 +14,9 @@ NEVER = -math.inf  # log 0
 def viterbi(text: str, log_p: Mapping[str, float]) -> tuple[list[str], float]:
     """The most probable way to cut a text into pieces.
 
-    Computes::
+    Implements eq-unigram::
 
-        v_0 = 0,   v_j = max_i v_i + log p(x_{i+1..j})
+        s* = argmax_s Σ_i log p(s_i),   by   v_0 = 0,   v_j = max_i v_i + log p(x_{i+1..j})
 
     Among cuts of the same probability the one whose last piece is longest is chosen, and so on
     to the left. Every character must be in some piece: there is no unknown token. To allow any
