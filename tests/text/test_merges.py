@@ -1,9 +1,5 @@
-import hashlib
 import json
-import os
 import random
-import subprocess
-import sys
 import tracemalloc
 
 import pytest
@@ -157,30 +153,6 @@ def test_long_documents_are_counted_as_short_ones(monkeypatch):
     whole = count_words([text], "gpt4")
     monkeypatch.setattr("mathlm.text.pretokenize.blocks.__defaults__", (100,))
     assert count_words([text], "gpt4") == whole
-
-
-PROGRAM = """
-import hashlib, random
-from mathlm.text import corpus
-from mathlm.text.merges import count_words, learn_merges
-texts = [t[:20_000] for t in corpus.documents("shakespeare")[:6]]
-random.shuffle(texts)
-print(hashlib.sha256(repr(learn_merges(count_words(texts), 200)).encode()).hexdigest())
-"""
-
-
-def test_merges_depend_neither_on_the_hash_seed_nor_on_the_order_of_documents():
-    """Ten processes with hash seeds 0 to 9, the documents shuffled differently in each."""
-    texts = [t[:20_000] for t in corpus.documents("shakespeare")[:6]]
-    merges = learn_merges(count_words(texts), 200)
-    digests = {hashlib.sha256(repr(merges).encode()).hexdigest()}
-    for seed in range(10):
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
-            env={**os.environ, "PYTHONHASHSEED": str(seed)}, timeout=60,
-        )  # fmt: skip
-        digests.add(done.stdout.strip())
-    assert len(digests) == 1
 
 
 def test_training_takes_less_memory_than_ten_times_the_text():

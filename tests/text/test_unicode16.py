@@ -9,7 +9,11 @@ from tokenizers import Regex, pre_tokenizers
 from mathlm.text.pretokenize import PATTERNS, pre_tokenize
 from mathlm.text.unicode16 import IS_LATER, as_of_unicode_16
 
-EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+# Planes 4 to 13, 15 and 16 hold no assigned characters: their first and last stand for them.
+PLANES = [0, 1, 2, 3, 14]
+EVERY = [chr(0x10000 * p + i) for p in PLANES for i in range(0x10000)]
+EVERY += [chr(0x10000 * p + i) for p in range(17) if p not in PLANES for i in (0, 0xFFFF)]
+EVERY = [c for c in EVERY if not 0xD800 <= ord(c) < 0xE000]
 LETTER, NUMBER = "\U00010940", "\U0001246f"  # Sidetic, Unicode 17; cuneiform, Unicode 18
 # Digits of Unicode 17, which the Digits rule of tokenizers 0.23 has; its patterns do not.
 NEW_DIGITS = {*map(chr, range(0x11DE0, 0x11DEA)), *map(chr, range(0x16FF4, 0x16FF7))}
