@@ -9,11 +9,12 @@ from pathlib import Path
 
 import torch
 
-from . import gpt, optimizers, recurrent, tokenizers
+from . import attention, gpt, optimizers, recurrent, tokenizers
 from .timing import Row
 
 ALL = {
     **gpt.BENCHMARKS,
+    **attention.BENCHMARKS,
     **optimizers.BENCHMARKS,
     **recurrent.BENCHMARKS,
     **tokenizers.BENCHMARKS,

@@ -20,6 +20,8 @@ __all__ = [  # dependency order
     "optim",
     "train",
     "generate",
+    "interpret",
+    "scaling",
     "plot",
     "recipes",
 ]

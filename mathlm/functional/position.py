@@ -1,18 +1,17 @@
-"""Ways to tell a model where a token stands."""
-
-import math
+"""Positions as tables and as rotations of queries and keys."""
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError
 from ..shapes import Float, Int
+from .rotary_scaling import RopeScaling, rotary_frequencies, scaled_frequencies
 
 
 def sinusoidal_table(length: int, d_model: int) -> Float[Tensor, "{length} {d_model}"]:
     """Sines and cosines of the position, at wavelengths from 2π to 20000π.
 
-    Computes::
+    Implements eq-sinusoid::
 
         P[t, 2i] = sin(t / 10000^(2i/D)),   P[t, 2i+1] = cos(t / 10000^(2i/D))
 
@@ -29,37 +28,40 @@ def sinusoidal_table(length: int, d_model: int) -> Float[Tensor, "{length} {d_mo
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.5.
     """
-    angles = _angles(length, d_model, 10_000.0)  # (length, D/2)
+    angles = _angles(length, rotary_frequencies(d_model))  # (length, D/2)
     table = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
     return table.to(torch.get_default_dtype())
 
 
 def rotary_table(
-    length: int, d_head: int, base: float = 10_000.0
+    length: int, d_head: int, base: float | int = 10_000.0, scaling: RopeScaling | None = None
 ) -> tuple[Float[Tensor, "{length} half"], Float[Tensor, "{length} half"]]:
     """Cosines and sines of the angles by which rotary embeddings turn each pair of features.
 
     Computes::
 
-        angle[t, i] = t / base^(2i/K),   i = 0 ... K/2 - 1
+        angle[t, i] = t ω[i],   ω[i] = base^(-2i/K),   i = 0 ... K/2 - 1
 
     Args:
         length: Positions t = 0 ... length - 1.
         d_head: K, an even number.
         base: Ratio of the slowest to the fastest wavelength, nearly.
+        scaling: For contexts longer than the trained one; see :func:`scaled_frequencies`.
 
     Returns:
-        cos and sin in the default dtype, computed in float64.
+        cos and sin in the default dtype, computed in float64; both times the amplitude of a
+        scaling that has one.
 
     Raises:
-        InputError: If ``d_head`` is odd.
+        InputError: If ``d_head`` is odd, ``base`` is not positive or ``length`` is negative.
 
     References:
         Su et al. (2021), arXiv:2104.09864, eq. (15).
     """
-    angles = _angles(length, d_head, base)
+    angles = _angles(length, scaled_frequencies(d_head, base, scaling))
+    amplitude = 1.0 if scaling is None else scaling.amplitude
     dtype = torch.get_default_dtype()
-    return angles.cos().to(dtype), angles.sin().to(dtype)
+    return (amplitude * angles.cos()).to(dtype), (amplitude * angles.sin()).to(dtype)
 
 
 def rotate_half_split(
@@ -91,7 +93,7 @@ def rotate_interleaved(
 ) -> Float[Tensor, "*batch K"]:
     """Turn each vector by its angles, feature 2i paired with feature 2i + 1.
 
-    Computes::
+    Implements eq-rotary-pair::
 
         (x₂ᵢ, x₂ᵢ₊₁) → (x₂ᵢ cos θᵢ - x₂ᵢ₊₁ sin θᵢ, x₂ᵢ₊₁ cos θᵢ + x₂ᵢ sin θᵢ)
 
@@ -114,7 +116,7 @@ def rotate_interleaved(
 def half_split_order(d_head: int) -> Int[Tensor, " {d_head}"]:
     """Indices that take interleaved features to half-split ones.
 
-    Computes::
+    Implements eq-notation-rotary::
 
         order = (0, 2, 4, ..., 1, 3, 5, ...),   x_half_split = x_interleaved[order]
 
@@ -128,63 +130,11 @@ def half_split_order(d_head: int) -> Int[Tensor, " {d_head}"]:
     return torch.arange(d_head).unflatten(0, (-1, 2)).mT.flatten()
 
 
-def alibi_slopes(n_heads: int) -> Float[Tensor, " {n_heads}"]:
-    """Penalty per token of distance, one for each head.
-
-    Computes::
-
-        slope[h] = 2^(-8 h / H),   h = 1 ... H, for H a power of two
-
-    For other H, the slopes of the largest power of two below H, then every other slope of twice
-    that power.
-
-    Args:
-        n_heads: H.
-
-    Returns:
-        Slopes [1/token] in the default dtype.
-
-    References:
-        Press, Smith and Lewis (2022), arXiv:2108.12409, section 3.
-    """
-    if n_heads < 1:
-        raise InputError(f"n_heads={n_heads} must be at least 1")
-    power = 2 ** (n_heads.bit_length() - 1)
-    slopes = _geometric_slopes(power)
-    extra = _geometric_slopes(2 * power)[0::2][: n_heads - power]
-    return torch.tensor(slopes + extra)
-
-
-def alibi_bias(
-    slopes: Float[Tensor, " H"], queries: Int[Tensor, "*batch T"], keys: Int[Tensor, "*batch S"]
-) -> Float[Tensor, "*batch H T S"]:
-    """What ALiBi adds to the scores: less for keys that are further away.
-
-    Computes::
-
-        bias[h, t, s] = -slope[h] |position of query t - position of key s|
-
-    Args:
-        slopes: From :func:`alibi_slopes`.
-        queries: Positions of the queries [tokens].
-        keys: Positions of the keys [tokens].
-
-    Returns:
-        Bias of the scores.
-    """
-    distance = (queries.unsqueeze(-1) - keys.unsqueeze(-2)).abs()  # (*batch, T, S)
-    return -slopes[:, None, None] * distance.unsqueeze(-3)
-
-
-def _angles(length: int, width: int, base: float) -> Tensor:
+def _angles(length: int, frequencies: Tensor) -> Tensor:
     """Position times frequency, in float64: (length, width/2)."""
-    _require_even(width)
-    exponent = torch.arange(0, width, 2, dtype=torch.float64) / width
-    return torch.arange(length, dtype=torch.float64)[:, None] / base**exponent
-
-
-def _geometric_slopes(n: int) -> list[float]:
-    return [math.pow(2.0, -8.0 * h / n) for h in range(1, n + 1)]
+    if length < 0:
+        raise InputError(f"length={length} must not be negative: positions count from 0")
+    return torch.arange(length, dtype=torch.float64)[:, None] * frequencies
 
 
 def _require_even(width: int) -> None:

@@ -4,13 +4,20 @@ from .attention import SelfAttention
 from .block import Block, PostNormBlock
 from .cache import KeyValueCache, LayerCache
 from .feedforward import FeedForward
-from .normalization import LayerNorm, RMSNorm
-from .position import AlibiPosition, LearnedPosition, RotaryPosition, SinusoidalPosition
+from .normalization import BatchNorm, LayerNorm, RMSNorm
+from .position import (
+    AlibiPosition,
+    LearnedPosition,
+    RelativePosition,
+    RotaryPosition,
+    SinusoidalPosition,
+)
 from .recurrent import GRU, LSTM, RNN, StateCache
 from .taps import Scope, Taps, scope, tap
 
 __all__ = [
     "AlibiPosition",
+    "BatchNorm",
     "Block",
     "FeedForward",
     "GRU",
@@ -22,6 +29,7 @@ __all__ = [
     "PostNormBlock",
     "RMSNorm",
     "RNN",
+    "RelativePosition",
     "RotaryPosition",
     "Scope",
     "SelfAttention",

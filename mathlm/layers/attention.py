@@ -16,7 +16,7 @@ from .taps import Taps, tap
 class SelfAttention(nn.Module):
     """Multi-head self-attention, causal unless a mask says otherwise.
 
-    Computes::
+    Implements eq-multi-head::
 
         headₕ = softmax(Qₕ Kᵀ / √d_k) V,   y = W_o [head₁; …; head_H] + b
         Q = W_q x,   K = W_k x,   V = W_v x,   cut into heads; H/G query heads share a K and V
@@ -84,8 +84,9 @@ class SelfAttention(nn.Module):
 
         Args:
             x: One vector for each position.
-            mask: The whole rule of who may attend, broadcastable to (B, H, T, S); None = causal
-                within the window, or everyone to everyone if not ``causal``.
+            mask: The whole rule of who may attend, (T, S) or broadcastable with four axes to
+                (B, H, T, S); None = causal within the window, or everyone to everyone if not
+                ``causal``.
             rotation: cos and sin by which queries and keys are turned.
             bias: Added to the scores, broadcastable to (B, H, T, S).
             cache: Keys and values of earlier positions; takes up those of ``x``.
@@ -93,7 +94,16 @@ class SelfAttention(nn.Module):
 
         Returns:
             One vector for each position of ``x``.
+
+        Raises:
+            InputError: If the mask does not fit, or the cache has no room.
+            InputTypeError: If the mask is not boolean.
         """
+        if mask is not None and mask.ndim == 3:  # broadcasting would take rows for heads
+            raise InputError(
+                f"mask of shape {tuple(mask.shape)} has 3 axes: give (T, S) if all rows and "
+                "heads see alike, or 4, such as (B, 1, T, S) for a mask a row"
+            )
         q, k, v = self.project(x)
         if rotation is not None:
             q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)

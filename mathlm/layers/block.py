@@ -30,7 +30,7 @@ class ResidualBlock(nn.Module):
 class Block(ResidualBlock):
     """Attention, then a feed-forward network, each added to the stream that it reads.
 
-    Computes::
+    Implements eq-pre-norm::
 
         x ← x + attention(norm(x))
         x ← x + feed_forward(norm(x))
@@ -70,7 +70,7 @@ class Block(ResidualBlock):
 class PostNormBlock(ResidualBlock):
     """The block of the first transformers: each sum is normalized before it is read again.
 
-    Computes::
+    Implements eq-post-norm::
 
         x ← norm(x + attention(x))
         x ← norm(x + feed_forward(x))

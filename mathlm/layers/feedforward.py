@@ -22,7 +22,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class FeedForward(nn.Module):
     """Two linear maps with an activation between them, at every position alike.
 
-    Computes::
+    Implements eq-feed-forward::
 
         y = W_out f(W_in x),   or with swiglu   y = W_out (silu(W_gate x) ⊙ W_in x)
 

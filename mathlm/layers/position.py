@@ -1,5 +1,6 @@
 """Positions as modules: tables that follow the model's device and dtype."""
 
+import torch
 from torch import Tensor, nn
 
 from .. import functional as F
@@ -36,6 +37,7 @@ class SinusoidalPosition(nn.Module):
 
     def forward(self, positions: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch D"]:
         """Rows of the table."""
+        F.require_token_ids(positions, len(self.table), "position")
         return self.table[positions]
 
 
@@ -46,19 +48,27 @@ class RotaryPosition(nn.Module):
         context: Positions 0 ... context - 1.
         d_head: K, even.
         base: See :func:`mathlm.functional.rotary_table`.
+        scaling: For a context longer than the trained one; None = as it was trained.
     """
 
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, context: int, d_head: int, base: float = 10_000.0) -> None:
+    def __init__(
+        self,
+        context: int,
+        d_head: int,
+        base: float | int = 10_000.0,
+        scaling: F.RopeScaling | None = None,
+    ) -> None:
         super().__init__()
-        cos, sin = F.rotary_table(context, d_head, base)
+        cos, sin = F.rotary_table(context, d_head, base, scaling)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
     def forward(self, positions: Int[Tensor, "*batch T"]) -> Rotation:
         """Cosines and sines of shape ``(*batch, 1, T, K/2)``, the 1 standing for the heads."""
+        F.require_token_ids(positions, len(self.cos), "position")
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
 
 
@@ -80,3 +90,47 @@ class AlibiPosition(nn.Module):
     ) -> Float[Tensor, "*batch H T S"]:
         """Bias of the scores."""
         return F.alibi_bias(self.slopes, queries, keys)
+
+
+class RelativePosition(nn.Embedding):
+    """A learned table of what each distance adds to the scores of each head.
+
+    Computes::
+
+        bias[h, t, s] = table[bucket(s - t), h]
+
+    One table serves all layers, as in T5.
+
+    Args:
+        n_heads: H.
+        n_buckets: Rows of the table.
+        max_distance: Distance from which on all are alike [tokens].
+        bidirectional: Whether queries look both ways.
+
+    Raises:
+        InputError: If the buckets do not divide, or the distance lies among the exact ones.
+
+    References:
+        Raffel et al. (2020), arXiv:1910.10683, section 2.1.
+    """
+
+    def __init__(
+        self,
+        n_heads: int,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = False,
+    ) -> None:
+        super().__init__(n_buckets, n_heads)
+        self.max_distance, self.bidirectional = max_distance, bidirectional
+        F.relative_buckets(
+            torch.zeros(1, dtype=torch.int64), n_buckets, max_distance, bidirectional
+        )
+
+    def forward(  # type: ignore[override]
+        self, queries: Int[Tensor, "*batch T"], keys: Int[Tensor, "*batch S"]
+    ) -> Float[Tensor, "*batch H T S"]:
+        """Bias of the scores."""
+        return F.relative_bias(
+            self.weight, queries, keys, self.max_distance, self.bidirectional
+        )

@@ -1,6 +1,7 @@
 """GPT: a causal transformer from token ids to logits."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from ..layers import (
     KeyValueCache,
     LayerNorm,
     LearnedPosition,
+    RelativePosition,
     RMSNorm,
     RotaryPosition,
     SelfAttention,
@@ -24,6 +26,7 @@ from ..layers import (
 )
 from ..shapes import Float
 from .gpt_config import GPTConfig
+from .gpt_files import fill_model, read_model
 from .layout import Layout, lay_out
 
 INIT_STD = 0.02
@@ -58,6 +61,36 @@ class GPT(nn.Module):
         if config.tie_embeddings:
             self.head.weight = self.token_embedding.weight
         self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path, *, dtype: torch.dtype = torch.float32) -> "GPT":
+        """A pretrained model: a Hugging Face folder of GPT-2 or the Llama family, or GGUF.
+
+        A folder holds ``config.json`` and ``model.safetensors``; of the Llama family are the
+        types llama, mistral, qwen2 and qwen3. A GGUF file is of the architecture llama; its
+        quantized weights are written out, and the features of queries and keys put into
+        half-split pairs. The model is on the CPU, in evaluation mode, without dropout; no code
+        of the files is run. What this model cannot be told is refused, not left out.
+
+        Args:
+            path: A folder, or a GGUF file such as ``mathlm.text.pretrained.find("smollm2")``.
+            dtype: Of the parameters: float16, bfloat16, float32 or float64.
+
+        Raises:
+            CheckpointError: If a file is missing.
+            CheckpointCorruptError: If a file cannot be read, or a weight is NaN or infinite.
+            CheckpointMismatchError: If it is of another kind of model, tensors are missing,
+                left over or of another shape, or the weights are a pickle.
+            DataError: If a GGUF file cannot be read, or the gguf package is not installed.
+            InputError: If the dtype is not one of those.
+        """
+        read = read_model(Path(path), dtype)
+        model = fill_model(lambda: cls(read.config), read)
+        if not has_parameters(model.position):
+            model.position = make_position(read.config)  # its numbers are computed
+        if read.config.tie_embeddings:
+            model.head.weight = model.token_embedding.weight
+        return model.eval()
 
     def forward(
         self,
@@ -148,7 +181,7 @@ class GPT(nn.Module):
         """What attention needs to know of positions; made once for all layers."""
         if isinstance(self.position, RotaryPosition):
             return {"rotation": self.position(layout.queries)}
-        if isinstance(self.position, AlibiPosition):
+        if isinstance(self.position, AlibiPosition | RelativePosition):
             return {"bias": self.position(layout.queries, layout.keys)}
         return {}
 
@@ -171,11 +204,19 @@ def make_position(config: GPTConfig) -> nn.Module | None:
     makers = {
         "learned": lambda: LearnedPosition(config.context, config.d_model),
         "sinusoidal": lambda: SinusoidalPosition(config.context, config.d_model),
-        "rope": lambda: RotaryPosition(config.context, config.head_width, config.rope_base),
+        "rope": lambda: RotaryPosition(
+            config.context, config.head_width, config.rope_base, config.rope_scaling
+        ),
         "alibi": lambda: AlibiPosition(config.n_heads),
+        "relative": lambda: RelativePosition(config.n_heads),
         "none": lambda: None,
     }
     return makers[config.position]()
+
+
+def has_parameters(module: nn.Module | None) -> bool:
+    """Whether a module learns anything."""
+    return module is not None and any(True for _ in module.parameters())
 
 
 def make_block(config: GPTConfig) -> Block:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ..errors import ConfigError
+from ..errors import ConfigError, InputError
+from ..functional import RopeScaling, scaled_frequencies
 from ..layers.attention import require_heads
 from ..layers.feedforward import Activation
 from .config_checks import require_choices, require_numbers, require_sizes
 
 Norm = Literal["layer", "rms"]
-Position = Literal["learned", "sinusoidal", "rope", "alibi", "none"]
+Position = Literal["learned", "sinusoidal", "rope", "alibi", "relative", "none"]
 CHOICES: dict[str, tuple] = {
     "norm": get_args(Norm),
     "activation": get_args(Activation),
@@ -38,8 +39,10 @@ class GPTConfig:
         norm_eps: ε of every normalization.
         activation: Of the feed-forward network.
         position: How a token's place enters: added to its vector (learned, sinusoidal), by
-            turning queries and keys (rope), as a penalty on distance (alibi), or not at all.
+            turning queries and keys (rope), as a penalty on distance (alibi), as a learned
+            number for each distance (relative), or not at all.
         rope_base: Base of the wavelengths of rope.
+        rope_scaling: How rope's frequencies change for a context longer than the trained one.
         window: Keys that a query may see, itself included; None = all earlier ones.
         qk_norm: Whether queries and keys are RMS-normalized.
         bias: True: every linear map but the head, and layer norm, has one; "qkv": only the
@@ -64,6 +67,7 @@ class GPTConfig:
     activation: Activation = "gelu_tanh"
     position: Position = "learned"
     rope_base: float = 10_000.0
+    rope_scaling: RopeScaling | None = None
     window: int | None = None
     qk_norm: bool = False
     bias: bool | Literal["qkv"] = True
@@ -103,6 +107,18 @@ class GPTConfig:
             )
         if self.rope_base <= 0.0:
             raise ConfigError(f"rope_base={self.rope_base} must be positive")
+        if self.rope_scaling is not None:
+            self._require_scaling(self.rope_scaling)
+
+    def _require_scaling(self, scaling: RopeScaling) -> None:
+        if self.position != "rope":
+            raise ConfigError(f"rope_scaling needs position='rope', not {self.position!r}")
+        if not isinstance(scaling, RopeScaling):
+            raise ConfigError(f"rope_scaling={scaling!r} must be a RopeScaling")
+        try:
+            scaled_frequencies(self.head_width, self.rope_base, scaling)
+        except InputError as error:
+            raise ConfigError(f"rope_scaling: {error}") from error
 
 
 def _gpt2(d_model: int, n_layers: int, n_heads: int) -> GPTConfig:

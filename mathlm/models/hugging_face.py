@@ -55,7 +55,8 @@ def fill(
     Args:
         model: Its weights need not have values.
         tensors: Of the file, under its names.
-        rename: Their name for ours.
+        rename: Their name for ours. Several of ours may have one name of theirs, which then
+            holds their rows one below the other, in the order of the model.
         complaint: Beginning of the message.
 
     Raises:
@@ -67,13 +68,30 @@ def fill(
     if first.dtype not in FLOATS:
         name = next(iter(tensors))
         raise CheckpointMismatchError(f"{complaint}: {name} is {plain(first.dtype)}")
-    own = model.to(first.dtype).state_dict()
-    names = {name: rename(name) for name in own}
-    check_tensors_fit(complaint, tensors, {names[n]: t for n, t in own.items()})
+    own: dict[str, dict[str, Tensor]] = {}
+    for name, parameter in model.to(
+        first.dtype
+    ).named_parameters():  # a shared one has one name
+        own.setdefault(rename(name), {})[name] = parameter
+    check_tensors_fit(complaint, tensors, {n: torch.cat([*g.values()]) for n, g in own.items()})
+    require_finite(tensors, complaint)
+    state = {n: t for their, g in own.items() for n, t in cut_rows(tensors[their], g).items()}
+    model.load_state_dict(state, strict=False, assign=True)  # the names have been checked
+
+
+def cut_rows(tensor: Tensor, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The rows of ``tensor``, dealt out to names with as many rows as each has in ``like``."""
+    if len(like) == 1:
+        return dict.fromkeys(like, tensor)
+    parts = tensor.split([t.shape[0] for t in like.values()])
+    return {name: part.clone() for name, part in zip(like, parts, strict=True)}
+
+
+def require_finite(tensors: Mapping[str, Tensor], complaint: str) -> None:
+    """Refuse weights of which an entry is NaN or infinite."""
     for name, tensor in tensors.items():
-        if not tensor.isfinite().all():
+        if tensor.numel() and not torch.stack(tensor.aminmax()).isfinite().all():
             bad = int((~tensor.isfinite()).sum())
             raise CheckpointCorruptError(
                 f"{complaint}: {name} holds {bad} NaN or infinite entries"
             )
-    model.load_state_dict({n: tensors[their] for n, their in names.items()}, assign=True)

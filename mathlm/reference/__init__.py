@@ -20,7 +20,15 @@ from .affine import linear, linear_backward
 from .analogy import analogy_accuracy, solve_analogies, solve_analogies_by_product
 from .association import pmi, ppmi, randomized_svd, shifted_pmi, svd_vectors
 from .attention import dot_product_attention, dot_product_attention_backward
+from .attention_jacobian import self_attention_jacobian
 from .autodiff import Variable, pull_back, topological_order
+from .band import band_network, ratio_band_network, switch_network, threshold_margin
+from .block import (
+    post_norm_block,
+    post_norm_block_backward,
+    pre_norm_block,
+    pre_norm_block_backward,
+)
 from .calculus import (
     complex_step_slope,
     directional_derivative,
@@ -55,12 +63,26 @@ from .descent_rates import (
     momentum_factors,
     noisy_descent,
 )
+from .distance_bias import (
+    alibi_bias,
+    alibi_slopes,
+    relative_bias,
+    relative_bias_backward,
+    relative_buckets,
+)
 from .estimation import (
     categorical_map,
     categorical_mle,
     categorical_posterior_mean,
     gaussian_map_mean,
     gaussian_mle,
+)
+from .feedforward import feed_forward, feed_forward_backward
+from .flash import (
+    attention_tiles,
+    flash_attention,
+    flash_attention_backward,
+    online_softmax_sum,
 )
 from .flops import CountedArray, count_flops
 from .forward_mode import Dual, hessian_vector_product, push_forward
@@ -72,6 +94,12 @@ from .gradient_noise import (
     gradient_moments,
     gradient_noise_scale,
     noise_scale_from_batches,
+)
+from .heads import (
+    multi_head_attention,
+    multi_head_attention_backward,
+    self_attention,
+    self_attention_backward,
 )
 from .information import (
     conditional_entropy,
@@ -97,6 +125,7 @@ from .landscape import (
     rosenbrock,
     rosenbrock_gradient,
 )
+from .layer_products import attention_products, recurrent_products
 from .linear_algebra import (
     coordinates,
     cosine_similarity,
@@ -109,6 +138,7 @@ from .linear_algebra import (
     projection,
     signed_area,
 )
+from .linearized import causal_linear_attention, linear_attention, positive_features
 from .logits import (
     log_softmax,
     log_softmax_backward,
@@ -136,7 +166,15 @@ from .mlp import (
     multilayer_perceptron_backward,
 )
 from .muon import muon_step, newton_schulz
-from .normalization import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from .norm_geometry import layer_norm_jacobian, sphere_projection
+from .normalization import (
+    batch_norm,
+    batch_norm_backward,
+    layer_norm,
+    layer_norm_backward,
+    rms_norm,
+    rms_norm_backward,
+)
 from .optimizers import (
     adam_epsilon_hat_step,
     adam_step,
@@ -148,7 +186,23 @@ from .optimizers import (
     sgd_step,
 )
 from .parallelogram import log_ratio, parallelogram_gap
+from .partial_softmax import SoftmaxState, merge_softmax_states, softmax_state
 from .pieces import linear_pieces
+from .position import (
+    half_split_order,
+    rotary,
+    rotary_backward,
+    rotary_frequencies,
+    sinusoidal_shift,
+    sinusoidal_table,
+)
+from .position_geometry import (
+    alibi_reach,
+    decay_bound,
+    pair_overlap,
+    pairs_that_turn,
+    running_mean,
+)
 from .probability import (
     chain_factors,
     conditional,
@@ -185,10 +239,13 @@ from .recurrent_sequence import (
     rnn,
     rnn_backward,
 )
+from .regions import most_regions
 from .regression import dropout_regression, ridge_regression
 from .regularization import dropout, dropout_backward
+from .residual import deep_linear_gradients, residual_growth, stream_prediction
 from .row_updates import coasting_factor, expected_rows_touched, idle_adam_steps
 from .stepping import descend
+from .traffic import flash_attention_traffic, plain_attention_traffic
 from .word2vec import (
     cbow_context,
     cbow_context_backward,
@@ -204,15 +261,24 @@ __all__ = [
     "CountedArray",
     "Dual",
     "Reliability",
+    "SoftmaxState",
     "Variable",
     "adam_epsilon_hat_step",
     "adam_step",
     "adamw_step",
+    "alibi_bias",
+    "alibi_reach",
+    "alibi_slopes",
     "all_bits",
     "analogy_accuracy",
+    "attention_products",
+    "attention_tiles",
     "average_ranks",
     "averaged_momentum_step",
+    "band_network",
     "batch_gradient_square",
+    "batch_norm",
+    "batch_norm_backward",
     "best_descent",
     "best_momentum",
     "best_step",
@@ -224,6 +290,7 @@ __all__ = [
     "categorical_map",
     "categorical_mle",
     "categorical_posterior_mean",
+    "causal_linear_attention",
     "cbow_context",
     "cbow_context_backward",
     "chain_factors",
@@ -238,6 +305,8 @@ __all__ = [
     "critical_batch",
     "critical_point",
     "cross_entropy",
+    "decay_bound",
+    "deep_linear_gradients",
     "dependence",
     "descend",
     "descent_factors",
@@ -261,8 +330,13 @@ __all__ = [
     "expected_negative_sampling",
     "expected_negative_sampling_backward",
     "expected_rows_touched",
+    "feed_forward",
+    "feed_forward_backward",
     "fit_normal",
     "fit_temperature",
+    "flash_attention",
+    "flash_attention_backward",
+    "flash_attention_traffic",
     "frobenius_norm",
     "gaussian_kl",
     "gaussian_map_mean",
@@ -280,6 +354,7 @@ __all__ = [
     "gru_cell",
     "gru_cell_backward",
     "gru_cell_jacobian",
+    "half_split_order",
     "half_squared_error",
     "half_squared_error_backward",
     "he_normal",
@@ -296,7 +371,9 @@ __all__ = [
     "kl_divergence",
     "layer_norm",
     "layer_norm_backward",
+    "layer_norm_jacobian",
     "linear",
+    "linear_attention",
     "linear_backward",
     "linear_pieces",
     "log_ratio",
@@ -311,8 +388,12 @@ __all__ = [
     "lstm_cell_backward",
     "lstm_cell_jacobian",
     "mean_cosine",
+    "merge_softmax_states",
     "momentum_factors",
     "momentum_step",
+    "most_regions",
+    "multi_head_attention",
+    "multi_head_attention_backward",
     "multilayer_perceptron",
     "multilayer_perceptron_backward",
     "muon_step",
@@ -328,8 +409,11 @@ __all__ = [
     "normal_log_density",
     "numerical_gradient",
     "numerical_vjp",
+    "online_softmax_sum",
     "orthogonal",
     "p_norm",
+    "pair_overlap",
+    "pairs_that_turn",
     "parallelogram_gap",
     "parity_folds",
     "parity_network",
@@ -338,20 +422,32 @@ __all__ = [
     "pca",
     "pca_by_svd",
     "pearson",
+    "plain_attention_traffic",
     "pmi",
+    "positive_features",
+    "post_norm_block",
+    "post_norm_block_backward",
     "posterior",
     "power_iteration",
     "ppmi",
+    "pre_norm_block",
+    "pre_norm_block_backward",
     "projection",
     "pull_back",
     "push_forward",
     "quadratic",
     "quadratic_gradient",
     "randomized_svd",
+    "ratio_band_network",
+    "recurrent_products",
+    "relative_bias",
+    "relative_bias_backward",
+    "relative_buckets",
     "reliability_curve",
     "relu",
     "relu_backward",
     "remove_top_components",
+    "residual_growth",
     "ridge_regression",
     "rms_norm",
     "rms_norm_backward",
@@ -363,7 +459,14 @@ __all__ = [
     "rnn_cell_jacobian",
     "rosenbrock",
     "rosenbrock_gradient",
+    "rotary",
+    "rotary_backward",
+    "rotary_frequencies",
+    "running_mean",
     "secant_slope",
+    "self_attention",
+    "self_attention_backward",
+    "self_attention_jacobian",
     "sgd_step",
     "sharpness",
     "shifted_pmi",
@@ -373,27 +476,34 @@ __all__ = [
     "signed_area",
     "silu",
     "silu_backward",
+    "sinusoidal_shift",
+    "sinusoidal_table",
     "skip_gram_softmax",
     "skip_gram_softmax_backward",
     "softmax",
     "softmax_backward",
     "softmax_jacobian",
+    "softmax_state",
     "solve_analogies",
     "solve_analogies_by_product",
     "spearman",
+    "sphere_projection",
     "squared_error",
     "squared_error_backward",
     "standardize",
     "state_jacobians",
     "state_singular_values",
+    "stream_prediction",
     "sum_distribution",
     "svd_vectors",
     "swiglu",
     "swiglu_backward",
+    "switch_network",
     "symmetric_slope",
     "tanh",
     "tanh_backward",
     "tent_network",
+    "threshold_margin",
     "token_cross_entropy",
     "token_cross_entropy_backward",
     "topological_order",

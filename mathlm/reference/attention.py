@@ -1,6 +1,7 @@
 """Scaled dot-product attention and its hand-derived backward pass."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -35,20 +36,21 @@ def dot_product_attention(
         :func:`dot_product_attention_backward` needs; its last entry is A.
 
     Raises:
-        InputError: If the shapes do not fit, there is no key, or a visible number is not
-            finite.
+        InputError: If the shapes do not fit, there is no key, or a visible number or score is
+            not finite.
         InputTypeError: If the mask is not boolean.
 
     References:
         Vaswani et al. (2017), arXiv:1706.03762, eq. (1).
     """
-    _require_shapes(q, k, v)
-    mask = _full_mask(q, k, mask)
+    require_shapes(q, k, v)
+    mask = full_mask(mask, (*q.shape[:-1], k.shape[-2]))
     seen = mask.mT.any(-1, keepdims=True)  # (*batch, S, 1)
     q = np.where(mask.any(-1, keepdims=True), q, 0.0)
     k, v = np.where(seen, k, 0.0), np.where(seen, v, 0.0)
-    _require_finite(q=q, k=k, v=v)
-    scores = q @ k.mT / math.sqrt(q.shape[-1])  # (*batch, T, S)
+    require_finite(q=q, k=k, v=v)
+    scores = scaled_scores(q, k)  # (*batch, T, S)
+    require_finite(scores=np.where(mask, scores, 0.0))
     weights = _masked_softmax(scores, mask)
     return weights @ v, (q, k, v, weights)
 
@@ -88,6 +90,12 @@ def dot_product_attention_backward(
     return dq, dk, dv
 
 
+def scaled_scores(q: ndarray, k: ndarray) -> ndarray:
+    """Dot products of queries and keys over √d_k; infinite or NaN where they overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return q @ k.mT / math.sqrt(q.shape[-1])
+
+
 def _masked_softmax(scores: ndarray, mask: ndarray) -> ndarray:
     """Softmax over the visible scores of each row; a row without any is 0."""
     visible = np.where(mask, scores, -np.inf)
@@ -97,24 +105,37 @@ def _masked_softmax(scores: ndarray, mask: ndarray) -> ndarray:
     return powers / np.where(total == 0, 1.0, total)
 
 
-def _full_mask(q: ndarray, k: ndarray, mask: ndarray | None) -> ndarray:
-    """The mask at the shape of the scores; all True for None."""
-    shape = (*q.shape[:-1], k.shape[-2])
-    if mask is None:
-        return np.ones(shape, dtype=bool)
-    if mask.dtype != np.bool_:
+def full_mask(mask: Any, shape: tuple[int, ...]) -> ndarray:
+    """The mask at the shape of the scores, without copying it; all True for None.
+
+    Args:
+        mask: True where a query may attend, or None.
+        shape: Shape of the scores, (..., T, S).
+
+    Raises:
+        InputTypeError: If the mask is not boolean.
+        InputError: If it does not broadcast to ``shape``, or has fewer than two axes.
+    """
+    found = np.ones((1, 1), dtype=bool) if mask is None else np.asarray(mask)
+    if found.dtype != np.bool_:
         raise InputTypeError(
-            f"mask has dtype {mask.dtype}; give booleans, True where a query may attend"
+            f"mask has dtype {found.dtype}; give booleans, True where a query may attend"
+        )
+    if found.ndim < 2:
+        raise InputError(
+            f"mask has shape {found.shape}, expected at least the two axes (queries, keys) of "
+            f"the scores {shape}: write a mask of keys as mask[None]"
         )
     try:
-        return np.broadcast_to(mask, shape)
+        return np.broadcast_to(found, shape)
     except ValueError:
         raise InputError(
-            f"mask has shape {mask.shape}, which does not broadcast to the scores {shape}"
+            f"mask has shape {found.shape}, which does not broadcast to the scores {shape}"
         ) from None
 
 
-def _require_shapes(q: ndarray, k: ndarray, v: ndarray) -> None:
+def require_shapes(q: ndarray, k: ndarray, v: ndarray) -> None:
+    """Refuse queries, keys and values that do not fit each other."""
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise InputError(
             f"q, k, v have shapes {q.shape}, {k.shape}, {v.shape}; each needs at least two "
@@ -137,7 +158,8 @@ def _require_shapes(q: ndarray, k: ndarray, v: ndarray) -> None:
         )
 
 
-def _require_finite(**arrays: ndarray) -> None:
+def require_finite(**arrays: ndarray) -> None:
+    """Refuse NaN and infinite numbers in what is visible, and say where they stand."""
     for name, array in arrays.items():
         bad = ~np.isfinite(array)
         if bad.any():

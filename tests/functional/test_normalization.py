@@ -2,7 +2,9 @@ import pytest
 import torch
 from torch.nn import functional as torch_F
 
-from mathlm.functional import layer_norm, rms_norm
+from mathlm import reference
+from mathlm.errors import InputError, InputTypeError
+from mathlm.functional import batch_norm, batch_statistics, layer_norm, rms_norm
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
 
@@ -77,3 +79,90 @@ def test_bfloat16_in_gives_bfloat16_out_under_autocast(norm):
     with torch.autocast("cpu", torch.bfloat16):
         assert norm(x, torch.ones(8, dtype=torch.float32)).dtype == torch.bfloat16
         assert norm(x.float(), torch.ones(8, dtype=torch.float32)).dtype == torch.float32
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-5])
+def test_layer_norm_with_another_eps_is_not_that_of_torch(eps):
+    x, gamma, beta = 1e-4 * torch.randn(5, 8), torch.randn(8), torch.randn(8)
+    theirs = torch_F.layer_norm(x, (8,), gamma, beta, eps)
+    torch.testing.assert_close(layer_norm(x, gamma, beta, eps), theirs, **TIGHT)
+    for other in {1e-12, 1e-6, 1e-5} - {eps}:
+        assert not torch.allclose(layer_norm(x, gamma, beta, other), theirs, rtol=1e-6)
+
+
+MASK = torch.tensor([[True, True, False], [True, False, True]])
+
+
+@pytest.mark.parametrize("shape", [(9, 6), (2, 3, 6)])
+@pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-5])
+def test_batch_norm_is_that_of_torch(shape, eps):
+    x, gamma, beta = 1e-4 * torch.randn(shape) + 3, torch.randn(6), torch.randn(6)
+    rows = x.flatten(0, -2)
+    theirs = torch_F.batch_norm(rows, None, None, gamma, beta, True, eps=eps).view(shape)
+    close = {"rtol": 1e-12, "atol": 1e-10}  # x is 3 ± 1e-4: four digits go in x - μ
+    torch.testing.assert_close(batch_norm(x, gamma, beta, eps), theirs, **close)
+
+
+@pytest.mark.parametrize("mask", [None, MASK])
+def test_batch_norm_of_both_halves_agree_with_their_gradients(mask, rng):
+    arrays, dy = [rng.normal(size=s) for s in ((2, 3, 6), 6, 6)], rng.normal(size=(2, 3, 6))
+    leaves = [torch.from_numpy(a).requires_grad_() for a in arrays]
+    y = batch_norm(*leaves, mask=mask)
+    numpy_mask = None if mask is None else mask.numpy()
+    expected, cache = reference.batch_norm(*arrays, mask=numpy_mask)
+    theirs = [expected, *reference.batch_norm_backward(dy, cache)]
+    ours = [y, *torch.autograd.grad(y, leaves, torch.from_numpy(dy))]
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a.detach(), torch.from_numpy(b), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("constant", [0.1, 3.0, 1e6 / 3])
+def test_batch_norm_of_a_feature_with_one_value_is_its_shift(constant):
+    x, beta = torch.randn(5, 7), torch.randn(7)
+    x[:, 2] = constant
+    assert (batch_norm(x, torch.randn(7), beta)[:, 2] == beta[2]).all()
+
+
+def test_statistics_are_the_mean_and_the_biased_variance():
+    x = torch.randn(5, 7)
+    mean, var = batch_statistics(x)
+    torch.testing.assert_close(mean, x.mean(0), **TIGHT)
+    torch.testing.assert_close(var, x.var(0, correction=0), **TIGHT)
+
+
+def test_padding_takes_no_part_in_batch_norm():
+    x, gamma, beta = torch.randn(2, 3, 6), torch.randn(6), torch.randn(6)
+    alone = batch_norm(x[MASK], gamma, beta)
+    x[~MASK] = torch.nan
+    x.requires_grad_()
+    y = batch_norm(x, gamma, beta, mask=MASK)
+    y.pow(3).sum().backward()
+    torch.testing.assert_close(y[MASK], alone, **TIGHT)
+    assert (y[~MASK] == 0).all()
+    assert (x.grad[~MASK] == 0).all()
+    assert x.grad.isfinite().all()
+
+
+def test_batch_norm_of_half_precision_takes_its_statistics_in_float32():
+    x = (100 + torch.randn(4096, 2)).bfloat16()
+    mean, var = batch_statistics(x)
+    assert mean.dtype == var.dtype == torch.float32
+    torch.testing.assert_close(mean.double(), x.double().mean(0), rtol=1e-6, atol=0)
+    assert batch_norm(x, torch.ones(2)).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "error", "message"),
+    [
+        (torch.ones(1, 6), {}, InputError, r"1 of the vectors of x \(1, 6\) count"),
+        (torch.ones(6), {}, InputError, "one vector is no batch"),
+        (torch.ones(2, 6), {"mask": torch.tensor([True, False])}, InputError, "1 of the"),
+        (torch.ones(2, 6), {"mask": torch.ones(2, 1).bool()}, InputError, r"must be \(2,\)"),
+        (torch.ones(2, 6), {"mask": torch.ones(2)}, InputTypeError, "got float32"),
+        (torch.ones(2, 6), {"eps": 0.0}, InputError, r"eps=0\.0 must be positive"),
+        (torch.ones(2, 6), {"eps": -1.0}, InputError, r"eps=-1\.0 must be positive"),
+    ],
+)
+def test_batches_without_a_variance_are_refused(x, options, error, message):
+    with pytest.raises(error, match=message):
+        batch_norm(x, torch.ones(6), torch.zeros(6), **options)

@@ -83,25 +83,6 @@ def test_reordered_projections_give_equal_scores_under_the_other_pairing():
     torch.testing.assert_close(ours, theirs, **TIGHT)
 
 
-def test_alibi_slopes_of_eight_heads_are_halves():
-    expected = torch.tensor([2.0**-h for h in range(1, 9)])
-    torch.testing.assert_close(F.alibi_slopes(8), expected, **TIGHT)
-
-
-def test_alibi_slopes_of_six_heads_borrow_from_eight():
-    """Four heads 1/4, 1/16, 1/64, 1/256, then the first and third of eight: 1/2, 1/8."""
-    expected = torch.tensor([1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8])
-    torch.testing.assert_close(F.alibi_slopes(6), expected, **TIGHT)
-
-
-def test_alibi_bias_is_minus_slope_times_distance():
-    bias = F.alibi_bias(torch.tensor([1.0, 0.5]), torch.tensor([2, 3]), torch.arange(4))
-    assert bias.tolist() == [
-        [[-2, -1, 0, -1], [-3, -2, -1, 0]],
-        [[-1, -0.5, 0, -0.5], [-1.5, -1, -0.5, 0]],
-    ]
-
-
 @pytest.mark.parametrize(
     "call",
     [

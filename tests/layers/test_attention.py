@@ -141,3 +141,9 @@ def test_taps_with_dropout_are_refused(x):
 def test_sizes_that_do_not_divide_are_refused(sizes, message):
     with pytest.raises(ConfigError, match=message):
         SelfAttention(*sizes)
+
+
+def test_a_mask_of_three_axes_is_refused_because_rows_would_be_taken_for_heads():
+    attention = SelfAttention(8, 2)
+    with pytest.raises(InputError, match=r"has 3 axes: give \(T, S\).*\(B, 1, T, S\)"):
+        attention(torch.randn(2, 3, 8), mask=torch.ones(2, 3, 3, dtype=torch.bool))

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from mathlm import functional
 from mathlm.errors import InputError, InputTypeError
-from mathlm.functional import cross_entropy
+from mathlm.functional import RopeScaling, cross_entropy
 from mathlm.models import GPT, GPTConfig
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-13}
@@ -23,6 +24,7 @@ FAMILIES = {
     "sinusoidal": {"position": "sinusoidal", "activation": "gelu", "window": 4},
     "none": {"position": "none", "activation": "silu", "n_kv_heads": 1},
     "alibi-window": {"position": "alibi", "window": 4},
+    "relative": {"position": "relative", "n_kv_heads": 2, "tie_embeddings": False},
 }  # fmt: skip
 EVERY = pytest.mark.parametrize("family", FAMILIES)
 
@@ -180,7 +182,7 @@ def test_positions_given_at_first_go_on_in_the_cache(family):
     torch.testing.assert_close(rest, whole[:, 5:], **TIGHT)
 
 
-@pytest.mark.parametrize("family", ["llama", "alibi", "none"])
+@pytest.mark.parametrize("family", ["llama", "alibi", "none", "relative"])
 def test_relative_positions_do_not_see_a_shift_of_all(family):
     model, ids = make(family), tokens(2, 8)
     shifted = model(ids, positions=torch.arange(8) + 20)
@@ -193,10 +195,50 @@ def test_absolute_positions_see_a_shift_of_all(family):
     assert (model(ids, positions=torch.arange(8) + 20) - model(ids)).abs().max() > 1e-3
 
 
-def test_without_positions_the_earlier_tokens_are_a_set():
+def test_without_positions_the_earlier_tokens_are_a_set_for_one_block():
     model, ids = make("none", n_layers=1), tokens(1, 8)
     shuffled = torch.cat((ids[:, torch.randperm(7)], ids[:, 7:]), 1)
     torch.testing.assert_close(model(shuffled)[:, -1], model(ids)[:, -1], **TIGHT)
+
+
+def test_without_positions_two_blocks_see_the_order_of_earlier_tokens():
+    """The mask alone tells the first block how many tokens came before each."""
+    model, ids = make("none", n_layers=2), tokens(1, 8)
+    shuffled = torch.cat((ids[:, :7].flip(1), ids[:, 7:]), 1)
+    assert (model(shuffled)[:, -1] - model(ids)[:, -1]).abs().max() > 1e-3
+
+
+def test_reordered_projections_give_equal_logits_under_the_other_pairing(monkeypatch):
+    model, ids, order = make("llama"), tokens(2, 9), functional.half_split_order(6)
+    with monkeypatch.context() as patch:
+        patch.setattr(functional, "rotate_half_split", functional.rotate_interleaved)
+        interleaved = model(ids)
+    assert (model(ids) - interleaved).abs().max() > 1e-3
+    for block in model.blocks:
+        for W in (block.attention.W_q, block.attention.W_k):
+            W.weight.data = W.weight.data.unflatten(0, (-1, 6))[:, order].flatten(0, 1)
+    torch.testing.assert_close(model(ids), interleaved, **TIGHT)
+
+
+@pytest.mark.parametrize("kind", ["linear", "ntk", "yarn", "llama3"])
+def test_scaled_rope_reads_beyond_the_trained_context(kind):
+    """With 8 times the context linear scaling puts every eighth position on a trained one."""
+    context = {} if kind in ("linear", "ntk") else {"original_context": 48}
+    scaling = RopeScaling(kind=kind, factor=8, **context)
+    plain, ids = make("llama"), tokens(1, 48)
+    scaled = make("llama", context=384, rope_scaling=scaling)
+    scaled.load_state_dict(plain.state_dict())
+    spread = scaled(ids, positions=8 * torch.arange(48))
+    assert torch.allclose(spread, plain(ids), **TIGHT) == (kind == "linear")
+    assert scaled(tokens(1, 300)).isfinite().all()
+    with pytest.raises(InputError, match="sequence of 385 tokens is longer than the context"):
+        scaled(tokens(1, 385))
+
+
+def test_the_relative_bias_of_a_text_without_its_beginning_is_that_of_the_whole():
+    """A cut text reads like the same text after it, seen by a window as long as the cut."""
+    model, ids = make("relative", n_layers=1, window=4), tokens(1, 20)
+    torch.testing.assert_close(model(ids)[:, 10:], model(ids[:, 7:])[:, 3:], **TIGHT)
 
 
 @EVERY
@@ -297,7 +339,7 @@ def test_dropout_acts_in_training_only(family):
 
 
 def test_another_context_takes_the_weights_of_a_model_without_learned_positions():
-    for family in ("llama", "alibi", "sinusoidal", "none"):
+    for family in ("llama", "alibi", "sinusoidal", "none", "relative"):
         short, long = make(family), make(family, context=96)
         long.load_state_dict(short.state_dict())
         ids = tokens(1, 20)

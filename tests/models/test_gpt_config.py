@@ -3,7 +3,11 @@ import dataclasses
 import pytest
 
 from mathlm.errors import ConfigError
+from mathlm.functional import RopeScaling
 from mathlm.models import GPT, PRESETS, GPTConfig
+
+LINEAR, NTK = (RopeScaling(kind=kind, factor=2.0) for kind in ("linear", "ntk"))
+YARN = RopeScaling(kind="yarn", factor=2.0, original_context=64)
 
 
 def test_defaults_are_filled_in_from_the_other_sizes():
@@ -49,6 +53,15 @@ def test_presets_have_the_published_numbers_of_parameters(name, parameters):
         ({"norm_eps": -1e-5}, "norm_eps=-1e-05 is outside"),
         ({"rope_base": 0.0}, r"rope_base=0\.0 must be positive"),
         ({"position": "rope", "d_head": 7}, "d_head=7 is odd"),
+        ({"rope_scaling": LINEAR}, "rope_scaling needs position='rope', not 'learned'"),
+        (
+            {"position": "rope", "d_head": 2, "rope_scaling": NTK},
+            "rope_scaling: .* one pair of d_head=2",
+        ),
+        (
+            {"position": "rope", "rope_base": 0.5, "rope_scaling": YARN},
+            r"rope_scaling: yarn needs .* base=0\.5 <= 1",
+        ),
         ({"position": "sinusoidal", "d_model": 9, "n_heads": 3}, "d_model=9 is odd"),
     ],
 )
@@ -62,6 +75,12 @@ def test_sizes_that_do_not_fit_are_refused(fields, message):
 def test_choices_that_are_not_known_are_refused(field):
     with pytest.raises(ConfigError, match=f"{field}='other' is not one of"):
         GPTConfig(**{field: "other"})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_scaling_of_another_type_is_refused():
+    with pytest.raises(ConfigError, match=r"rope_scaling=.* must be a RopeScaling"):
+        GPTConfig(position="rope", rope_scaling={"factor": 2})
 
 
 @pytest.mark.usefixtures("unchecked")

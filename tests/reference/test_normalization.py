@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from mathlm import functional as F
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.reference import (
+    batch_norm,
+    batch_norm_backward,
     layer_norm,
     layer_norm_backward,
     numerical_vjp,
@@ -99,3 +101,121 @@ def test_a_vector_that_cannot_be_divided_is_named():
 def test_negative_eps_is_refused():
     with pytest.raises(InputError, match=r"eps=-1\.0 must not be negative"):
         rms_norm(np.ones(2), np.ones(2), eps=-1.0)
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-5])
+def test_layer_norm_is_that_of_torch_for_this_eps_and_no_other(eps, rng):
+    torch = pytest.importorskip("torch")
+    x, gamma, beta = 1e-4 * rng.normal(size=(4, 8)), rng.normal(size=8), rng.normal(size=8)
+    x_t, gamma_t, beta_t = (torch.from_numpy(a) for a in (x, gamma, beta))
+    theirs = torch.nn.functional.layer_norm(x_t, (8,), gamma_t, beta_t, eps).numpy()
+    assert relative(layer_norm(x, gamma, beta, eps)[0], theirs) < 1e-12
+    for other in {1e-12, 1e-6, 1e-5} - {eps}:
+        assert relative(layer_norm(x, gamma, beta, other)[0], theirs) > 1e-6
+
+
+def relative(ours, theirs):
+    return np.linalg.norm(ours - theirs) / np.linalg.norm(theirs)
+
+
+MASK = np.array([[True, True, False], [True, False, True]])
+
+
+@pytest.mark.parametrize(
+    ("shape", "mask"), [((5, 6), None), ((2, 3, 6), None), ((2, 3, 6), MASK)]
+)
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+def test_batch_norm_backward_matches_finite_differences(shape, mask, eps, rng):
+    x, gamma, beta, dy = (rng.normal(size=s) for s in (shape, 6, 6, shape))
+    gradients = batch_norm_backward(dy, batch_norm(x, gamma, beta, eps, mask)[1])
+    numerical = numerical_vjp(lambda *a: batch_norm(*a, eps, mask)[0], (x, gamma, beta), dy)
+    for ours, theirs in zip(gradients, numerical, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-5])
+def test_batch_norm_and_its_gradients_are_those_of_torch_for_this_eps_and_no_other(eps, rng):
+    torch = pytest.importorskip("torch")
+    x, gamma, beta, dy = (rng.normal(size=s) for s in ((9, 6), 6, 6, (9, 6)))
+    leaves = [torch.from_numpy(a).requires_grad_() for a in (1e-4 * x, gamma, beta)]
+    theirs = torch.nn.functional.batch_norm(leaves[0], None, None, *leaves[1:], True, eps=eps)
+    y, cache = batch_norm(1e-4 * x, gamma, beta, eps)
+    expected = [theirs, *torch.autograd.grad(theirs, leaves, torch.from_numpy(dy))]
+    for a, b in zip([y, *batch_norm_backward(dy, cache)], expected, strict=True):
+        assert relative(a, b.detach().numpy()) < 1e-12
+    other = batch_norm(1e-4 * x, gamma, beta, 2 * eps)[0]
+    assert relative(other, theirs.detach().numpy()) > 1e-6 or eps == 1e-12
+
+
+def test_batch_norm_of_two_vectors_by_hand():
+    """Feature 1: 1 and 5, mean 3, variance 4. Feature 2: 2 and 2, no variance: only β."""
+    x = np.array([[1.0, 2.0], [5.0, 2.0]])
+    y, _ = batch_norm(x, np.array([10.0, 10.0]), np.array([0.5, 7.0]), eps=1e-300)
+    assert y.tolist() == [[-9.5, 7.0], [10.5, 7.0]]
+
+
+def test_batch_norm_of_columns_is_layer_norm_of_rows(rng):
+    x, one, zero = rng.normal(size=(6, 6)), np.ones(6), np.zeros(6)
+    np.testing.assert_allclose(
+        batch_norm(x.T, one, zero)[0].T, layer_norm(x, one, zero)[0], rtol=1e-12, atol=1e-14
+    )
+
+
+def test_padding_takes_no_part_in_batch_norm(rng):
+    """Neither its numbers, NaN included, nor the gradient that arrives there."""
+    x, gamma, beta, dy = (rng.normal(size=s) for s in ((2, 3, 6), 6, 6, (2, 3, 6)))
+    alone, cache = batch_norm(x[MASK], gamma, beta)
+    x[~MASK] = np.nan
+    y, masked = batch_norm(x, gamma, beta, mask=MASK)
+    np.testing.assert_array_equal(y[MASK], alone)
+    assert (y[~MASK] == 0).all()
+    expected = batch_norm_backward(dy[MASK], cache)
+    found = batch_norm_backward(np.where(MASK[..., None], dy, 1e6), masked)
+    np.testing.assert_allclose(found[0][MASK], expected[0], rtol=1e-12, atol=1e-14)
+    assert (found[0][~MASK] == 0).all()
+    for a, b in zip(found[1:], expected[1:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_every_vector_of_a_batch_changes_the_others(rng):
+    """What layer norm does not do: here y of one vector depends on all."""
+    x = rng.normal(size=(4, 6))
+    moved = x.copy()
+    moved[3] += 1
+    one, zero = np.ones(6), np.zeros(6)
+    changed = batch_norm(x, one, zero)[0][:3] - batch_norm(moved, one, zero)[0][:3]
+    assert (np.abs(changed) > 1e-6).all()
+    np.testing.assert_array_equal(
+        layer_norm(x, one, zero)[0][:3], layer_norm(moved, one, zero)[0][:3]
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "error", "message"),
+    [
+        (np.ones((1, 6)), {}, InputError, r"1 of the vectors of x \(1, 6\) count"),
+        (np.ones(6), {}, InputError, r"1 of the vectors of x \(6,\) count"),
+        (np.ones((2, 6)), {"mask": np.array([True, False])}, InputError, "1 of the vectors"),
+        (np.ones((2, 6)), {"mask": np.ones((2, 1), bool)}, InputError, r"must be \(2,\)"),
+        (np.ones((2, 6)), {"mask": np.ones(2)}, InputTypeError, "got float64"),
+        (np.full((2, 6), np.nan), {}, InputError, "x where it counts holds 12 NaN"),
+        (np.ones((2, 6)), {"eps": 0.0}, InputError, r"variance over the batch at \(0,\) is 0"),
+        (np.ones((2, 6)), {"eps": -1.0}, InputError, r"eps=-1\.0 must not be negative"),
+    ],
+)
+def test_batches_without_a_variance_are_refused(x, options, error, message):
+    with pytest.raises(error, match=message):
+        batch_norm(x, np.ones(6), np.zeros(6), **options)
+
+
+def test_a_gradient_of_another_shape_is_refused(rng):
+    _, cache = batch_norm(rng.normal(size=(3, 6)), np.ones(6), np.zeros(6))
+    with pytest.raises(InputError, match=r"dy has shape \(1, 6\), but y has \(3, 6\)"):
+        batch_norm_backward(np.ones((1, 6)), cache)
+
+
+@pytest.mark.parametrize("constant", [0.1, 3.0, 1e6 / 3])
+def test_batch_norm_of_a_feature_with_one_value_is_its_shift(constant, rng):
+    x, beta = rng.normal(size=(7, 6)), rng.normal(size=6)
+    x[:, 2] = constant
+    assert (batch_norm(x, rng.normal(size=6), beta)[0][:, 2] == beta[2]).all()

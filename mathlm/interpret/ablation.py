@@ -1,0 +1,131 @@
+"""Models with some of their attention heads taken away."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError, InputTypeError
+from ..shapes import Float
+from .recording import Watched, run
+
+HEADS = re.compile(r"blocks\.(\d+)\.attention\.heads")
+Heads = Sequence[tuple[int, int]] | Tensor
+
+
+def without_heads(
+    model: nn.Module,
+    ids: Tensor,
+    heads: Heads,
+    *,
+    means: Tensor | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Output of a model in which some heads say nothing, or always the same.
+
+    Computes::
+
+        headₕ ← 0,   or with means  headₕ ← means[layer, h],   at every position
+
+    before W_o mixes the heads. Zeroing a head is the same as zeroing the columns of W_o that
+    read it. A mean keeps what the layers above are used to hear from the head on average, and
+    takes away what it says of the text at hand.
+
+    Args:
+        model: As in :func:`mathlm.interpret.record`, with a configuration that has ``n_layers``
+            and ``n_heads``.
+        ids: Token ids (B, T).
+        heads: Pairs (layer, head) counted from 0; or bool, True = taken away, (L, H), or
+            (B, L, H) for another choice in each row.
+        means: What the heads say instead, (L, H, K), such as from :func:`head_means`; None =
+            nothing.
+        mask: Of the model; None = every token is real.
+
+    Returns:
+        What the model returns: logits (B, T, V) of a GPT.
+
+    Raises:
+        InputError: If there is no such head, or shapes do not fit.
+        InputTypeError: If ``heads`` is a tensor of another dtype than bool, or the model takes
+            no taps.
+    """
+    gone = as_table(model, heads, len(ids))
+    require_means(means, gone)
+
+    def silence(name: str, value: Tensor) -> Tensor:
+        if (found := HEADS.fullmatch(name)) is None:
+            return value
+        layer = int(found[1])
+        instead = value.new_zeros(()) if means is None else means[layer, :, None].to(value)
+        return torch.where(gone[:, layer, :, None, None].to(value.device), instead, value)
+
+    return run(model, ids, mask, Watched(silence))
+
+
+def head_means(
+    model: nn.Module, ids: Tensor, mask: Tensor | None = None
+) -> Float[Tensor, "L H K"]:
+    """What each head says on average over the real tokens of a text.
+
+    Args:
+        model: As in :func:`mathlm.interpret.record`.
+        ids: Token ids (B, T).
+        mask: True where a token is real, (B, T); None = everywhere.
+
+    Returns:
+        Means of the tap ``heads`` over rows and positions.
+
+    Raises:
+        InputError, InputTypeError: As :func:`mathlm.interpret.record`.
+    """
+    layers: list[Tensor] = []
+
+    def watch(name: str, value: Tensor) -> Tensor:
+        if HEADS.fullmatch(name):
+            rows = value.transpose(1, 2)  # (B, T, H, K)
+            layers.append((rows.flatten(0, 1) if mask is None else rows[mask]).mean(0))
+        return value
+
+    run(model, ids, mask, Watched(watch))
+    return torch.stack(layers)
+
+
+def as_table(model: nn.Module, heads: Heads, batch: int) -> Tensor:
+    """Which heads go, (B or 1, L, H)."""
+    config: Any = getattr(model, "config", None)
+    if not hasattr(config, "n_layers") or not hasattr(config, "n_heads"):
+        raise InputTypeError(f"{type(model).__name__} has no configuration with heads")
+    L, H = config.n_layers, config.n_heads
+    if isinstance(heads, Tensor):
+        return require_table(heads, batch, L, H)
+    table = torch.zeros(1, L, H, dtype=torch.bool)
+    for layer, head in heads:
+        if not (0 <= layer < L and 0 <= head < H):
+            raise InputError(
+                f"there is no head ({layer}, {head}): layers are 0 to {L - 1}, "
+                f"heads 0 to {H - 1}"
+            )
+        table[0, layer, head] = True
+    return table
+
+
+def require_table(heads: Tensor, batch: int, L: int, H: int) -> Tensor:
+    """Refuse a table of heads that is not bool, or of another shape."""
+    if heads.dtype != torch.bool:
+        found = str(heads.dtype).removeprefix("torch.")
+        raise InputTypeError(f"heads must be bool, True = taken away, got {found}")
+    table = heads.unsqueeze(0) if heads.ndim == 2 else heads
+    if table.ndim != 3 or table.shape[0] not in (1, batch) or table.shape[1:] != (L, H):
+        raise InputError(
+            f"heads {tuple(heads.shape)} must be ({L}, {H}), or ({batch}, {L}, {H})"
+        )
+    return table
+
+
+def require_means(means: Tensor | None, gone: Tensor) -> None:
+    """Refuse means that are not one vector for each head."""
+    if means is not None and (means.ndim != 3 or means.shape[:2] != gone.shape[1:]):
+        L, H = gone.shape[1:]
+        raise InputError(f"means {tuple(means.shape)} must be ({L}, {H}, d_head)")

@@ -1,0 +1,60 @@
+"""What a model computes on the way to its output, recorded or changed through taps."""
+
+import inspect
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError, InputTypeError
+from ..layers import Taps
+
+
+class Watched(dict[str, Tensor]):
+    """Taps that hand each value to a function, and give the model what it returns.
+
+    Only the last value is kept, so that watching a large model takes no memory.
+
+    Args:
+        watch: Is given the name and the value; returns the value that the model goes on with.
+    """
+
+    def __init__(self, watch: Callable[[str, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.watch = watch
+
+    def __setitem__(self, name: str, value: Tensor) -> None:
+        self.clear()
+        super().__setitem__(name, self.watch(name, value))
+
+
+def record(model: nn.Module, ids: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
+    """Every intermediate value of a model that has a name, without gradients.
+
+    Args:
+        model: Takes ``taps``, as :class:`mathlm.models.GPT` and :class:`mathlm.models.Bert` do.
+        ids: Token ids (B, T).
+        mask: Of the model; None = every token is real.
+
+    Returns:
+        Values by name, such as ``blocks.3.attention.weights`` (B, H, T, S); see
+        :class:`mathlm.layers.Block`.
+
+    Raises:
+        InputTypeError: If the model takes no taps.
+        InputError: If it is in training mode with dropout, or the ids do not fit it.
+    """
+    taps: dict[str, Tensor] = {}
+    run(model, ids, mask, taps)
+    return taps
+
+
+@torch.no_grad()
+def run(model: nn.Module, ids: Tensor, mask: Tensor | None, taps: Taps) -> Tensor:
+    """The output of a model that fills ``taps``."""
+    if "taps" not in inspect.signature(model.forward).parameters:
+        raise InputTypeError(f"{type(model).__name__} takes no taps: give a GPT or a Bert")
+    dropped = [m.p for m in model.modules() if isinstance(m, nn.Dropout) and m.p > 0]
+    if model.training and dropped:
+        raise InputError(f"dropout={dropped[0]} is on: call model.eval() first")
+    return model(ids, mask=mask, taps=taps)

@@ -1,0 +1,76 @@
+"""What a model computes on the way, recorded and watched."""
+
+import pytest
+import torch
+from torch import nn
+
+from mathlm.errors import InputError, InputTypeError
+from mathlm.interpret import Watched, record
+from mathlm.models import GPT, Bert, BertConfig, GPTConfig
+
+IDS = torch.arange(16).view(2, 8)
+
+
+def small(**changes):
+    sizes = {"vocab_size": 20, "context": 8, "d_model": 8, "n_layers": 2, "n_heads": 2}
+    return GPT(GPTConfig(**sizes | changes))
+
+
+def test_the_record_holds_every_block_from_the_embedding_to_the_last_norm():
+    model = small()
+    taps = record(model, IDS)
+    assert taps["blocks.1.attention.weights"].shape == (2, 2, 8, 8)
+    assert torch.equal(taps["embedding"], taps["blocks.0.resid_pre"])
+    assert torch.equal(model.final_norm(taps["blocks.1.resid_post"]), taps["final_norm"])
+    torch.testing.assert_close(model.head(taps["final_norm"]), model(IDS))
+
+
+def test_the_record_has_no_gradients():
+    assert not any(value.requires_grad for value in record(small(), IDS).values())
+
+
+def test_a_mask_reaches_the_model():
+    mask = torch.arange(8).expand(2, 8) < 5
+    weights = record(small(), IDS, mask)["blocks.0.attention.weights"]
+    assert weights[..., :5, :5].sum(-1).allclose(torch.ones(()))
+    assert (weights[..., 5:] == 0).all()
+
+
+def test_a_bert_is_recorded_too():
+    config = BertConfig(vocab_size=20, context=8, d_model=8, n_layers=1, n_heads=2)
+    assert "blocks.0.attention.weights" in record(Bert(config), IDS)
+
+
+def test_a_watched_value_is_replaced_for_everything_after_it():
+    model, taps = small(), record(small(), IDS)
+    stream = torch.randn_like(taps["embedding"])
+    model(IDS, taps=Watched(lambda n, v: stream if n == "blocks.1.resid_post" else v))
+    replaced = model(
+        IDS, taps=Watched(lambda n, v: stream if n.endswith("1.resid_post") else v)
+    )
+    torch.testing.assert_close(replaced, model.head(model.final_norm(stream)))
+
+
+def test_watching_sees_every_name_and_keeps_one_value():
+    model, names = small(), []
+    watched = Watched(lambda name, value: (names.append(name), value)[1])
+    model(IDS, taps=watched)
+    assert names == list(record(model, IDS))
+    assert len(watched) == 1
+
+
+def test_dropout_that_is_on_is_refused():
+    model = small(dropout=0.1)
+    with pytest.raises(InputError, match=r"dropout=0.1 is on: call model.eval\(\) first"):
+        record(model, IDS)
+    assert record(model.eval(), IDS)
+
+
+def test_a_model_without_taps_is_refused():
+    with pytest.raises(InputTypeError, match="Linear takes no taps: give a GPT or a Bert"):
+        record(nn.Linear(2, 2), IDS)
+
+
+def test_ids_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match="20"):
+        record(small(), IDS + 10)

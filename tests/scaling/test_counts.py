@@ -1,0 +1,50 @@
+"""Counts, against the tensors of real models."""
+
+import pytest
+import torch
+
+from mathlm.errors import InputError
+from mathlm.models import GPT, PRESETS, GPTConfig
+from mathlm.scaling import kv_cache_bytes
+
+SIZES = {"vocab_size": 10, "context": 32, "d_model": 24, "n_layers": 3, "n_heads": 6}
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1}, {"d_head": 10}])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_count_is_what_a_cache_holds(changes, dtype):
+    model = GPT(GPTConfig(**SIZES | changes)).to(dtype)
+    held = [t for layer in model.new_cache(5, 17).layers for t in (layer.k, layer.v)]
+    expected = sum(t.untyped_storage().nbytes() for t in held)
+    assert kv_cache_bytes(model.config, 17, 5, dtype.itemsize) == expected
+
+
+def test_smollm2_by_hand():
+    """2 x 30 layers x 3 heads x 64 numbers x 2 bytes = 23,040 bytes a token."""
+    assert kv_cache_bytes(PRESETS["smollm2-135m"], 1) == 23_040
+    assert kv_cache_bytes(PRESETS["smollm2-135m"], 8192) == 188_743_680
+
+
+def test_sharing_heads_divides_the_cache():
+    many, two, one = (kv_cache_bytes(GPTConfig(**SIZES, n_kv_heads=g), 7) for g in (6, 2, 1))
+    assert many == 3 * two == 6 * one
+
+
+def test_no_tokens_take_no_memory():
+    assert kv_cache_bytes(GPTConfig(), 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": -1}, "tokens=-1 must be an integer of at least 0"),
+        ({"batch": 0}, "batch=0 must be an integer of at least 1"),
+        ({"bytes_per_number": 0}, "bytes_per_number=0 must be"),
+        ({"tokens": 2.5}, "tokens=2.5 must be an integer"),
+        ({"batch": True}, "batch=True must be an integer"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_numbers_that_count_nothing_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        kv_cache_bytes(GPTConfig(), **{"tokens": 1} | changes)
