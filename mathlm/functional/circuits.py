@@ -1,5 +1,7 @@
 """What each head of a layer can ask for and hand over, as matrices on the residual stream."""
 
+from numbers import Integral
+
 from torch import Tensor
 
 from ..errors import InputError
@@ -27,11 +29,15 @@ def query_key_circuit(
         One matrix for each query head.
 
     Raises:
-        InputError: If the numbers of rows do not divide.
+        InputError: If the numbers of rows do not divide, or of columns differ.
 
     References:
         Elhage et al. (2021), A mathematical framework for transformer circuits.
     """
+    if W_q.shape[1] != W_k.shape[1]:
+        raise InputError(
+            f"W_q has {W_q.shape[1]} columns and W_k has {W_k.shape[1]}; both read one stream"
+        )
     d_head = _divided(W_q.shape[0], "rows of W_q", n_heads, "n_heads")
     return _heads(W_q, d_head, n_heads).mT @ _heads(W_k, d_head, n_heads)
 
@@ -56,8 +62,13 @@ def output_value_circuit(
         One matrix for each query head.
 
     Raises:
-        InputError: If the numbers of rows or columns do not divide.
+        InputError: If the numbers of rows or columns do not divide, or the widths differ.
     """
+    if W_o.shape[0] != W_v.shape[1]:
+        raise InputError(
+            f"W_o has {W_o.shape[0]} rows and W_v has {W_v.shape[1]} columns; both are the "
+            "width of the stream"
+        )
     d_head = _divided(W_o.shape[1], "columns of W_o", n_heads, "n_heads")
     return W_o.unflatten(1, (n_heads, d_head)).movedim(1, 0) @ _heads(W_v, d_head, n_heads)
 
@@ -78,6 +89,8 @@ def head_contributions(
     Raises:
         InputError: If W_o has not H K columns.
     """
+    if heads.ndim < 3:
+        raise InputError(f"heads {tuple(heads.shape)} must be (*batch, H, T, width)")
     n_heads, d_head = heads.shape[-3], heads.shape[-1]
     if W_o.shape[1] != n_heads * d_head:
         raise InputError(
@@ -95,6 +108,8 @@ def _heads(W: Tensor, d_head: int, n_heads: int) -> Tensor:
 
 
 def _divided(number: int, name: str, divisor: int, divisor_name: str) -> int:
-    if divisor < 1 or number % divisor or number < divisor:
+    if not isinstance(divisor, Integral) or divisor < 1:
+        raise InputError(f"{divisor_name}={divisor} must be a whole number of at least 1")
+    if number % divisor or number < divisor:
         raise InputError(f"{name} = {number} is not a multiple of {divisor_name} = {divisor}")
     return number // divisor

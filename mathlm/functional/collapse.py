@@ -31,8 +31,10 @@ def token_spread(x: Float[Tensor, "*batch T D"]) -> Float[Tensor, "*batch"]:
         Dong, Cordonnier and Loukas (2021), arXiv:2103.03404, who measure the numerator in
         another norm.
     """
-    if 0 in x.shape[-2:]:
-        raise InputError(f"x has shape {tuple(x.shape)}: there are no tokens to compare")
+    if x.ndim < 2 or 0 in x.shape[-2:]:
+        raise InputError(
+            f"x has shape {tuple(x.shape)}: there are no tokens to compare, (..., T, D)"
+        )
     largest = x.detach().abs().amax((-2, -1), keepdim=True)
     bad = ~((largest > 0) & largest.isfinite())
     if bad.any():

@@ -35,7 +35,8 @@ class RopeScaling:
 
     References:
         Chen et al. (2023), arXiv:2306.15595 (linear); Peng et al. (2023), arXiv:2309.00071
-        (ntk, yarn); Grattafiori et al. (2024), arXiv:2407.21783 (llama3).
+        (ntk, yarn); Grattafiori et al. (2024), arXiv:2407.21783, and the code of Llama 3.1
+        (llama3).
     """
 
     kind: ScalingKind
@@ -187,6 +188,9 @@ def _ntk_base(d_head: int, base: float | int, factor: float | int) -> float:
     """The base at which the slowest pair turns ``factor`` times slower."""
     if d_head == 2:
         raise InputError("ntk scaling changes the base, which the one pair of d_head=2 lacks")
+    log_base = math.log(base) + math.log(factor) * d_head / (d_head - 2)
+    if log_base > 709.0:
+        raise InputError(f"ntk scaling of base={base} by factor={factor} overflows float64")
     return base * factor ** (d_head / (d_head - 2))
 
 

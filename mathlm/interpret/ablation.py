@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -58,6 +59,9 @@ def without_heads(
         if (found := HEADS.fullmatch(name)) is None:
             return value
         layer = int(found[1])
+        if means is not None and means.shape[-1] != value.shape[-1]:
+            K = value.shape[-1]
+            raise InputError(f"means {tuple(means.shape)} must end with the head width {K}")
         instead = value.new_zeros(()) if means is None else means[layer, :, None].to(value)
         return torch.where(gone[:, layer, :, None, None].to(value.device), instead, value)
 
@@ -80,6 +84,8 @@ def head_means(
     Raises:
         InputError, InputTypeError: As :func:`mathlm.interpret.record`.
     """
+    if mask is not None and not mask.any():
+        raise InputError(f"no token of the {tuple(ids.shape)} ids is real: there is no mean")
     layers: list[Tensor] = []
 
     def watch(name: str, value: Tensor) -> Tensor:
@@ -101,7 +107,8 @@ def as_table(model: nn.Module, heads: Heads, batch: int) -> Tensor:
     if isinstance(heads, Tensor):
         return require_table(heads, batch, L, H)
     table = torch.zeros(1, L, H, dtype=torch.bool)
-    for layer, head in heads:
+    for pair in heads:
+        layer, head = require_pair(pair)
         if not (0 <= layer < L and 0 <= head < H):
             raise InputError(
                 f"there is no head ({layer}, {head}): layers are 0 to {L - 1}, "
@@ -109,6 +116,15 @@ def as_table(model: nn.Module, heads: Heads, batch: int) -> Tensor:
             )
         table[0, layer, head] = True
     return table
+
+
+def require_pair(pair: Any) -> tuple[int, int]:
+    """Refuse what is not a pair of whole numbers."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InputError(f"heads holds {pair!r}; give pairs (layer, head)")
+    if not all(isinstance(i, Integral) for i in pair):
+        raise InputError(f"heads holds {pair!r}; layer and head are whole numbers")
+    return pair[0], pair[1]
 
 
 def require_table(heads: Tensor, batch: int, L: int, H: int) -> Tensor:
@@ -129,3 +145,6 @@ def require_means(means: Tensor | None, gone: Tensor) -> None:
     if means is not None and (means.ndim != 3 or means.shape[:2] != gone.shape[1:]):
         L, H = gone.shape[1:]
         raise InputError(f"means {tuple(means.shape)} must be ({L}, {H}, d_head)")
+    if means is not None and not means.isfinite().all():
+        bad = int((~means.isfinite()).sum())
+        raise InputError(f"means holds {bad} NaN or infinite numbers; every one must be finite")

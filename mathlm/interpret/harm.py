@@ -38,10 +38,10 @@ def losses_without_heads(
     Raises:
         InputError: If T is 1, or as :func:`without_heads`.
     """
-    rows = require_text(ids).unsqueeze(1)  # one at a time: logits are large
+    parts = require_text(ids).split(max(1, 256 // ids.shape[1]))  # logits are large
     return torch.cat([
-        token_losses(without_heads(model, row[:, :-1], heads, means=means), row)
-        for row in rows
+        token_losses(without_heads(model, part[:, :-1], heads, means=means), part)
+        for part in parts
     ])  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def losses_by_head(
         known = ", ".join(POSITIONS)
         raise InputError(f"position={model.config.position!r} is not one of {known}")
     L = model.config.n_layers
-    if not layers or not all(0 <= layer < L for layer in layers):
+    if not layers or not all(layer in range(L) for layer in layers):
         raise InputError(f"layers={list(layers)} must be some of 0 to {L - 1}")
     require_text(ids)
     return torch.stack([by_head_of_row(model, row, layers) for row in ids.unsqueeze(1)], 2)
@@ -118,6 +118,8 @@ def token_losses(
 
 def require_text(ids: Tensor) -> Tensor:
     """Refuse ids that hold no token to be predicted."""
-    if ids.ndim != 2 or ids.shape[1] < 2:
-        raise InputError(f"ids {tuple(ids.shape)} must be (B, T) with T of at least 2")
+    if ids.ndim != 2 or ids.shape[0] < 1 or ids.shape[1] < 2:
+        raise InputError(
+            f"ids {tuple(ids.shape)} must be (B, T) with a row at least and T of at least 2"
+        )
     return ids

@@ -140,12 +140,14 @@ def induction_score(
 
     Raises:
         InputError: If a row of ids has no such query, or ids do not fit the weights.
+        InputTypeError: If ids are no int64 tensor.
 
     References:
         Olsson et al. (2022), arXiv:2209.11895, "Mechanistic definition" of induction heads.
     """
     _require_distributions(weights)
     B, T = weights.shape[0], weights.shape[-1]
+    _require_ids(ids)
     if ids.shape != (B, T) or weights.shape[-2] != T:
         raise InputError(
             f"ids {tuple(ids.shape)} must be ({B}, {T}) for weights {tuple(weights.shape)}"
@@ -175,7 +177,13 @@ def repeated_ids(vocab_size: int, length: int, batch: int = 1, seed: int = 0) ->
     Raises:
         InputError: If there are fewer than ``length`` tokens to draw from, or a size is below 1
             (length: below 2, as a token must come two places before).
+        InputTypeError: If an argument is no integer.
     """
+    sizes = {"vocab_size": vocab_size, "length": length, "batch": batch, "seed": seed}
+    if wrong := [
+        f"{name}={value!r}" for name, value in sizes.items() if type(value) is not int
+    ]:
+        raise InputTypeError(f"{', '.join(wrong)} must be an integer")
     if not 2 <= length <= vocab_size or batch < 1:
         raise InputError(
             f"length={length} must be from 2 to vocab_size={vocab_size}, batch={batch} positive"
@@ -260,8 +268,19 @@ def _behind_first(weights: Tensor) -> Tensor:
     return weights[..., 1:, :] if T == S else weights
 
 
+def _require_ids(ids: Tensor) -> None:
+    """Refuse tokens that are not numbers of a vocabulary."""
+    found = (
+        str(ids.dtype).removeprefix("torch.") if isinstance(ids, Tensor) else type(ids).__name__
+    )
+    if found != "int64":
+        raise InputTypeError(f"ids must be an int64 tensor, got {found}")
+
+
 def _require_distributions(weights: Tensor) -> None:
     """Refuse weights that are not distributions over the keys."""
+    if not isinstance(weights, Tensor):
+        raise InputTypeError(f"weights must be a tensor, got {type(weights).__name__}")
     if weights.ndim < 2 or weights.numel() == 0:
         raise InputError(f"weights {tuple(weights.shape)} must be (*batch, T, S), not empty")
     if not weights.is_floating_point():

@@ -41,7 +41,7 @@ def record(model: nn.Module, ids: Tensor, mask: Tensor | None = None) -> dict[st
         :class:`mathlm.layers.Block`.
 
     Raises:
-        InputTypeError: If the model takes no taps.
+        InputTypeError: If the model takes no taps, or ids are no tensor.
         InputError: If it is in training mode with dropout, or the ids do not fit it.
     """
     taps: dict[str, Tensor] = {}
@@ -52,6 +52,11 @@ def record(model: nn.Module, ids: Tensor, mask: Tensor | None = None) -> dict[st
 @torch.no_grad()
 def run(model: nn.Module, ids: Tensor, mask: Tensor | None, taps: Taps) -> Tensor:
     """The output of a model that fills ``taps``."""
+    if not isinstance(model, nn.Module):
+        found = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise InputTypeError(f"model must be a module made already, got {found}")
+    if not isinstance(ids, Tensor):
+        raise InputTypeError(f"ids must be a tensor (B, T), got {type(ids).__name__}")
     if "taps" not in inspect.signature(model.forward).parameters:
         raise InputTypeError(f"{type(model).__name__} takes no taps: give a GPT or a Bert")
     dropped = [m.p for m in model.modules() if isinstance(m, nn.Dropout) and m.p > 0]

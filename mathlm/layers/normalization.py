@@ -1,5 +1,7 @@
 """Normalization layers."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -15,10 +17,14 @@ class LayerNorm(nn.Module):
         d_model: Width D.
         eps: Added to the variance.
         bias: Whether there is a shift β.
+
+    Raises:
+        ConfigError: If the width is less than 1, or eps is negative or not finite.
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
         super().__init__()
+        _require_norm(d_model, eps)
         self.eps = eps
         self.gamma = nn.Parameter(torch.ones(d_model))
         self.beta = nn.Parameter(torch.zeros(d_model)) if bias else None
@@ -34,10 +40,14 @@ class RMSNorm(nn.Module):
     Args:
         d_model: Width D.
         eps: Added to the mean square.
+
+    Raises:
+        ConfigError: If the width is less than 1, or eps is negative or not finite.
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         super().__init__()
+        _require_norm(d_model, eps)
         self.eps = eps
         self.gamma = nn.Parameter(torch.ones(d_model))
 
@@ -106,3 +116,10 @@ class BatchNorm(nn.Module):
             raise InputError("x is not finite where it counts: the running statistics are kept")
         self.running_mean.lerp_(mean.to(self.running_mean), self.momentum)
         self.running_var.lerp_((var * N / (N - 1)).to(self.running_var), self.momentum)
+
+
+def _require_norm(d_model: int, eps: float) -> None:
+    if d_model < 1 or not 0 <= eps < math.inf:
+        raise ConfigError(
+            f"need d_model={d_model} of 1 or more, and eps={eps} finite and not negative"
+        )

@@ -20,6 +20,11 @@ class LearnedPosition(nn.Embedding):
     def __init__(self, context: int, d_model: int) -> None:
         super().__init__(context, d_model)
 
+    def forward(self, positions: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch D"]:
+        """Rows of the table."""
+        F.require_token_ids(positions, self.num_embeddings, "position")
+        return super().forward(positions)
+
 
 class SinusoidalPosition(nn.Module):
     """The fixed table of sines and cosines, added to the token's vector.

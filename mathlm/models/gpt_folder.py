@@ -181,9 +181,17 @@ def rope_base(fields: Mapping[str, Any]) -> float:
             f"config.json has rope_type={kind!r}, partial_rotary_factor={partial!r} and "
             f"{said or 'no more'}: this model turns all features, without scaling"
         )
-    if not isinstance(base, int | float) or isinstance(base, bool) or not math.isfinite(base):
-        raise CheckpointMismatchError(f"config.json has rope_theta={base!r}, not a number")
-    return float(base)
+    return number("rope_theta", base)
+
+
+def number(name: str, value: Any) -> float:
+    """A field as a finite float."""
+    try:
+        if type(value) in (int, float) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # an integer beyond every float
+        raise CheckpointMismatchError(f"config.json has a {name} beyond 1e308") from None
+    raise CheckpointMismatchError(f"config.json has {name}={value!r}, not a number")
 
 
 def make_config(
@@ -195,7 +203,7 @@ def make_config(
         raise CheckpointMismatchError(f"config.json lacks {', '.join(missing)}")
     sizes = {our: fields[their] for our, their in names.items()}
     if type(sizes["norm_eps"]) is int:
-        sizes["norm_eps"] = float(sizes["norm_eps"])
+        sizes["norm_eps"] = number(names["norm_eps"], sizes["norm_eps"])
     try:
         return GPTConfig(**sizes, **choices)
     except ConfigError as error:

@@ -102,6 +102,7 @@ def circuit_spectra(spectra: Mapping[str, ArrayLike], rank: int) -> Figure:
         ax.set(xlabel="number of the singular value", title=title, xlim=(0, 2 * rank))
         ax.title.set_fontsize(11)
         ax.legend(loc="center left", fontsize=9)
+        ax.minorticks_off()
     axes[0][0].set(ylabel="singular value / largest", ylim=(1e-8, 3))
     return fig
 
@@ -119,6 +120,7 @@ def cache_sizes(tokens: ArrayLike, gibibytes: Mapping[str, ArrayLike]) -> Figure
     smallest = min(float(np.min(sizes)) for sizes in gibibytes.values())
     ax.set(xlabel="tokens in the context", ylabel="keys and values [GiB]")
     ax.set_ylim(bottom=smallest / 60)  # room for the legend below the lines
+    ax.minorticks_off()
     ax.legend(fontsize=9, loc="lower right", ncols=2)
     return fig
 

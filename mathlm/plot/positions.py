@@ -112,9 +112,9 @@ def sine_and_cosine(degrees: Sequence[float] = (30.0, 150.0)) -> Figure:
         left.annotate(
             f"{angle:g}°",
             (angle, y),
-            (8 if angle < 90 else -8, -14),
+            (-5 if angle < 90 else 5, 5),
             textcoords="offset points",
-            ha="left" if angle < 90 else "right",
+            ha="right" if angle < 90 else "left",
             fontsize=10,
         )
         right.plot([0, x], [0, y], "o-", color=color)

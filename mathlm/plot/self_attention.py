@@ -20,9 +20,12 @@ def attention_steps(matrices: Mapping[str, ArrayLike]) -> Figure:
     Args:
         matrices: Title and matrix; each row belongs to one token.
     """
-    fig, axes = plt.subplots(1, len(matrices), figsize=(6.4, 2.5), squeeze=False)
-    for ax, (title, matrix) in zip(axes.flat, matrices.items(), strict=True):
-        table = np.asarray(matrix, dtype=float)
+    tables = [np.asarray(matrix, dtype=float) for matrix in matrices.values()]
+    widths = [table.shape[1] / len(table) for table in tables]  # rows of equal height
+    fig, axes = plt.subplots(
+        1, len(tables), figsize=(6.4, 2.5), squeeze=False, width_ratios=widths
+    )
+    for ax, title, table in zip(axes.flat, matrices, tables, strict=True):
         ax.imshow(table, cmap="Blues", vmin=0, vmax=1.6 * max(table.max(), 1e-9))
         for (i, j), entry in np.ndenumerate(table):
             ax.text(j, i, f"{entry:.2f}", ha="center", va="center", fontsize=10, color="black")
@@ -83,10 +86,9 @@ def caught_bugs(bugs: Sequence[str], checks: Sequence[str], caught: ArrayLike) -
     """
     table = np.asarray(caught, dtype=bool)
     fig, ax = plt.subplots(figsize=(6.4, 5.2))
-    for i, j in np.argwhere(table):
-        ax.plot(j, i, "s", ms=13, color=BLUE)
-    for i, j in np.argwhere(~table):
-        ax.plot(j, i, ".", ms=4, color=GRAY)
+    for which, mark, size, color in ((table, "s", 13, BLUE), (~table, ".", 4, GRAY)):
+        rows, columns = np.nonzero(which)
+        ax.plot(columns, rows, mark, ms=size, color=color)
     ax.set_xticks(range(len(checks)), checks, rotation=45, ha="right", fontsize=10)
     ax.set_yticks(range(len(bugs)), bugs, fontsize=10)
     ax.set(xlim=(-0.6, len(checks) - 0.4), ylim=(len(bugs) - 0.4, -0.6))
@@ -138,7 +140,7 @@ def head_maps(words: Sequence[str], maps: Mapping[str, ArrayLike]) -> Figure:
         words: Tokens of the sentence.
         maps: Title and attention matrix, queries in rows.
     """
-    fig, axes = plt.subplots(2, 2, figsize=(6.4, 6.6))
+    fig, axes = plt.subplots(2, 2, figsize=(6.4, 6.4), sharex=True, sharey=True)
     for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
         ax.imshow(np.asarray(weights, dtype=float), cmap=SEQUENTIAL, vmin=0, vmax=1)
         ax.set_title(title, fontsize=11)

@@ -153,7 +153,11 @@ def epsilon_effect(
         ax.loglog(sizes, out, color=color, ls=dash, label=f"√(v + {eps:g})")
     for eps, out in outside.items():
         ax.loglog(sizes, out, color=RED, ls=":", label=f"√v + {eps:g}")
-    ax.set(xlabel="standard deviation of the input", ylabel="of the output", ylim=(1e-4, 3))
+    ax.set(
+        xlabel="standard deviation of the input",
+        ylabel="standard deviation of the output",
+        ylim=(1e-4, 3),
+    )
     ax.legend(fontsize=9)
     return fig
 

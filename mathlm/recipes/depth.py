@@ -44,12 +44,16 @@ def depth_study(
         One :func:`profile` for each kind and depth.
 
     Raises:
-        ConfigError: If a kind is not known, there are none, or a depth is less than 1.
+        ConfigError: If a kind is not known, there are none, or a depth or size is below 1.
     """
     if not kinds or set(kinds) - set(STACKS):
         raise ConfigError(f"kinds={list(kinds)} must be some of {', '.join(STACKS)}")
     if not depths or min(depths) < 1:
         raise ConfigError(f"depths={list(depths)} must be numbers of blocks, each at least 1")
+    if min(length, batch, d_model) < 1:
+        raise ConfigError(
+            f"length={length}, batch={batch} and d_model={d_model} must be 1 or more"
+        )
     maps = random_maps(max(depths), d_model, n_heads, seed, gain)
     draw = torch.Generator().manual_seed(seed)
     x, dy = torch.randn(2, batch, length, d_model, generator=draw, dtype=torch.float64)

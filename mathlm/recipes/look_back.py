@@ -57,6 +57,8 @@ def sequences(
     length: int, back: int, count: int, key: tuple[int, ...]
 ) -> tuple[Tensor, Tensor]:
     """Sequences (count, length + 1) with a mark first; answers, -100 where there is none."""
+    if not 0 <= back < length:
+        raise ConfigError(f"need 0 <= back < length, got {back} and {length}")
     symbols = np.random.default_rng(key).integers(SYMBOLS, size=(count, length))
     ids = torch.from_numpy(np.pad(symbols, ((0, 0), (1, 0)), constant_values=MARK))
     answers = torch.full_like(ids, -100)
@@ -90,7 +92,8 @@ def accuracy(model: GPT, length: int, back: int, count: int = 64) -> Tensor:
     """Share of right answers at each place that has one, (length - back,).
 
     Raises:
-        ConfigError: If the model learned one vector a position and the length needs more.
+        ConfigError: If the model learned one vector a position and the length needs more, or
+            no place of that length has an answer.
     """
     if length + 1 > model.config.context:
         model = longer(model, length + 1)

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..errors import ConfigError, InputError
 from ..functional import token_spread
 from ..layers import FeedForward, SelfAttention
 
@@ -71,7 +72,15 @@ def profile(kind: str, maps: Sequence[tuple[Map, Map]], x: Tensor, dy: Tensor) -
 
     Returns:
         The kind, L as ``depth``, and three lists of L + 1 numbers.
+
+    Raises:
+        ConfigError: If the kind is not known.
+        InputError: If dy is 0 everywhere, or a stream has no spread.
     """
+    if kind not in STACKS:
+        raise ConfigError(f"kind={kind!r} is not one of {', '.join(STACKS)}")
+    if not dy.any():
+        raise InputError(f"dy {tuple(dy.shape)} is 0 everywhere: there is no gradient")
     stream = [x.detach().requires_grad_()]
     for attention, feed_forward in maps:
         stream.append(STACKS[kind](stream[-1], attention, feed_forward))

@@ -25,7 +25,7 @@ class LookupsConfig:
 
     Args:
         n_heads: H.
-        d_head: Width of one head. None = roles · content / H, so that all H have the same cost.
+        d_head: Width of a head. None = roles · content / H, so that all H have the same cost.
         roles: R, tokens to be read.
         content: m, numbers that each of them holds.
         steps: Steps of Adam, of ``batch`` sequences each.
@@ -43,8 +43,9 @@ class LookupsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.n_heads, self.roles, self.content, self.steps, self.batch) < 1:
-            raise ConfigError("n_heads, roles, content, steps and batch must be at least 1")
+        sizes = {k: v for k, v in vars(self).items() if k not in ("lr", "seed")}
+        if min(v for v in sizes.values() if v is not None) < 1:
+            raise ConfigError(f"all sizes must be at least 1, got {sizes}")
         if self.roles + 1 + self.content > self.d_model:
             parts = f"{self.roles + 1} roles and {self.content} contents"
             raise ConfigError(f"{parts} do not fit into {self.d_model} numbers")
@@ -94,14 +95,13 @@ def train(config: LookupsConfig) -> LookupsRun:
     for step in range(config.steps):
         optimizer.param_groups[0]["lr"] = config.lr * (1 - step / config.steps)
         x, answer = draw(config, step, config.batch)
-        loss = (layer(x)[:, -1] - answer).square().mean()
-        loss.backward()
+        (layer(x)[:, -1] - answer).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
     x, answer, taps = *draw(config, config.steps, 2000), dict[str, Tensor]()
     with torch.inference_mode():
-        error = (layer(x, taps=taps)[:, -1] - answer).square().mean().item()
-    return LookupsRun(error, taps["weights"][:, :, -1].mean(0))
+        error = (layer(x, taps=taps)[:, -1] - answer).square().mean()
+    return LookupsRun(error.item(), taps["weights"][:, :, -1].mean(0))
 
 
 def main(argv: Sequence[str] | None = None) -> dict[int, float]:

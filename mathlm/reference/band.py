@@ -105,9 +105,9 @@ def threshold_margin(scores: Float[ndarray, " N"], positive: ndarray) -> float:
         InputError: If the lengths differ, a score is not finite, or a class is empty.
         InputTypeError: If ``positive`` is not boolean.
     """
-    scores = finite_array(scores, "scores")
-    if np.asarray(positive).dtype != bool:
-        raise InputTypeError(f"positive must be bool, got {np.asarray(positive).dtype}")
+    scores, positive = finite_array(scores, "scores"), np.asarray(positive)
+    if positive.dtype != bool:
+        raise InputTypeError(f"positive must be bool, got {positive.dtype}")
     require_same_shape(scores, positive, ("scores", "positive"))
     if positive.all() or not positive.any():
         raise InputError(f"{int(positive.sum())} of {positive.size} are positive: give both")
@@ -115,9 +115,12 @@ def threshold_margin(scores: Float[ndarray, " N"], positive: ndarray) -> float:
 
 
 def _half_and_middle(low: float | int, high: float | int) -> tuple[float, float]:
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise InputError(f"low={low} must be below high={high}, both finite")
-    return (high - low) / 2, (low + high) / 2
+    half, middle = high / 2 - low / 2, low / 2 + high / 2
+    if not (np.isfinite([low, high]).all() and low < middle < high and half > 1e-300):
+        raise InputError(
+            f"low={low} must be below high={high}, both finite, with a number in between"
+        )
+    return half, middle
 
 
 __all__ = ["band_network", "ratio_band_network", "switch_network", "threshold_margin"]

@@ -182,6 +182,8 @@ def attention_tiles(T: int, S: int, block: int, *, causal: bool = False) -> list
         (16, 10)
     """
     _require_block(block)
+    if not (isinstance(T, Integral) and isinstance(S, Integral)):
+        raise InputError(f"T={T} and S={S} must be whole numbers")
     if min(T, S) < 1:
         raise InputError(f"T={T} queries and S={S} keys: there must be at least one of each")
     return [
@@ -222,9 +224,11 @@ def _absorb(state: tuple, scores: ndarray, values: ndarray) -> tuple[ndarray, nd
     mixture, maximum, total = state
     new = np.maximum(maximum, scores.max(-1, keepdims=True))
     base = np.where(np.isneginf(new), 0.0, new)  # -inf minus -inf has no value
-    keep, powers = np.exp(maximum - base), np.exp(scores - base)
-    total = keep * total + powers.sum(-1, keepdims=True)
-    return keep * mixture + powers @ values, new, total
+    with np.errstate(over="ignore"):
+        keep, powers = np.exp(maximum - base), np.exp(scores - base)
+        mixture = keep * mixture + powers @ values
+    require_finite(**{"sum of the weighted values": mixture})
+    return mixture, new, keep * total + powers.sum(-1, keepdims=True)
 
 
 def _finish(state: tuple) -> tuple[ndarray, ndarray]:

@@ -5,6 +5,7 @@ from numpy import ndarray
 
 from ..errors import InputError
 from ..shapes import Float
+from .arrays import finite_array, first_place
 
 
 def positive_features(x: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
@@ -17,9 +18,13 @@ def positive_features(x: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
     Args:
         x: Queries or keys.
 
+    Raises:
+        InputError: If there is no entry, or one is NaN or infinite.
+
     References:
         Katharopoulos et al. (2020), arXiv:2006.16236, eq. (7).
     """
+    x = finite_array(x, "x")
     return np.where(x > 0, 1 + x, np.exp(np.minimum(x, 0.0)))
 
 
@@ -42,15 +47,17 @@ def linear_attention(
         v: Values.
 
     Raises:
-        InputError: If the shapes do not fit, there is no key, or a number is not finite.
+        InputError: If the shapes do not fit, there is no key, a number is not finite, the
+            weights of a query all underflow to 0, or a sum overflows.
 
     References:
         Katharopoulos et al. (2020), arXiv:2006.16236, eq. (5).
     """
     _require_fit(q, k, v)
     q, k = positive_features(q), positive_features(k)
-    memory, total = k.mT @ v, k.sum(-2)  # (*batch, K, V), (*batch, K)
-    return q @ memory / (q @ total[..., None])
+    with np.errstate(over="ignore", invalid="ignore"):
+        memory, total = k.mT @ v, k.sum(-2)  # (*batch, K, V), (*batch, K)
+        return _quotient(q @ memory, q @ total[..., None])
 
 
 def causal_linear_attention(
@@ -85,12 +92,29 @@ def causal_linear_attention(
     q, k = positive_features(q), positive_features(k)
     memory = np.zeros((*k.shape[:-2], k.shape[-1], v.shape[-1]))
     total, y = np.zeros((*k.shape[:-2], k.shape[-1])), np.zeros((*q.shape[:-1], v.shape[-1]))
-    for t in range(q.shape[-2]):
-        memory += k[..., t, :, None] * v[..., t, None, :]
-        total += k[..., t, :]
-        weight = (q[..., t, :] * total).sum(-1, keepdims=True)
-        y[..., t, :] = (q[..., t, None, :] @ memory)[..., 0, :] / weight
-    return y
+    weight = np.zeros((*q.shape[:-1], 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(q.shape[-2]):
+            memory += k[..., t, :, None] * v[..., t, None, :]
+            total += k[..., t, :]
+            weight[..., t, :] = (q[..., t, :] * total).sum(-1, keepdims=True)
+            y[..., t, :] = (q[..., t, None, :] @ memory)[..., 0, :]
+        return _quotient(y, weight)
+
+
+def _quotient(sums: ndarray, weight: ndarray) -> ndarray:
+    """Sums (..., T, V) over weights (..., T, 1); refuses weights of 0 and what overflowed."""
+    if (blind := weight == 0).any():
+        raise InputError(
+            f"all weights of query {first_place(blind)[:-1]} are 0: e^x of entries below -745 "
+            "underflows; make queries and keys smaller"
+        )
+    if (bad := ~(np.isfinite(sums) & np.isfinite(weight))).any():
+        raise InputError(
+            f"the sums of query {first_place(bad)[:-1]} overflow float64; make queries, keys "
+            "and values smaller"
+        )
+    return sums / weight
 
 
 def _require_fit(q: ndarray, k: ndarray, v: ndarray) -> None:
@@ -102,5 +126,4 @@ def _require_fit(q: ndarray, k: ndarray, v: ndarray) -> None:
     if k.shape[-2] != v.shape[-2] or k.shape[-2] == 0:
         raise InputError(f"{shapes}; each key needs its value, and there must be at least one")
     for name, array in (("q", q), ("k", k), ("v", v)):
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} holds NaN or infinite numbers")
+        finite_array(array, name)

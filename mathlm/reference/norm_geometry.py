@@ -25,12 +25,14 @@ def sphere_projection(x: Numbers) -> ndarray:
 
     Raises:
         InputError: If x is empty, has no axis, a number is not finite, or a vector has equal
-            entries: its projection is 0, which has no direction.
+            entries: its projection is 0, which has no direction. Vectors of any size do.
     """
-    x = finite_array(x, "x")
-    if x.ndim == 0:
+    points = finite_array(x, "x")
+    if points.ndim == 0:
         raise InputError("x is a single number; give vectors, (..., D)")
-    centered = x - x[..., :1]
+    largest = np.abs(points).max(-1, keepdims=True)
+    points = points / np.maximum(largest, np.finfo(float).tiny)  # no square overflows
+    centered = points - points[..., :1]
     centered = centered - centered.mean(-1, keepdims=True)
     length = np.linalg.norm(centered, axis=-1, keepdims=True)
     if not length.all():
@@ -38,7 +40,7 @@ def sphere_projection(x: Numbers) -> ndarray:
         raise InputError(
             f"the entries of the vector at {where} are equal: no direction is left"
         )
-    return np.sqrt(x.shape[-1]) * centered / length
+    return np.sqrt(points.shape[-1]) * centered / length
 
 
 def layer_norm_jacobian(
@@ -60,16 +62,19 @@ def layer_norm_jacobian(
         J[i, j] = ∂x̂_i / ∂x_j.
 
     Raises:
-        InputError: If x is no vector, a number is not finite, ``eps`` is negative, or 0 while
-            the entries of x are equal.
+        InputError: If x is no vector, a number is not finite or too large to be squared,
+            ``eps`` is negative or not finite, or 0 while the entries of x are equal.
     """
     x = finite_array(x, "x")
     if x.ndim != 1:
         raise InputError(f"x has shape {x.shape}; give one vector, (D,)")
     centered = x - x[0] - (x - x[0]).mean()
-    square = float((centered**2).mean()) + eps
-    if eps < 0 or square == 0:
-        raise InputError(f"variance + eps = {square} with eps={eps} must be positive, eps >= 0")
+    with np.errstate(over="ignore"):
+        square = float((centered**2).mean()) + eps
+    if not (eps >= 0 and 0 < square < np.inf):
+        raise InputError(
+            f"variance + eps = {square} with eps={eps} must be positive and finite, eps >= 0"
+        )
     D, xhat = len(x), centered / np.sqrt(square)
     return (np.eye(D) - 1 / D - np.outer(xhat, xhat) / D) / np.sqrt(square)
 

@@ -32,14 +32,16 @@ def layer_norm(
         y, and the cache that :func:`layer_norm_backward` needs.
 
     Raises:
-        InputError: If ``eps`` is negative, or 0 while a vector has no variance.
+        InputError: If a shape does not fit, an entry is not finite or too large to be squared,
+            or ``eps`` is negative, not finite, or 0 while a vector has no variance.
 
     References:
         Ba, Kiros and Hinton (2016), arXiv:1607.06450, eq. (3)-(4).
     """
+    x = _vectors(x, gamma=gamma, beta=beta)
     x = x - x[..., :1]  # changes nothing but rounding: equal entries become exactly 0
     centered = x - x.mean(-1, keepdims=True)
-    rstd = _reciprocal_root((centered**2).mean(-1, keepdims=True), eps, "variance")
+    rstd = _reciprocal_root(_mean_square(centered, -1), eps, "variance")
     xhat = centered * rstd
     return gamma * xhat + beta, (xhat, rstd, gamma)
 
@@ -62,6 +64,7 @@ def layer_norm_backward(
         dx, dgamma, dbeta, in the order of the arguments of :func:`layer_norm`.
     """
     xhat, rstd, gamma = cache
+    dy = gradient_array(dy, xhat.shape)
     batch = tuple(range(dy.ndim - 1))
     dgamma = (dy * xhat).sum(batch)
     dbeta = dy.sum(batch)
@@ -88,12 +91,14 @@ def rms_norm(
         y, and the cache that :func:`rms_norm_backward` needs.
 
     Raises:
-        InputError: If ``eps`` is negative, or 0 while a vector is 0.
+        InputError: If a shape does not fit, an entry is not finite or too large to be squared,
+            or ``eps`` is negative, not finite, or 0 while a vector is 0.
 
     References:
         Zhang and Sennrich (2019), arXiv:1910.07467, eq. (4).
     """
-    rstd = _reciprocal_root((x**2).mean(-1, keepdims=True), eps, "mean square")
+    x = _vectors(x, gamma=gamma)
+    rstd = _reciprocal_root(_mean_square(x, -1), eps, "mean square")
     xhat = x * rstd
     return gamma * xhat, (xhat, rstd, gamma)
 
@@ -115,6 +120,7 @@ def rms_norm_backward(
         dx, dgamma, in the order of the arguments of :func:`rms_norm`.
     """
     xhat, rstd, gamma = cache
+    dy = gradient_array(dy, xhat.shape)
     dgamma = (dy * xhat).sum(tuple(range(dy.ndim - 1)))
     g = dy * gamma  # gradient in xhat
     dx = rstd * (g - xhat * (g * xhat).mean(-1, keepdims=True))
@@ -149,18 +155,21 @@ def batch_norm(
         y, and the cache that :func:`batch_norm_backward` needs.
 
     Raises:
-        InputError: If fewer than two vectors count, one of them is not finite, the mask has
-            another shape, or ``eps`` is negative, or 0 while a feature has no variance.
+        InputError: If fewer than two vectors count, one of them is not finite or too large to
+            be squared, a shape does not fit, or ``eps`` is negative, not finite, or 0 while a
+            feature has no variance.
         InputTypeError: If the mask is not boolean.
 
     References:
         Ioffe and Szegedy (2015), arXiv:1502.03167, algorithm 1.
     """
+    x = np.asarray(x)
     counted = _counted(x, mask)
+    _require_parameters(x.shape, gamma=gamma, beta=beta)
     rows = finite_array(x[counted], "x where it counts")  # (N, D)
     rows = rows - rows[:1]  # changes nothing but rounding: equal entries become exactly 0
     centered = rows - rows.mean(0)
-    var = (centered**2).mean(0)[:, None]  # (D, 1)
+    var = _mean_square(centered, 0).T  # (D, 1)
     rstd = _reciprocal_root(var, eps, "variance over the batch")[:, 0]
     xhat = np.zeros(x.shape)
     xhat[counted] = centered * rstd
@@ -213,9 +222,36 @@ def _counted(x: ndarray, mask: ndarray | None) -> ndarray:
     return mask
 
 
+def _vectors(x: ndarray, **parameters: ndarray) -> ndarray:
+    """The vectors x, whose entries are finite and as many as those of gain and shift."""
+    x = finite_array(x, "x")
+    if x.ndim == 0:
+        raise InputError("x is a single number; give vectors, (..., D)")
+    _require_parameters(x.shape, **parameters)
+    return x
+
+
+def _require_parameters(shape: tuple[int, ...], **parameters: ndarray) -> None:
+    for name, value in parameters.items():
+        if finite_array(value, name).shape != shape[-1:]:
+            raise InputError(
+                f"{name} has shape {np.shape(value)}, but x {shape} needs {shape[-1:]}"
+            )
+
+
+def _mean_square(x: ndarray, axis: int) -> ndarray:
+    with np.errstate(over="ignore"):
+        square = (x**2).mean(axis, keepdims=True)
+    if not np.isfinite(square).all():
+        raise InputError(
+            f"x holds numbers up to {np.abs(x).max():.3g}: their squares are beyond float64"
+        )
+    return square
+
+
 def _reciprocal_root(square: ndarray, eps: float, name: str) -> ndarray:
-    if eps < 0:
-        raise InputError(f"eps={eps} must not be negative")
+    if not 0 <= eps < np.inf:
+        raise InputError(f"eps={eps} must not be negative, NaN or infinite")
     if eps == 0 and not square.all():
         first = tuple(int(i) for i in np.argwhere(square[..., 0] == 0)[0])
         raise InputError(f"the {name} at {first} is 0 and eps=0: nothing to divide by")

@@ -7,6 +7,7 @@ from numpy import ndarray
 
 from ..errors import InputError
 from ..shapes import Float
+from .attention import require_finite
 
 
 class SoftmaxState(NamedTuple):
@@ -31,18 +32,20 @@ def softmax_state(
         values: One vector a key.
 
     Raises:
-        InputError: If the shapes do not fit, or a number is not finite.
+        InputError: If the shapes do not fit, a number is not finite, or a sum overflows.
     """
     if scores.ndim == 0 or values.shape[:-1] != scores.shape:
         raise InputError(
             f"scores have shape {scores.shape} and values {values.shape}; expected (*batch, S) "
             "and (*batch, S, V)"
         )
-    if not (np.isfinite(scores).all() and np.isfinite(values).all()):
-        raise InputError("scores or values hold NaN or infinite numbers")
+    require_finite(scores=scores, values=values)
     maximum = scores.max(-1, initial=-np.inf)
-    powers = np.exp(scores - maximum[..., None])  # (*batch, S)
-    return SoftmaxState(maximum, powers.sum(-1), (powers[..., None, :] @ values)[..., 0, :])
+    with np.errstate(over="ignore"):
+        powers = np.exp(scores - maximum[..., None])  # (*batch, S)
+        mixture = (powers[..., None, :] @ values)[..., 0, :]
+    require_finite(**{"sum of the weighted values": mixture})
+    return SoftmaxState(maximum, powers.sum(-1), mixture)
 
 
 def merge_softmax_states(a: SoftmaxState, b: SoftmaxState) -> SoftmaxState:
@@ -57,14 +60,17 @@ def merge_softmax_states(a: SoftmaxState, b: SoftmaxState) -> SoftmaxState:
         b: State of other keys, for the same queries.
 
     Raises:
-        InputError: If the two are of different shapes.
+        InputError: If the two are of different shapes, or a sum overflows.
     """
     if a.mixture.shape != b.mixture.shape:
-        raise InputError(f"mixtures have shapes {a.mixture.shape} and {b.mixture.shape}")
+        raise InputError(
+            f"mixtures have shapes {a.mixture.shape} and {b.mixture.shape}; they must agree: "
+            "the same queries, and values of one width"
+        )
     maximum = np.maximum(a.maximum, b.maximum)
     base = np.where(np.isneginf(maximum), 0.0, maximum)  # two states of no key
-    keep_a, keep_b = np.exp(a.maximum - base), np.exp(b.maximum - base)
-    total = keep_a * a.total + keep_b * b.total
-    return SoftmaxState(
-        maximum, total, keep_a[..., None] * a.mixture + keep_b[..., None] * b.mixture
-    )
+    with np.errstate(over="ignore"):
+        keep_a, keep_b = np.exp(a.maximum - base), np.exp(b.maximum - base)
+        mixture = keep_a[..., None] * a.mixture + keep_b[..., None] * b.mixture
+    require_finite(**{"sum of the weighted values": mixture})
+    return SoftmaxState(maximum, keep_a * a.total + keep_b * b.total, mixture)

@@ -56,8 +56,10 @@ def sinusoidal_shift(k: int, d_model: int) -> ndarray:
         M_k (D, D).
 
     Raises:
-        InputError: If ``d_model`` is odd.
+        InputError: If ``d_model`` is odd or k is not finite.
     """
+    if not abs(k) < math.inf:
+        raise InputError(f"shift k={k} must be a finite number of tokens")
     angles = k * rotary_frequencies(d_model)
     shift = np.zeros((d_model, d_model))
     even = np.arange(0, d_model, 2)

@@ -33,7 +33,8 @@ def running_mean(v: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
     if v.ndim < 2:
         raise InputError(f"v has shape {v.shape}, expected (..., T, D)")
     counts = np.arange(1, v.shape[-2] + 1)[:, None]
-    return v.cumsum(-2) / counts
+    scale = 2.0 ** v.shape[-2].bit_length()  # a power of 2 above T: exact, and no sum overflows
+    return (v / scale).cumsum(-2) / (counts / scale)
 
 
 def pair_overlap(distance: Numbers, d_model: int, base: float | int = 10_000.0) -> Value:

@@ -66,8 +66,8 @@ def residual_growth(gains: Sequence[float | int]) -> float:
         1024.0
     """
     g = np.asarray(gains, dtype=float)
-    if not (np.isfinite(g).all() and (g >= 0).all()):
-        raise InputError(f"gains={list(gains)} must be finite numbers, 0 or more")
+    if g.ndim != 1 or not (np.isfinite(g).all() and (g >= 0).all()):
+        raise InputError(f"gains={gains} must be a list of finite numbers, 0 or more")
     with np.errstate(over="ignore"):
         growth = float(np.prod(1 + g**2))
     if not math.isfinite(growth):

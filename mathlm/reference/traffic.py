@@ -1,5 +1,7 @@
 """Numbers that attention moves between large, slow memory and small, fast memory."""
 
+from numbers import Integral
+
 from ..errors import InputError
 
 
@@ -18,10 +20,13 @@ def plain_attention_traffic(T: int, S: int, d_head: int) -> int:
         S: Keys.
         d_head: Width of queries, keys and values.
 
+    Raises:
+        InputError: If a size is not a whole number of at least 1.
+
     References:
         Dao et al. (2022), arXiv:2205.14135, algorithm 0 and theorem 2.
     """
-    _require_positive(T=T, S=S, d_head=d_head)
+    T, S, d_head = _whole(T=T, S=S, d_head=d_head)
     return 2 * T * d_head + 2 * S * d_head + 4 * T * S
 
 
@@ -41,14 +46,19 @@ def flash_attention_traffic(T: int, S: int, d_head: int, rows: int) -> int:
         d_head: Width of queries, keys and values.
         rows: Queries in a tile.
 
+    Raises:
+        InputError: If a size is not a whole number of at least 1.
+
     References:
         Dao et al. (2022), arXiv:2205.14135, theorem 2; Dao (2023), arXiv:2307.08691.
     """
-    _require_positive(T=T, S=S, d_head=d_head, rows=rows)
+    T, S, d_head, rows = _whole(T=T, S=S, d_head=d_head, rows=rows)
     return 2 * T * d_head + T + -(-T // rows) * 2 * S * d_head
 
 
-def _require_positive(**sizes: int) -> None:
+def _whole(**sizes: int) -> list[int]:
+    """The sizes as integers of Python, which do not overflow."""
     for name, size in sizes.items():
-        if size < 1:
-            raise InputError(f"{name}={size} must be at least 1")
+        if not isinstance(size, Integral) or size < 1:
+            raise InputError(f"{name}={size!r} must be a whole number of at least 1")
+    return [int(size) for size in sizes.values()]

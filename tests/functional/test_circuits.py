@@ -57,10 +57,20 @@ def test_rows_that_do_not_divide_are_refused():
         query_key_circuit(W, W[:4], 3)
     with pytest.raises(InputError, match="columns of W_o = 5 is not a multiple of n_heads = 2"):
         output_value_circuit(W.mT[:, :5], W[:, :5], 2)
-    with pytest.raises(InputError, match="= 6 is not a multiple of n_heads = 0"):
+    with pytest.raises(InputError, match="n_heads=0 must be a whole number of at least 1"):
         query_key_circuit(W, W, 0)
 
 
 def test_a_mixer_of_another_width_is_refused():
     with pytest.raises(InputError, match="5 columns for 2 heads of width 3; expected 6"):
         head_contributions(torch.ones(2, 4, 3), torch.ones(6, 5))
+
+
+def test_weights_of_two_streams_are_refused(unchecked):
+    W = torch.ones(6, 5)
+    with pytest.raises(InputError, match="W_q has 5 columns and W_k has 4"):
+        query_key_circuit(W, W[:, :4], 2)
+    with pytest.raises(InputError, match="W_o has 5 rows and W_v has 4 columns"):
+        output_value_circuit(W.mT, W[:, :4], 2)
+    with pytest.raises(InputError, match=r"heads \(4, 3\) must be"):
+        head_contributions(torch.ones(4, 3), torch.ones(6, 3))

@@ -176,6 +176,10 @@ def test_scaling_parameters_of_other_types_are_refused(fields, message):
             "one pair of d_head=2",
         ),
         (
+            lambda: F.scaled_frequencies(4, 1e300, F.RopeScaling(kind="ntk", factor=1e300)),
+            r"base=1e\+300 by factor=1e\+300 overflows",
+        ),
+        (
             lambda: F.scaled_frequencies(
                 64, 1e4, F.RopeScaling(kind="yarn", factor=2, original_context=4)
             ),

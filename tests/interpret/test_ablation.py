@@ -108,3 +108,26 @@ def test_tables_that_do_not_fit_are_refused():
 def test_a_model_without_heads_is_refused():
     with pytest.raises(InputTypeError, match="Linear has no configuration with heads"):
         without_heads(torch.nn.Linear(2, 2), IDS, [])
+
+
+@pytest.mark.parametrize("pair", [(0, 1, 2), 0, (0.5, 1)])
+def test_heads_that_are_not_pairs_of_whole_numbers_are_refused(unchecked, pair):
+    with pytest.raises(InputError, match="heads holds"):
+        without_heads(small(), IDS, [pair])
+
+
+@pytest.mark.parametrize(
+    ("means", "says"),
+    [
+        (torch.full((L, H, K), torch.nan), "means holds 24 NaN"),
+        (torch.zeros(L, H, K + 1), "must end with the head width 2"),
+    ],
+)
+def test_means_that_no_head_could_say_are_refused(means, says):
+    with pytest.raises(InputError, match=says):
+        without_heads(small(), IDS, [(0, 0)], means=means)
+
+
+def test_a_mean_over_no_token_is_refused():
+    with pytest.raises(InputError, match=r"no token of the \(3, 8\) ids is real"):
+        head_means(small(), IDS, torch.zeros(3, 8, dtype=torch.bool))

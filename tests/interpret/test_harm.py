@@ -48,8 +48,10 @@ def test_means_stand_in_for_heads():
 
 
 def test_what_has_no_answer_is_refused():
-    with pytest.raises(InputError, match=r"ids \(2, 1\) must be \(B, T\) with T of at least 2"):
+    with pytest.raises(InputError, match=r"ids \(2, 1\) must be \(B, T\) with a row"):
         losses_without_heads(small(), IDS[:, :1])
+    with pytest.raises(InputError, match=r"ids \(0, .* must be \(B, T\) with a row"):
+        losses_without_heads(small(), IDS[:0])
     with pytest.raises(InputError, match=r"layers=\[3\] must be some of 0 to 2"):
         losses_by_head(small(), IDS, [3])
     with pytest.raises(InputError, match=r"layers=\[\] must be some of 0 to 2"):

@@ -159,6 +159,27 @@ def test_weights_that_are_no_distributions_are_refused(score):
 def test_weights_that_are_no_numbers_are_refused():
     with pytest.raises(InputTypeError, match="floating dtype, got int64"):
         diagonal_score(torch.eye(3).long())
+    with pytest.raises(InputTypeError, match="must be a tensor, got ndarray"):
+        diagonal_score(torch.eye(3).numpy())
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_ids_that_are_no_whole_numbers_are_refused():
+    eye, ids = torch.eye(4)[None], torch.tensor([[1, 2, 1, 2]])
+    for wrong, found in (
+        (ids.float(), "float32"),
+        (ids.bool(), "bool"),
+        (ids.tolist(), "list"),
+    ):
+        with pytest.raises(InputTypeError, match=f"ids must be an int64 tensor, got {found}"):
+            induction_score(eye, wrong)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("name", ["vocab_size", "length", "batch", "seed"])
+def test_sizes_that_are_no_integers_are_refused(name):
+    with pytest.raises(InputTypeError, match=f"{name}=2.5 must be an integer"):
+        repeated_ids(**{"vocab_size": 9, "length": 3, name: 2.5})
 
 
 def test_ids_that_do_not_fit_the_weights_are_refused():

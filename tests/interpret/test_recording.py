@@ -71,6 +71,15 @@ def test_a_model_without_taps_is_refused():
         record(nn.Linear(2, 2), IDS)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_model_and_what_are_no_ids_is_refused():
+    for wrong, found in ((GPT, "GPT"), (None, "NoneType")):
+        with pytest.raises(InputTypeError, match=f"made already, got {found}"):
+            record(wrong, IDS)
+    with pytest.raises(InputTypeError, match=r"must be a tensor \(B, T\), got list"):
+        record(small(), IDS.tolist())
+
+
 def test_ids_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="20"):
         record(small(), IDS + 10)

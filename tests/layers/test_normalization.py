@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from mathlm.errors import ConfigError, InputError, InputTypeError
-from mathlm.layers import BatchNorm, LayerNorm
+from mathlm.layers import BatchNorm, LayerNorm, RMSNorm
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
 D = 6
@@ -124,3 +124,10 @@ def test_masks_that_do_not_fit_are_refused():
 def test_momentum_and_eps_out_of_range_are_refused(options):
     with pytest.raises(ConfigError, match="need 0 < momentum"):
         BatchNorm(D, **options)
+
+
+@pytest.mark.parametrize("options", [(0,), (4, -1.0), (4, float("nan"))])
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+def test_norms_that_cannot_divide_are_refused(norm, options):
+    with pytest.raises(ConfigError, match="eps="):
+        norm(*options)

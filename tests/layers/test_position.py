@@ -74,7 +74,9 @@ def test_tables_follow_the_dtype_of_the_model():
     assert model[0](POSITIONS).dtype == model[1](POSITIONS)[0].dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize("module", [SinusoidalPosition(8, 6), RotaryPosition(8, 6)])
+@pytest.mark.parametrize(
+    "module", [LearnedPosition(8, 6), SinusoidalPosition(8, 6), RotaryPosition(8, 6)]
+)
 @pytest.mark.parametrize("place", [-1, 8])
 def test_positions_outside_the_context_are_refused(module, place):
     with pytest.raises(InputError, match=rf"position {place} at \[1\] is outside 0\.\.7"):

@@ -292,6 +292,8 @@ FIELDS = {
     "no object": ("Llama", {"rope_scaling": 2}, "rope_scaling=2, not an object"),
     "base": ("Llama", {"rope_parameters": {"rope_theta": "x"}}, "rope_theta='x', not a number"),
     "base 0": ("Llama", {"rope_parameters": {"rope_theta": 0}}, "rope_base=0.0 must be pos"),
+    "base beyond": ("Llama", {"rope_parameters": {"rope_theta": 10**400}}, "rope_theta beyond"),
+    "epsilon beyond": ("Llama", {"rms_norm_eps": 10**400}, "rms_norm_eps beyond 1e308"),
     "layers": ("Llama", {"layer_types": 5}, "layer_types=5: all must be 'full_attention'"),
     "bias": ("Llama", {"attention_bias": True}, "attention_bias=True and mlp_bias=False"),
     "scores": ("GPT2", {"scale_attn_weights": False}, "scale_attn_weights=False, .* has True"),

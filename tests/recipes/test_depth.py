@@ -56,6 +56,7 @@ def test_a_shallow_stack_is_the_beginning_of_a_deep_one():
         ({"depths": []}, r"depths=\[\]"),
         ({"kinds": ["dense"]}, r"kinds=\['dense'\] must be some of plain, residual"),
         ({"kinds": []}, r"kinds=\[\]"),
+        ({"batch": 0}, "batch=0"),
     ],
 )
 def test_stacks_that_are_not_there_are_refused(options, message):

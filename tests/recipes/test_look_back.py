@@ -40,6 +40,11 @@ def test_learned_positions_end_where_training_did():
         accuracy(model, 32, 3)
 
 
+def test_a_length_without_answers_is_refused():
+    with pytest.raises(ConfigError, match="0 <= back < length, got 3 and 2"):
+        sequences(2, 3, 1, (0,))
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from mathlm.errors import ConfigError, InputError
 from mathlm.layers import Block, FeedForward, LayerNorm, PostNormBlock, SelfAttention
 from mathlm.recipes import random_stacks
 
@@ -95,3 +96,11 @@ def test_command_line_prints_one_line_more_than_blocks(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 4
     assert lines[-1].endswith("gradient 1.00e+00")
+
+
+def test_profiles_of_nothing_are_refused():
+    x = torch.ones(1, 2, 4, dtype=torch.float64)
+    with pytest.raises(ConfigError, match="nope"):
+        random_stacks.profile("nope", [], x, x)
+    with pytest.raises(InputError, match="0 everywhere"):
+        random_stacks.profile("plain", [], x, 0 * x)

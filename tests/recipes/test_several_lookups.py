@@ -56,7 +56,8 @@ def test_as_many_heads_as_lookups_solve_the_task_and_one_wide_head_does_not():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"n_heads": 0}, "n_heads, roles, content, steps and batch must be at least 1"),
+        ({"n_heads": 0}, "all sizes must be at least 1, got .*'n_heads': 0"),
+        ({"d_head": 0}, "all sizes must be at least 1, got .*'d_head': 0"),
         ({"roles": 1, "content": 2}, "2 roles and 2 contents do not fit into 2"),
     ],
 )

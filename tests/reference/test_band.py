@@ -84,7 +84,9 @@ def test_no_threshold_on_a_ratio_alone_picks_out_its_middle():
 
 
 @pytest.mark.parametrize("build", [band_network, ratio_band_network])
-@pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (0, np.inf), (np.nan, 1)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), (0, 1e-320)]
+)
 def test_a_range_with_no_middle_is_refused(build, low, high):
     with pytest.raises(InputError, match=f"low={low} must be below high={high}"):
         build(low, high)

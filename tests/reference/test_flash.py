@@ -287,3 +287,11 @@ def test_a_gradient_that_does_not_fit_is_refused(dy, message, rng):
     q, k, v, _ = draw(rng, 4, 4, ())
     with pytest.raises(InputError, match=message):
         flash_attention_backward(dy, flash_attention(q, k, v)[1])
+
+
+def test_a_running_sum_that_overflows_is_refused():
+    huge = np.full((3, 1), 1e308)
+    with pytest.raises(InputError, match="sum of the weighted values"):
+        online_softmax_sum(np.zeros(3), huge)
+    with pytest.raises(InputError, match="sum of the weighted values"):
+        flash_attention(np.ones((1, 2)), np.ones((3, 2)), huge)

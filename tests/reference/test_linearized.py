@@ -78,5 +78,26 @@ def test_causal_order_needs_a_query_for_each_key(unchecked):
 def test_numbers_that_are_not_finite_are_refused(place):
     arguments = [np.ones((2, 2)) for _ in range(3)]
     arguments[place][0, 0] = np.nan
-    with pytest.raises(InputError, match=f"{'qkv'[place]} holds NaN"):
+    with pytest.raises(InputError, match=f"{'qkv'[place]} holds 1 NaN"):
         linear_attention(*arguments)
+
+
+@pytest.mark.parametrize("attend", [linear_attention, causal_linear_attention])
+def test_weights_that_all_underflow_are_refused_instead_of_giving_nan(attend):
+    """e^-900 is 0 in float64, so that the answer would be 0 / 0."""
+    q, k, v = (np.ones((2, 2)) for _ in range(3))
+    for pair in ((q - 901, k), (q, k - 901)):
+        with pytest.raises(InputError, match=r"all weights of query \(0,\) are 0"):
+            attend(*pair, v)
+
+
+@pytest.mark.parametrize("attend", [linear_attention, causal_linear_attention])
+def test_sums_that_overflow_are_refused(attend):
+    q, k, v = np.ones((2, 2)), np.full((2, 2), 1e300), np.full((2, 2), 1e10)
+    with pytest.raises(InputError, match=r"sums of query \(0,\) overflow"):
+        attend(q, k, v)
+
+
+def test_features_of_nan_are_refused():
+    with pytest.raises(InputError, match="x holds 1 NaN"):
+        positive_features(np.array([np.nan, 1.0]))

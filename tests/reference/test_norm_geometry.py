@@ -52,3 +52,15 @@ def test_vectors_without_a_direction_are_refused(x, message):
 def test_a_jacobian_needs_something_to_divide_by(x, eps):
     with pytest.raises(InputError, match="must be positive"):
         layer_norm_jacobian(x, eps)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e300])
+def test_the_projection_does_not_see_scale(scale, rng):
+    x = rng.normal(size=(3, 5))
+    np.testing.assert_allclose(sphere_projection(scale * x), sphere_projection(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("scale", "eps"), [(1e200, 0.0), (1.0, np.nan)])
+def test_a_jacobian_that_would_not_be_finite_is_refused(scale, eps):
+    with pytest.raises(InputError, match="finite"):
+        layer_norm_jacobian(scale * np.arange(3.0), eps)

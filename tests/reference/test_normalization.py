@@ -219,3 +219,23 @@ def test_batch_norm_of_a_feature_with_one_value_is_its_shift(constant, rng):
     x, beta = rng.normal(size=(7, 6)), rng.normal(size=6)
     x[:, 2] = constant
     assert (batch_norm(x, rng.normal(size=6), beta)[0][:, 2] == beta[2]).all()
+
+
+@pytest.mark.parametrize("norm", [layer_norm, rms_norm, batch_norm])
+@pytest.mark.parametrize(
+    ("change", "eps", "message"),
+    [(np.nan, 1e-5, "NaN"), (1e200, 1e-5, "squares"), (0.0, np.nan, "eps=nan")],
+)
+def test_numbers_that_would_give_nan_are_refused(norm, change, eps, message, rng):
+    x, parameters = rng.normal(size=(3, 4)), [np.ones(4)] * (1 if norm is rms_norm else 2)
+    x[1, 2] += change
+    with pytest.raises(InputError, match=message):
+        norm(x, *parameters, eps)
+
+
+@pytest.mark.parametrize("backward", [layer_norm_backward, rms_norm_backward])
+def test_a_gradient_of_one_vector_is_not_broadcast(backward, rng):
+    x, one = rng.normal(size=(3, 4)), np.ones(4)
+    cache = (rms_norm(x, one) if backward is rms_norm_backward else layer_norm(x, one, one))[1]
+    with pytest.raises(InputError, match="but y has"):
+        backward(x[:1], cache)

@@ -79,3 +79,17 @@ def test_shapes_that_do_not_fit_are_refused(unchecked):
 def test_scores_that_are_not_finite_are_refused(bad):
     with pytest.raises(InputError, match="NaN or infinite"):
         softmax_state(np.array([0.0, bad]), np.ones((2, 1)))
+
+
+def test_sums_that_overflow_are_refused():
+    huge = np.full((2, 1), 1e308)
+    with pytest.raises(InputError, match="sum of the weighted values"):
+        softmax_state(np.zeros(2), huge)
+    half = softmax_state(np.zeros(1), huge[:1])
+    with pytest.raises(InputError, match="sum of the weighted values"):
+        merge_softmax_states(half, half)
+
+
+def test_scores_as_far_apart_as_numbers_go_are_no_overflow():
+    s = softmax_state(np.array([1e308, -1e308]), np.array([[3.0], [4.0]]))
+    assert (s.total, s.mixture[0]) == (1.0, 3.0)

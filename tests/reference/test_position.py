@@ -152,3 +152,10 @@ def test_odd_widths_are_refused(call):
 def test_arguments_that_do_not_fit_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call(np.ones((3, 4)))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("k", [math.nan, math.inf, -math.inf])
+def test_shifts_that_are_not_finite_are_refused(k):
+    with pytest.raises(InputError, match=f"shift k={k} must be a finite number"):
+        ref.sinusoidal_shift(k, 4)

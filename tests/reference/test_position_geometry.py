@@ -22,6 +22,10 @@ def test_a_marked_start_is_counted_and_equal_rows_are_not():
     np.testing.assert_allclose(ref.running_mean(np.full((4, 1), 0.7)), 0.7)
 
 
+def test_the_mean_of_the_largest_numbers_does_not_overflow():
+    np.testing.assert_array_equal(ref.running_mean(np.full((3, 1), 1.5e308)), 1.5e308)
+
+
 def test_values_without_a_position_axis_are_refused():
     with pytest.raises(InputError, match=r"shape \(3,\), expected \(\.\.\., T, D\)"):
         ref.running_mean(np.ones(3))

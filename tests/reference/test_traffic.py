@@ -21,12 +21,20 @@ def test_traffic_of_tiles_has_no_term_in_t_times_s_beyond_the_passes():
 
 @pytest.mark.parametrize("sizes", [(0, 1, 1), (1, 0, 1), (1, 1, 0)])
 def test_sizes_below_one_are_refused(sizes):
-    with pytest.raises(InputError, match="=0 must be at least 1"):
+    with pytest.raises(InputError, match="=0 must be a whole number of at least 1"):
         plain_attention_traffic(*sizes)
-    with pytest.raises(InputError, match="=0 must be at least 1"):
+    with pytest.raises(InputError, match="=0 must be a whole number of at least 1"):
         flash_attention_traffic(*sizes, rows=1)
 
 
 def test_tiles_without_rows_are_refused():
-    with pytest.raises(InputError, match="rows=0 must be at least 1"):
+    with pytest.raises(InputError, match="rows=0 must be a whole number of at least 1"):
         flash_attention_traffic(1, 1, 1, rows=0)
+
+
+@pytest.mark.parametrize("size", [float("nan"), 2.5, "4"])
+def test_sizes_that_are_not_whole_numbers_are_refused(unchecked, size):
+    with pytest.raises(InputError, match=r"S=.* must be a whole number"):
+        plain_attention_traffic(1, size, 1)
+    with pytest.raises(InputError, match=r"rows=.* must be a whole number"):
+        flash_attention_traffic(1, 1, 1, rows=size)
