@@ -89,6 +89,15 @@ def test_an_interrupted_run_continues_as_if_it_had_not_been(tmp_path, number, co
     assert again.history == straight.history
 
 
+@pytest.fixture
+def ctrl_c():
+    """The handler of Python, which a process started in the background does not have."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_second_signal_acts_at_once(tmp_path):
     trainer = tiny_trainer(objective=signalled(signal.SIGINT, times=2), folder=tmp_path)
     with pytest.raises(KeyboardInterrupt):
