@@ -83,7 +83,7 @@ def batch_norm(
         gamma: Gain γ.
         beta: Shift β; None = 0.
         eps: Added to the variance, in units of x².
-        mask: bool (*batch), True where a vector counts; None = all do. y of padding is 0.
+        mask: bool ``(*batch)``, True where a vector counts; None = all do. y of padding is 0.
 
     Returns:
         y, with the dtype of x.
@@ -114,7 +114,7 @@ def batch_statistics(
 
     Args:
         x: Vectors.
-        mask: bool (*batch), True where a vector counts; None = all do.
+        mask: bool ``(*batch)``, True where a vector counts; None = all do.
 
     Returns:
         Mean, and biased variance (1/N).
@@ -160,7 +160,7 @@ def fixed_batch_norm(
         gamma: Gain γ.
         beta: Shift β; None = 0.
         eps: Added to the variance, in units of x².
-        mask: bool (*batch), True where a vector counts; None = all do. y of padding is 0.
+        mask: bool ``(*batch)``, True where a vector counts; None = all do. y of padding is 0.
 
     Returns:
         y, with the dtype of x.

@@ -97,8 +97,8 @@ class BatchNorm(nn.Module):
 
         Args:
             x: Vectors, in training at least two that count.
-            mask: bool (*batch), True where a vector counts; None = all do. The others take no
-                part, and their y is 0.
+            mask: bool ``(*batch)``, True where a vector counts; None = all do. The others
+                take no part, and their y is 0.
 
         Returns:
             y, with the dtype of x.

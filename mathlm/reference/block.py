@@ -43,7 +43,7 @@ def pre_norm_block(
         y = u + feed_forward(norm(u))
 
     Args:
-        x: The residual stream (*batch, T, D).
+        x: The residual stream ``(*batch, T, D)``.
         weights: attention_norm.gamma and .beta (D), feed_forward_norm likewise, those of
             :func:`multi_head_attention` after ``attention.`` and those of :func:`feed_forward`
             after ``feed_forward.``; the names of the ``state_dict`` of
@@ -123,7 +123,7 @@ def post_norm_block(
         y = norm(u + feed_forward(u))
 
     Args:
-        x: The stream (*batch, T, D).
+        x: The stream ``(*batch, T, D)``.
         weights: Names as in :func:`pre_norm_block`; the ``state_dict`` of
             :class:`mathlm.layers.PostNormBlock`.
         n_heads: Query heads, H.

@@ -149,7 +149,7 @@ def batch_norm(
         gamma: Gain γ.
         beta: Shift β.
         eps: Added to the variance, in units of x².
-        mask: bool (*batch), True where a vector counts; None = all do.
+        mask: bool ``(*batch)``, True where a vector counts; None = all do.
 
     Returns:
         y, and the cache that :func:`batch_norm_backward` needs.

@@ -105,8 +105,8 @@ def rotary(
     Lengths stay, and ⟨R_m q, R_n k⟩ = ⟨q, R_{n-m} k⟩ depends on n - m only.
 
     Args:
-        x: Queries or keys (*batch, T, K).
-        positions: Of the vectors [tokens], integers ≥ 0 of shape (T,) or (*batch, T).
+        x: Queries or keys ``(*batch, T, K)``.
+        positions: Of the vectors [tokens], integers ≥ 0 of shape (T,) or ``(*batch, T)``.
         base: See :func:`rotary_frequencies`.
         pairing: "half-split" or "interleaved".
 

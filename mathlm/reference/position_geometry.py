@@ -21,7 +21,7 @@ def running_mean(v: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
     all rows are equal, so are all outputs.
 
     Args:
-        v: Values (*batch, T, D), one row for each position.
+        v: Values ``(*batch, T, D)``, one row for each position.
 
     Returns:
         What the head returns.

@@ -1,0 +1,55 @@
+"""Docstrings are valid reStructuredText where writing mathematics goes wrong most easily."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "mathlm"
+DEFINITIONS = ast.Module | ast.ClassDef | ast.FunctionDef
+END = r"(?=$|[\s'\")\]}>\-/\\:.,;!?·])"  # what may follow the end of inline markup
+LITERAL = re.compile(r"``.*?``|:\w+:`[^`]*`|`[^`]*`_", re.DOTALL)
+EMPHASIS = re.compile(r"(?<!\S)\*[^\s*][^*]*\*" + END)
+ARGUMENT = re.compile(r"^ +\w+: ", re.MULTILINE)  # escaped by napoleon
+OPEN_STAR = re.compile(r"(?:^|[\s(\[{<])\*(?![\s*])")  # *batch opens an emphasis
+OPEN_NAME = re.compile(r"(?<!\w)\w*[^\W_]_" + END, re.MULTILINE)  # p_ links to a target p
+
+
+def prose(text):
+    """A docstring without what stands in literal blocks and literals."""
+    lines, depth = [], None
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if depth is not None and line.strip() and indent <= depth:
+            depth = None
+        if depth is None:
+            lines.append(line)
+            if line.rstrip().endswith("::"):
+                depth = indent
+    return EMPHASIS.sub("", LITERAL.sub("", "\n".join(lines)))
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_stars_and_underscores_of_mathematics_stand_in_literals(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, DEFINITIONS) and (text := ast.get_docstring(node)):
+            text = ARGUMENT.sub("", text)
+            found = OPEN_STAR.findall(prose(text)) + OPEN_NAME.findall(prose(text))
+            assert not found, f"{getattr(node, 'name', 'module')}: {found}"
+
+
+@pytest.mark.parametrize("text", ["x (*batch, T)", "where p_ is", "as in\n*args"])
+def test_what_sphinx_refuses_is_found(text):
+    assert OPEN_STAR.search(prose(text)) or OPEN_NAME.search(prose(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["``(*batch, T)``", "d_k ** 2", "σ_{k} or", "is *not* x", "as::\n\n    p_ *x\n\nend"],
+)
+def test_what_sphinx_takes_is_left_alone(text):
+    assert not OPEN_STAR.search(prose(text))
+    assert not OPEN_NAME.search(prose(text))
