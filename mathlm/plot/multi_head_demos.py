@@ -166,6 +166,7 @@ def heads_demo(
             f"{value('kind', 'multi-head')}. 16-bit numbers."
         ),
         script=HEADS_SCRIPT,
+        css=".mathlm-demo[data-demo=heads] th{white-space:normal}",
     )
 
 

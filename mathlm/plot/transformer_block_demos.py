@@ -123,6 +123,7 @@ STACKS = (("plain", "norm-only", "norm-only"), ("residual", "pre-norm", "post-no
 SERIES = ("rms", "gradient", "spread")
 LOWEST, HIGHEST = -16.0, 12.0  # powers of ten in the picture
 
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 BLOCK_CSS = """
 .mathlm-demo[data-demo=block] svg{width:32rem;margin:auto}
 .mathlm-demo[data-demo=block] polyline{fill:none;stroke-width:.7}
@@ -228,11 +229,8 @@ def _checked_logs(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
 def _depth_view(logs: Mapping[str, Sequence[float]], last: int, block: int) -> str:
     shapes = f'<line class="axis" x1="0" y1="0" x2="{last}" y2="0"/>'
     for tick in (-15, -10, -5, 0, 5, 10):
-        shapes += (
-            f'<text x="-2" y="{-2 * tick + 1}" text-anchor="end">10^{tick}</text>'.replace(
-                "^-", "^−"
-            )
-        )
+        power = str(tick).translate(RAISED)
+        shapes += f'<text x="-2" y="{-2 * tick + 1}" text-anchor="end">10{power}</text>'
     shapes += f'<line class="at" data-name="at" x1="{block}" y1="-24" x2="{block}" y2="32"/>'
     for name in SERIES:
         points = " ".join(
@@ -240,7 +238,7 @@ def _depth_view(logs: Mapping[str, Sequence[float]], last: int, block: int) -> s
         )
         shapes += f'<polyline class="{name}" data-name="{name}-line" points="{points}"/>'
     label = "Size, gradient and spread by block on a scale of powers of ten"
-    box = f"-12 -26 {last + 16} 60"
+    box = f"-14 -26 {last + 18} 60"
     return f'<svg viewBox="{box}" role="img" aria-label="{label}">{shapes}</svg>'
 
 
