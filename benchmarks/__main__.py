@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from . import attention, gpt, optimizers, recurrent, tokenizers
+from . import attention, gpt, optimizers, recurrent, reference, smollm2, tokenizers
 from .timing import Row
 
 ALL = {
@@ -18,14 +18,16 @@ ALL = {
     **optimizers.BENCHMARKS,
     **recurrent.BENCHMARKS,
     **tokenizers.BENCHMARKS,
+    **smollm2.BENCHMARKS,
+    **reference.BENCHMARKS,
 }
-HEAD = f"{'name':16} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"
+HEAD = f"{'name':25} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"
 
 
 def line(row: Row) -> str:
     """One row of the table."""
     numbers = f"{row.ours:>10} {row.theirs:>10} {row.unit:10} {row.ratio:>6}"
-    return f"{row.name:16} {row.peer:28} {numbers}"
+    return f"{row.name:25} {row.peer:28} {numbers}"
 
 
 def main(argv: list[str]) -> int:

@@ -1,6 +1,6 @@
 """Pure functions of tensors: one function, one equation; no parameters, no state."""
 
-from .activation import gelu, gelu_tanh, relu, silu, swiglu
+from .activation import geglu_tanh, gelu, gelu_tanh, relu, silu, swiglu
 from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
 from .circuits import head_contributions, output_value_circuit, query_key_circuit
 from .collapse import token_spread
@@ -47,6 +47,7 @@ __all__ = [
     "first_pool",
     "fixed_batch_norm",
     "fused_attention",
+    "geglu_tanh",
     "gelu",
     "gelu_tanh",
     "gru_cell",

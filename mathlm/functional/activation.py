@@ -60,3 +60,16 @@ def swiglu(gate: Float[Tensor, "*s"], up: Float[Tensor, "*s"]) -> Float[Tensor, 
         Shazeer (2020), arXiv:2002.05202, eq. (6).
     """
     return F.silu(gate) * up
+
+
+def geglu_tanh(gate: Float[Tensor, "*s"], up: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """One projection of the input, gated by the :func:`gelu_tanh` of another.
+
+    Computes::
+
+        gelu_tanh(gate) ⊙ up
+
+    References:
+        Shazeer (2020), arXiv:2002.05202, eq. (6).
+    """
+    return gelu_tanh(gate) * up

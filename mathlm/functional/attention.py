@@ -42,6 +42,8 @@ def attention_weights(
     k: Float[Tensor, "*batch S K"],
     mask: Bool[Tensor, "..."] | None = None,
     bias: Float[Tensor, "..."] | None = None,
+    *,
+    scale: float | int | None = None,
 ) -> Float[Tensor, "*batch T S"]:
     """Share of its attention that each query gives to each key.
 
@@ -54,11 +56,13 @@ def attention_weights(
         k: Keys.
         mask: True where a query may attend; broadcasts to ``(*batch, T, S)``.
         bias: Added to the scaled scores; broadcasts likewise.
+        scale: Factor of the scores in place of 1/√d_k.
 
     Returns:
         Weights; each row sums to 1, or is exactly 0 for a query that sees nothing.
     """
-    scores = q @ k.mT / math.sqrt(q.shape[-1])  # (*batch, T, S)
+    scores = q @ k.mT  # (*batch, T, S)
+    scores = scores / math.sqrt(q.shape[-1]) if scale is None else scale * scores
     if bias is not None:
         scores = scores + bias
     if mask is None:
@@ -114,7 +118,8 @@ def fused_attention(
     bias: Float[Tensor, "..."] | None = None,
     *,
     causal: bool = False,
-    dropout: float = 0.0,
+    dropout: float | int = 0.0,
+    scale: float | int | None = None,
 ) -> Float[Tensor, "*batch T V"]:
     """The value of :func:`dot_product_attention`, without storing the weights.
 
@@ -131,6 +136,7 @@ def fused_attention(
         causal: Use :func:`causal_mask` instead of ``mask``, without building it where the
             kernel can do so.
         dropout: Probability with which a weight is set to 0.
+        scale: Factor of the scores in place of 1/√d_k.
 
     Returns:
         One mixture of values for each query; 0 for one that sees nothing.
@@ -148,13 +154,19 @@ def fused_attention(
     if mask is None:
         bias = None if bias is None else bias.to(q.dtype)
         return F.scaled_dot_product_attention(
-            q, k, v, attn_mask=bias, dropout_p=dropout, is_causal=aligned
+            q, k, v, attn_mask=bias, dropout_p=dropout, is_causal=aligned, scale=scale
         )
-    return _fused_masked(q, k, v, mask, bias, dropout)
+    return _fused_masked(q, k, v, mask, bias, dropout, scale)
 
 
 def _fused_masked(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor, bias: Tensor | None, dropout: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor,
+    bias: Tensor | None,
+    dropout: float | int,
+    scale: float | int | None,
 ) -> Tensor:
     """A query that sees nothing is shown everything, and its value replaced by 0."""
     q, k, v = _hide_unseen(q, k, v, mask)
@@ -162,7 +174,9 @@ def _fused_masked(
     allowed = mask | blind
     if bias is not None:
         allowed = bias.to(q.dtype).masked_fill(~allowed, -math.inf)
-    y = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout)
+    y = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=allowed, dropout_p=dropout, scale=scale
+    )
     return y.masked_fill(blind, 0.0)
 
 
@@ -180,12 +194,16 @@ def _require_fit(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> None:
             f"q {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)} do not fit: q and "
             "k need one width, k and v the same number of positions, at least 1"
         )
+    require_mask_fits(mask, (*q.shape[:-1], k.shape[-2]))
+
+
+def require_mask_fits(mask: Tensor | None, scores: tuple[int, ...]) -> None:
+    """Refuse a mask that is not boolean or does not broadcast to scores of this shape."""
     if mask is None:
         return
     if mask.dtype != torch.bool:
         found = str(mask.dtype).removeprefix("torch.")
         raise InputTypeError(f"mask must be bool, True = may attend, got {found}")
-    scores = (*q.shape[:-1], k.shape[-2])
     matches = zip(reversed(mask.shape), reversed(scores), strict=False)
     if not 2 <= mask.ndim <= len(scores) or any(m not in (1, n) for m, n in matches):
         raise InputError(f"mask {tuple(mask.shape)} does not broadcast to the scores {scores}")

@@ -34,9 +34,7 @@ def influence(f: Callable[[Tensor], Tensor], x: Float[Tensor, "S D"]) -> Float[T
     if not x.is_floating_point():
         raise InputTypeError(f"x has dtype {x.dtype}; a Jacobian needs floating-point numbers")
     _require_sequence(x, "x")
-    with sdpa_kernel(
-        SDPBackend.MATH
-    ):  # the other kernels have no rule for many vectors at once
+    with sdpa_kernel(SDPBackend.MATH):  # the others have no rule for many vectors at once
         y, pull_back = torch.func.vjp(f, x.detach())
     if not isinstance(y, Tensor):
         raise InputTypeError(f"f(x) is a {type(y).__name__}; it must return one tensor")

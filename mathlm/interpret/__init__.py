@@ -1,6 +1,7 @@
 """Looking into models: what they compute on the way, and what happens without parts of it."""
 
 from .ablation import head_means, without_heads
+from .alignment import alignment_score, cross_attention
 from .harm import losses_by_head, losses_without_heads
 from .patterns import (
     attention_entropy,
@@ -13,10 +14,13 @@ from .patterns import (
     repeated_ids,
 )
 from .recording import Watched, record
+from .stream import stream_writes, write_logits
 
 __all__ = [
     "Watched",
+    "alignment_score",
     "attention_entropy",
+    "cross_attention",
     "diagonal_score",
     "first_token_score",
     "head_means",
@@ -28,5 +32,7 @@ __all__ = [
     "previous_token_score",
     "record",
     "repeated_ids",
+    "stream_writes",
     "without_heads",
+    "write_logits",
 ]

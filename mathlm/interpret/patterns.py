@@ -145,7 +145,7 @@ def induction_score(
     References:
         Olsson et al. (2022), arXiv:2209.11895, "Mechanistic definition" of induction heads.
     """
-    _require_distributions(weights)
+    require_distributions(weights)
     B, T = weights.shape[0], weights.shape[-1]
     _require_ids(ids)
     if ids.shape != (B, T) or weights.shape[-2] != T:
@@ -258,7 +258,7 @@ def _distance(rows: Tensor) -> Tensor:
 
 def _behind_first(weights: Tensor) -> Tensor:
     """The rows of all queries but that at position 0."""
-    _require_distributions(weights)
+    require_distributions(weights)
     T, S = weights.shape[-2:]
     if T > S or S < 2:
         raise InputError(
@@ -277,7 +277,7 @@ def _require_ids(ids: Tensor) -> None:
         raise InputTypeError(f"ids must be an int64 tensor, got {found}")
 
 
-def _require_distributions(weights: Tensor) -> None:
+def require_distributions(weights: Tensor) -> None:
     """Refuse weights that are not distributions over the keys."""
     if not isinstance(weights, Tensor):
         raise InputTypeError(f"weights must be a tensor, got {type(weights).__name__}")

@@ -2,7 +2,9 @@
 
 from .attention import SelfAttention
 from .block import Block, PostNormBlock
-from .cache import KeyValueCache, LayerCache
+from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache
+from .cross_attention import CrossAttention
+from .decoder_block import DecoderBlock, PostNormDecoderBlock
 from .feedforward import FeedForward
 from .normalization import BatchNorm, LayerNorm, RMSNorm
 from .position import (
@@ -19,6 +21,9 @@ __all__ = [
     "AlibiPosition",
     "BatchNorm",
     "Block",
+    "CrossAttention",
+    "DecoderBlock",
+    "DecoderCache",
     "FeedForward",
     "GRU",
     "KeyValueCache",
@@ -26,7 +31,9 @@ __all__ = [
     "LayerCache",
     "LayerNorm",
     "LearnedPosition",
+    "MemoryCache",
     "PostNormBlock",
+    "PostNormDecoderBlock",
     "RMSNorm",
     "RNN",
     "RelativePosition",

@@ -32,6 +32,7 @@ class SelfAttention(nn.Module):
         causal: Whether a position sees none after it where no mask is given.
         norm_eps: ε of that normalization.
         dropout: Probability with which an attention weight is set to 0 in training.
+        scale: Factor of the scores; None = 1/√d_k.
 
     Raises:
         ConfigError: If the sizes do not divide, or a window is given without causal order.
@@ -52,8 +53,9 @@ class SelfAttention(nn.Module):
         qk_norm: bool = False,
         window: int | None = None,
         causal: bool = True,
-        norm_eps: float = 1e-5,
-        dropout: float = 0.0,
+        norm_eps: float | int = 1e-5,
+        dropout: float | int = 0.0,
+        scale: float | int | None = None,
     ) -> None:
         super().__init__()
         if window is not None and not causal:
@@ -63,6 +65,7 @@ class SelfAttention(nn.Module):
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.group = n_heads // n_kv_heads  # query heads that share a key
         self.window, self.causal, self.dropout = window, causal, dropout
+        self.scale = scale
         self.W_q = nn.Linear(d_model, n_heads * self.d_head, bias=bool(bias))
         self.W_k = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bool(bias))
         self.W_v = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bool(bias))
@@ -99,11 +102,7 @@ class SelfAttention(nn.Module):
             InputError: If the mask does not fit, or the cache has no room.
             InputTypeError: If the mask is not boolean.
         """
-        if mask is not None and mask.ndim == 3:  # broadcasting would take rows for heads
-            raise InputError(
-                f"mask of shape {tuple(mask.shape)} has 3 axes: give (T, S) if all rows and "
-                "heads see alike, or 4, such as (B, 1, T, S) for a mask a row"
-            )
+        require_row_masks(mask)
         q, k, v = self.project(x)
         if rotation is not None:
             q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)
@@ -139,7 +138,9 @@ class SelfAttention(nn.Module):
             mask = F.causal_mask(q.shape[2], k.shape[2], self.window, q.device)
         if taps is None:
             causal = self.causal and mask is None
-            return F.fused_attention(q, k, v, mask, bias, causal=causal, dropout=dropout)
+            return F.fused_attention(
+                q, k, v, mask, bias, causal=causal, dropout=dropout, scale=self.scale
+            )
         if dropout > 0:
             raise InputError("taps show the weights without dropout: call model.eval() first")
         return self._attend_tapped(q, k, v, mask, bias, taps)
@@ -148,8 +149,17 @@ class SelfAttention(nn.Module):
         if mask is None and self.causal:
             mask = F.causal_mask(q.shape[2], k.shape[2], device=q.device)
         q, k, v = tap(taps, "q", q), tap(taps, "k", k), tap(taps, "v", v)
-        weights = tap(taps, "weights", F.attention_weights(q, k, mask, bias))  # (B, H, T, S)
-        return tap(taps, "heads", weights @ v)
+        weights = F.attention_weights(q, k, mask, bias, scale=self.scale)  # (B, H, T, S)
+        return tap(taps, "heads", tap(taps, "weights", weights) @ v)
+
+
+def require_row_masks(mask: Tensor | None) -> None:
+    """Refuse a mask with three axes, of which broadcasting would take rows for heads."""
+    if mask is not None and mask.ndim == 3:
+        raise InputError(
+            f"mask of shape {tuple(mask.shape)} has 3 axes: give (T, S) if all rows and "
+            "heads see alike, or 4, such as (B, 1, T, S) for a mask a row"
+        )
 
 
 def require_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None) -> None:

@@ -10,13 +10,26 @@ from ..errors import ConfigError
 from ..shapes import Float
 from .taps import Taps, tap
 
-Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu_tanh"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_tanh": F.gelu_tanh,
     "silu": F.silu,
 }
+GATES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "swiglu": F.swiglu,
+    "geglu_tanh": F.geglu_tanh,
+}
+
+
+def default_width(d_model: int, activation: Activation) -> int:
+    """Width between the maps where none is asked for: 4 D, or 8/3 D for three maps.
+
+    A gate is a third map; 8/3 D, rounded up to a multiple of 8, makes the three as large as the
+    two of width 4 D.
+    """
+    return -(-d_model // 3) * 8 if activation in GATES else 4 * d_model
 
 
 class FeedForward(nn.Module):
@@ -26,10 +39,12 @@ class FeedForward(nn.Module):
 
         y = W_out f(W_in x),   or with swiglu   y = W_out (silu(W_gate x) ⊙ W_in x)
 
+    With geglu_tanh the gate is :func:`mathlm.functional.gelu_tanh` instead.
+
     Args:
         d_model: Width of the model, D.
         d_ff: Width between the two maps, F.
-        activation: f, or "swiglu".
+        activation: f, or "swiglu" or "geglu_tanh".
         bias: Whether the linear maps have one.
 
     Raises:
@@ -40,12 +55,12 @@ class FeedForward(nn.Module):
         self, d_model: int, d_ff: int, activation: Activation = "gelu", bias: bool = True
     ) -> None:
         super().__init__()
-        if activation != "swiglu" and activation not in ACTIVATIONS:
-            known = ", ".join((*ACTIVATIONS, "swiglu"))
+        if activation not in GATES and activation not in ACTIVATIONS:
+            known = ", ".join((*ACTIVATIONS, *GATES))
             raise ConfigError(f"activation={activation!r} is not one of {known}")
         self.activation = activation
         self.W_in = nn.Linear(d_model, d_ff, bias=bias)
-        self.W_gate = nn.Linear(d_model, d_ff, bias=bias) if activation == "swiglu" else None
+        self.W_gate = nn.Linear(d_model, d_ff, bias=bias) if activation in GATES else None
         self.W_out = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(
@@ -55,5 +70,5 @@ class FeedForward(nn.Module):
         if self.W_gate is None:
             hidden = ACTIVATIONS[self.activation](self.W_in(x))
         else:
-            hidden = F.swiglu(self.W_gate(x), self.W_in(x))
+            hidden = GATES[self.activation](self.W_gate(x), self.W_in(x))
         return self.W_out(tap(taps, "hidden", hidden))

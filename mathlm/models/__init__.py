@@ -4,10 +4,13 @@ from .bert import Bert
 from .bert_config import BertConfig
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
+from .masked_bert import MaskedBert
 from .mlp import MLP, MLPConfig
 from .reach import gradient_reach
 from .recurrent import Recurrent, RecurrentConfig
 from .sentences import sentence_embeddings
+from .transformer import Transformer
+from .transformer_config import TransformerConfig
 from .weights import load_weights
 from .word2vec import SkipGram
 
@@ -19,9 +22,12 @@ __all__ = [
     "BertConfig",
     "GPTConfig",
     "MLPConfig",
+    "MaskedBert",
     "Recurrent",
     "RecurrentConfig",
     "SkipGram",
+    "Transformer",
+    "TransformerConfig",
     "gradient_reach",
     "load_weights",
     "sentence_embeddings",

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..errors import CheckpointMismatchError, InputError
+from ..errors import InputError
 from ..functional import require_token_batch, require_token_ids
 from ..functional.pooling import require_mask
 from ..layers import (
@@ -20,9 +20,9 @@ from ..layers import (
 )
 from ..shapes import Bool, Float, Int
 from .bert_config import BertConfig
-from .bert_folder import canonical, config_of, their_name
-from .hugging_face import fill, read_config
-from .weights import load_weights, shapes_only
+from .bert_folder import canonical, config_of, fill_model, their_name
+from .hugging_face import read_config
+from .weights import load_weights
 
 INIT_STD = 0.02
 
@@ -75,18 +75,7 @@ class Bert(nn.Module):
         folder = Path(folder)
         config = config_of(read_config(folder), dropout)
         tensors = canonical(load_weights(folder))
-        if config.n_layers > max(100, len(tensors)):  # too many to be made and listed
-            raise CheckpointMismatchError(
-                f"config.json of {folder} has num_hidden_layers={config.n_layers}, but the "
-                f"file holds {len(tensors)} tensors"
-            )
-        try:
-            with shapes_only():
-                model = cls(config)
-        except (RuntimeError, TypeError, OverflowError) as error:  # a size beyond int64
-            raise CheckpointMismatchError(f"{folder}: no such model: {error}") from error
-        fill(model, tensors, their_name, f"weights of {folder} do not fit its config.json")
-        return model.eval()
+        return fill_model(cls, config, tensors, their_name, folder).eval()
 
     def forward(
         self,

@@ -1,14 +1,16 @@
 """A Hugging Face folder of a BERT as our configuration and our weights."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..errors import CheckpointMismatchError, ConfigError
 from .bert_config import BertConfig
-from .hugging_face import require_field
+from .hugging_face import fill, require_field
+from .weights import shapes_only
 
 ACTIVATIONS = {
     "gelu": "gelu",
@@ -47,6 +49,7 @@ PARTS = {
 }
 OLD_NORM = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 LEFT_OUT = ("pooler.", "cls.", "embeddings.position_ids")
+Model = TypeVar("Model", bound=nn.Module)
 
 
 def config_of(fields: Mapping[str, Any], dropout: float | int) -> BertConfig:
@@ -74,8 +77,14 @@ def config_of(fields: Mapping[str, Any], dropout: float | int) -> BertConfig:
         raise CheckpointMismatchError(f"config.json describes no BERT: {error}") from error
 
 
-def canonical(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def canonical(
+    tensors: Mapping[str, Tensor], left_out: tuple[str, ...] = LEFT_OUT
+) -> dict[str, Tensor]:
     """Tensors under the names of today, without those that the model does not have.
+
+    Args:
+        tensors: Of the file, under its names.
+        left_out: How the names begin that the model does not have.
 
     Raises:
         CheckpointMismatchError: If two of them have one name today.
@@ -87,7 +96,7 @@ def canonical(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             name = name.replace(old, new)
         if name in renamed:
             raise CheckpointMismatchError(f"the weights hold {name} under two names")
-        if not name.startswith(LEFT_OUT):
+        if not name.startswith(left_out):
             renamed[name] = tensor
     return renamed
 
@@ -96,3 +105,37 @@ def their_name(name: str) -> str:
     """Name that the folder has for one of our parameters."""
     parts = "|".join(map(re.escape, sorted(PARTS, key=len, reverse=True)))
     return re.sub(rf"(?<![^.])({parts})(?![^.])", lambda m: PARTS[m[0]], name)
+
+
+def fill_model(
+    make: Callable[[BertConfig], Model],
+    config: BertConfig,
+    tensors: Mapping[str, Tensor],
+    rename: Callable[[str], str],
+    folder: Path,
+) -> Model:
+    """The model that ``make`` makes of a configuration, with the tensors as its weights.
+
+    Args:
+        make: From a configuration to a model.
+        config: As :func:`config_of` read it.
+        tensors: As :func:`canonical` named them.
+        rename: Their name for one of ours.
+        folder: For messages.
+
+    Raises:
+        CheckpointMismatchError: If there is no model of such sizes, or the tensors do not fit.
+        CheckpointCorruptError: If an entry is NaN or infinite.
+    """
+    if config.n_layers > max(100, len(tensors)):  # too many to be made and listed
+        raise CheckpointMismatchError(
+            f"config.json of {folder} has num_hidden_layers={config.n_layers}, but the "
+            f"file holds {len(tensors)} tensors"
+        )
+    try:
+        with shapes_only():
+            model = make(config)
+    except (RuntimeError, TypeError, OverflowError) as error:  # a size beyond int64
+        raise CheckpointMismatchError(f"{folder}: no such model: {error}") from error
+    fill(model, tensors, rename, f"weights of {folder} do not fit its config.json")
+    return model

@@ -67,7 +67,8 @@ class GPT(nn.Module):
         """A pretrained model: a Hugging Face folder of GPT-2 or the Llama family, or GGUF.
 
         A folder holds ``config.json`` and ``model.safetensors``; of the Llama family are the
-        types llama, mistral, qwen2 and qwen3. A GGUF file is of the architecture llama; its
+        types llama, mistral, qwen2 and qwen3, with rotary positions as they were trained or
+        scaled (linear, llama3, yarn). A GGUF file is of the architecture llama; its
         quantized weights are written out, and the features of queries and keys put into
         half-split pairs. The model is on the CPU, in evaluation mode, without dropout; no code
         of the files is run. What this model cannot be told is refused, not left out.

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from ..errors import ConfigError, InputError
 from ..functional import RopeScaling, scaled_frequencies
 from ..layers.attention import require_heads
-from ..layers.feedforward import Activation
+from ..layers.feedforward import Activation, default_width
 from .config_checks import require_choices, require_numbers, require_sizes
 
 Norm = Literal["layer", "rms"]
@@ -33,8 +33,8 @@ class GPTConfig:
         n_heads: Query heads, H.
         n_kv_heads: Key/value heads, G; must divide ``n_heads``. None = ``n_heads``.
         d_head: Width of one head, K. None = D / H, which must then be whole.
-        d_ff: Width inside the feed-forward network, F. None = 4 D, or with swiglu, which has a
-            third matrix, 8/3 D rounded up to a multiple of 8.
+        d_ff: Width inside the feed-forward network, F. None = 4 D, or with swiglu and
+            geglu_tanh, which have a third matrix, 8/3 D rounded up to a multiple of 8.
         norm: Layer normalization or root mean square.
         norm_eps: ε of every normalization.
         activation: Of the feed-forward network.
@@ -96,7 +96,7 @@ class GPTConfig:
         """Width inside the feed-forward network F, with the default filled in."""
         if self.d_ff is not None:
             return self.d_ff
-        return 4 * self.d_model if self.activation != "swiglu" else -(-self.d_model // 3) * 8
+        return default_width(self.d_model, self.activation)
 
     def _require_positions(self) -> None:
         if self.position == "rope" and self.head_width % 2:

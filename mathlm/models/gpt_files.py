@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,14 +12,16 @@ from ..errors import CheckpointError, CheckpointMismatchError, InputError
 from . import gpt_folder, gpt_gguf
 from .gpt_config import GPTConfig
 from .hugging_face import FLOATS, fill
+from .transformer_config import TransformerConfig
 from .weights import plain, refuse_pickle, shapes_only
 
+C = TypeVar("C", GPTConfig, TransformerConfig)
 M = TypeVar("M", bound=nn.Module)
 LONGEST = 2**24  # positions; the angles of more would not fit into memory
 
 
 @dataclass(frozen=True)
-class Read:
+class Read(Generic[C]):
     """A configuration and tensors, as files gave them.
 
     Args:
@@ -29,13 +31,13 @@ class Read:
         source: Which files, for messages.
     """
 
-    config: GPTConfig
+    config: C
     tensors: dict[str, Tensor]
     rename: Callable[[str], str]
     source: str
 
 
-def read_model(path: Path, dtype: torch.dtype) -> Read:
+def read_model(path: Path, dtype: torch.dtype) -> Read[GPTConfig]:
     """What a folder of Hugging Face or a GGUF file holds; all weights in one dtype."""
     if dtype not in FLOATS:
         listed = ", ".join(map(plain, FLOATS))

@@ -1,6 +1,5 @@
 """A Hugging Face folder of GPT-2 or of the Llama family as our configuration and weights."""
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +10,8 @@ from torch import Tensor
 
 from ..errors import CheckpointMismatchError, ConfigError
 from .gpt_config import GPTConfig
-from .hugging_face import FLOATS, read_config, require_field
+from .hugging_face import FLOATS, flag, number, read_config, require_field, require_values
+from .rope_fields import rope_of
 from .weights import load_weights, plain
 
 LLAMAS = ("llama", "mistral", "qwen2", "qwen3")
@@ -132,6 +132,7 @@ def llama_config(fields: Mapping[str, Any], kind: str) -> GPTConfig:
         raise CheckpointMismatchError(
             f"config.json has layer_types={layers!r}: all must be 'full_attention' here"
         )
+    base, scaling = rope_of(fields)
     return make_config(
         fields,
         LLAMA_FIELDS,
@@ -140,7 +141,8 @@ def llama_config(fields: Mapping[str, Any], kind: str) -> GPTConfig:
         activation=require_field(fields, "hidden_act", GATES),
         n_kv_heads=fields.get("num_key_value_heads"),
         d_head=fields.get("head_dim"),
-        rope_base=rope_base(fields),
+        rope_base=base,
+        rope_scaling=scaling,
         window=fields.get("sliding_window") if kind == "mistral" else None,
         qk_norm=kind == "qwen3",
         bias=bias_of(fields, kind),
@@ -159,41 +161,6 @@ def bias_of(fields: Mapping[str, Any], kind: str) -> Any:
     return "qkv" if kind == "qwen2" else attention
 
 
-def rope_base(fields: Mapping[str, Any]) -> float:
-    """The base of the wavelengths, where no scaling changes them.
-
-    Newer files have ``rope_parameters``, older ones ``rope_theta`` and ``rope_scaling``.
-    """
-    said: dict[str, Any] = {}
-    for name in ("rope_scaling", "rope_parameters"):
-        part = fields.get(name)
-        if part is not None and not isinstance(part, dict):
-            raise CheckpointMismatchError(f"config.json has {name}={part!r}, not an object")
-        said |= part or {}
-    old = said.pop("type", "default")
-    kind = said.pop("rope_type", old)
-    if old not in (kind, "default"):
-        raise CheckpointMismatchError(f"config.json has the types {old!r} and {kind!r} of rope")
-    base = said.pop("rope_theta", fields.get("rope_theta", 10_000.0))
-    partial = said.pop("partial_rotary_factor", fields.get("partial_rotary_factor", 1.0))
-    if kind != "default" or partial != 1.0 or said:
-        raise CheckpointMismatchError(
-            f"config.json has rope_type={kind!r}, partial_rotary_factor={partial!r} and "
-            f"{said or 'no more'}: this model turns all features, without scaling"
-        )
-    return number("rope_theta", base)
-
-
-def number(name: str, value: Any) -> float:
-    """A field as a finite float."""
-    try:
-        if type(value) in (int, float) and math.isfinite(value):
-            return float(value)
-    except OverflowError:  # an integer beyond every float
-        raise CheckpointMismatchError(f"config.json has a {name} beyond 1e308") from None
-    raise CheckpointMismatchError(f"config.json has {name}={value!r}, not a number")
-
-
 def make_config(
     fields: Mapping[str, Any], names: Mapping[str, str], **choices: Any
 ) -> GPTConfig:
@@ -208,21 +175,6 @@ def make_config(
         return GPTConfig(**sizes, **choices)
     except ConfigError as error:
         raise CheckpointMismatchError(f"config.json describes no GPT: {error}") from error
-
-
-def require_values(fields: Mapping[str, Any], only: Mapping[str, Any]) -> None:
-    """Refuse a field whose value would make another model; absent is as it must be."""
-    for name, value in only.items():
-        found = fields.get(name, value)
-        if found is not value:
-            raise CheckpointMismatchError(
-                f"config.json has {name}={found!r}, this model has {value}"
-            )
-
-
-def flag(fields: Mapping[str, Any], name: str, default: bool) -> bool:
-    """A field that is true or false."""
-    return require_field({name: default} | dict(fields), name, (False, True))
 
 
 def canonical(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

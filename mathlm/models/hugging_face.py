@@ -1,6 +1,7 @@
 """Folders as Hugging Face writes them: ``config.json`` and the names of the weights."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,31 @@ def require_field(fields: Mapping[str, Any], name: str, known: Mapping | tuple) 
     return known[value] if isinstance(known, Mapping) else value
 
 
+def require_values(fields: Mapping[str, Any], only: Mapping[str, Any]) -> None:
+    """Refuse a field whose value would make another model; absent is as it must be."""
+    for name, value in only.items():
+        found = fields.get(name, value)
+        if found is not value:
+            raise CheckpointMismatchError(
+                f"config.json has {name}={found!r}, this model has {value}"
+            )
+
+
+def flag(fields: Mapping[str, Any], name: str, default: bool) -> bool:
+    """A field that is true or false."""
+    return require_field({name: default} | dict(fields), name, (False, True))
+
+
+def number(name: str, value: Any) -> float:
+    """A field as a finite float."""
+    try:
+        if type(value) in (int, float) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # an integer beyond every float
+        raise CheckpointMismatchError(f"config.json has a {name} beyond 1e308") from None
+    raise CheckpointMismatchError(f"config.json has {name}={value!r}, not a number")
+
+
 def fill(
     model: nn.Module,
     tensors: Mapping[str, Tensor],
@@ -69,9 +95,8 @@ def fill(
         name = next(iter(tensors))
         raise CheckpointMismatchError(f"{complaint}: {name} is {plain(first.dtype)}")
     own: dict[str, dict[str, Tensor]] = {}
-    for name, parameter in model.to(
-        first.dtype
-    ).named_parameters():  # a shared one has one name
+    model = model.to(first.dtype)
+    for name, parameter in model.named_parameters():  # a shared one has one name
         own.setdefault(rename(name), {})[name] = parameter
     check_tensors_fit(complaint, tensors, {n: torch.cat([*g.values()]) for n, g in own.items()})
     require_finite(tensors, complaint)

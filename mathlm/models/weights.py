@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -14,6 +14,7 @@ from ..errors import CheckpointCorruptError, CheckpointError, CheckpointMismatch
 
 FILE = "model.safetensors"
 HEADER_LIMIT = 100_000_000  # bytes
+GROUP = 8  # tensors that are read at once
 PICKLES = (b"PK\x03\x04", b"\x80", b"\x93NUMPY")  # torch.save, pickle, numpy.save
 PICKLE_SUFFIXES = {".bin", ".pt", ".pth", ".ckpt", ".pkl"}
 
@@ -76,9 +77,23 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
             f"{path} has an invalid header: {header:,} bytes in a file of {size:,}"
         )
     try:
-        return {name: tensor.clone() for name, tensor in load_file(path).items()}
+        with safe_open(path, "pt") as file:
+            names = list(file.keys())
+        groups = (names[i : i + GROUP] for i in range(0, len(names), GROUP))
+        return {n: tensor for group in groups for n, tensor in copies(path, group)}
     except (SafetensorError, ValueError, KeyError) as error:
         raise CheckpointCorruptError(f"{path} has an invalid header: {error}") from error
+
+
+def copies(path: Path, names: list[str]) -> Iterator[tuple[str, Tensor]]:
+    """Tensors of a safetensors file in memory of their own.
+
+    The file is mapped into memory meanwhile, and what was read of it stays there until it is
+    closed: reading it in parts takes no more memory than the copies.
+    """
+    with safe_open(path, "pt") as file:
+        for name in names:
+            yield name, file.get_tensor(name).clone()
 
 
 def refuse_pickle(path: Path) -> None:

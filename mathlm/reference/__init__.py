@@ -55,6 +55,7 @@ from .constructions import (
 )
 from .correlation import average_ranks, bootstrap_interval, pearson, spearman
 from .curvature import best_step, critical_point, newton_step, sharpness
+from .decoder_blocks import decoder_block, decoder_block_backward
 from .decomposition import covariance, effective_rank, energy_kept, low_rank, pca, pca_by_svd
 from .descent_rates import (
     best_descent,
@@ -70,6 +71,7 @@ from .distance_bias import (
     relative_bias_backward,
     relative_buckets,
 )
+from .dropout_factors import draw_dropout
 from .estimation import (
     categorical_map,
     categorical_mle,
@@ -117,6 +119,10 @@ from .initialization import (
     xavier_uniform,
 )
 from .isotropy import mean_cosine, partition_isotropy, remove_top_components, whiten
+from .label_smoothing import (
+    label_smoothed_cross_entropy,
+    label_smoothed_cross_entropy_backward,
+)
 from .landscape import (
     double_well,
     double_well_gradient,
@@ -203,6 +209,7 @@ from .position_geometry import (
     pairs_that_turn,
     running_mean,
 )
+from .predictions import initial_loss, look_alikes, smoothing_floor, word_share
 from .probability import (
     chain_factors,
     conditional,
@@ -244,8 +251,20 @@ from .regression import dropout_regression, ridge_regression
 from .regularization import dropout, dropout_backward
 from .residual import deep_linear_gradients, residual_growth, stream_prediction
 from .row_updates import coasting_factor, expected_rows_touched, idle_adam_steps
+from .schedules import noam_rate
+from .stacks import (
+    decoder,
+    decoder_backward,
+    encoder,
+    encoder_backward,
+    positioned_embedding,
+    positioned_embedding_backward,
+)
 from .stepping import descend
+from .symmetry import gradient_laws
 from .traffic import flash_attention_traffic, plain_attention_traffic
+from .transformer import Transformer
+from .transformer_config import TransformerConfig
 from .word2vec import (
     cbow_context,
     cbow_context_backward,
@@ -262,6 +281,8 @@ __all__ = [
     "Dual",
     "Reliability",
     "SoftmaxState",
+    "Transformer",
+    "TransformerConfig",
     "Variable",
     "adam_epsilon_hat_step",
     "adam_step",
@@ -306,6 +327,10 @@ __all__ = [
     "critical_point",
     "cross_entropy",
     "decay_bound",
+    "decoder",
+    "decoder_backward",
+    "decoder_block",
+    "decoder_block_backward",
     "deep_linear_gradients",
     "dependence",
     "descend",
@@ -316,6 +341,7 @@ __all__ = [
     "dot_product_attention_backward",
     "double_well",
     "double_well_gradient",
+    "draw_dropout",
     "dropout",
     "dropout_backward",
     "dropout_regression",
@@ -323,6 +349,8 @@ __all__ = [
     "eigenvalues_2x2",
     "embedding",
     "embedding_backward",
+    "encoder",
+    "encoder_backward",
     "energy_kept",
     "entropy",
     "expectation",
@@ -346,6 +374,7 @@ __all__ = [
     "gelu_tanh",
     "gelu_tanh_backward",
     "gradient",
+    "gradient_laws",
     "gradient_moments",
     "gradient_noise_scale",
     "gram_schmidt",
@@ -362,6 +391,7 @@ __all__ = [
     "hessian",
     "hessian_vector_product",
     "idle_adam_steps",
+    "initial_loss",
     "interpolating_network",
     "jacobian_by_columns",
     "jacobian_by_rows",
@@ -369,6 +399,8 @@ __all__ = [
     "joint_covariance",
     "js_divergence",
     "kl_divergence",
+    "label_smoothed_cross_entropy",
+    "label_smoothed_cross_entropy_backward",
     "layer_norm",
     "layer_norm_backward",
     "layer_norm_jacobian",
@@ -381,6 +413,7 @@ __all__ = [
     "log_softmax_backward",
     "logsumexp",
     "logsumexp_backward",
+    "look_alikes",
     "low_rank",
     "lstm",
     "lstm_backward",
@@ -403,6 +436,7 @@ __all__ = [
     "nesterov_step",
     "newton_schulz",
     "newton_step",
+    "noam_rate",
     "noise_scale_from_batches",
     "noisy_descent",
     "normal_cdf",
@@ -424,6 +458,8 @@ __all__ = [
     "pearson",
     "plain_attention_traffic",
     "pmi",
+    "positioned_embedding",
+    "positioned_embedding_backward",
     "positive_features",
     "post_norm_block",
     "post_norm_block_backward",
@@ -480,6 +516,7 @@ __all__ = [
     "sinusoidal_table",
     "skip_gram_softmax",
     "skip_gram_softmax_backward",
+    "smoothing_floor",
     "softmax",
     "softmax_backward",
     "softmax_jacobian",
@@ -510,6 +547,7 @@ __all__ = [
     "variance",
     "variance_by_moments",
     "whiten",
+    "word_share",
     "xavier_normal",
     "xavier_uniform",
 ]

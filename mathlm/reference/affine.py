@@ -1,5 +1,6 @@
 """The linear layer, y = x Wᵀ + b, and its hand-derived backward pass."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def linear(
         )
     if b is not None and b.shape != W.shape[:1]:
         raise InputError(f"b has shape {b.shape}, expected {W.shape[:1]}: one entry an output")
-    y = x @ W.T
+    y = (_rows(x) @ W.T).reshape(*x.shape[:-1], W.shape[0])  # one product, not one a batch row
     if b is not None:
         y = y + b
     return y, (x, W, b is not None)
@@ -68,10 +69,14 @@ def linear_backward(dy: Float[ndarray, "..."], cache: Any) -> tuple[ndarray, ...
     expected = (*x.shape[:-1], W.shape[0])
     if dy.shape != expected:
         raise InputError(f"dy has shape {dy.shape}, but y has {expected}")
-    rows_x, rows_dy = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
-    dx = dy @ W
+    rows_x, rows_dy = _rows(x), _rows(dy)
+    dx = (rows_dy @ W).reshape(x.shape)
     dW = rows_dy.T @ rows_x
     return (dx, dW, np.sum(rows_dy, axis=0)) if shifted else (dx, dW)
+
+
+def _rows(x: ndarray) -> ndarray:
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 __all__ = ["linear", "linear_backward"]

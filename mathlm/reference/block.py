@@ -9,6 +9,7 @@ from ..errors import ConfigError, InputError
 from ..shapes import Bool
 from . import heads
 from .arrays import Numbers, finite_array, gradient_array
+from .dropout_factors import Factors, thinned
 from .feedforward import feed_forward, feed_forward_backward, feed_forward_names
 from .heads import multi_head_attention, multi_head_attention_backward
 from .normalization import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
@@ -114,6 +115,7 @@ def post_norm_block(
     norm: str = "layer",
     activation: str = "relu",
     eps: float = 1e-5,
+    dropout: Factors | None = None,
 ) -> tuple[ndarray, tuple]:
     """The block of the first transformers: each sum is normalized before it is read again.
 
@@ -131,6 +133,8 @@ def post_norm_block(
         norm: "layer" or "rms": :func:`layer_norm` or :func:`rms_norm`.
         activation: As in :func:`feed_forward`.
         eps: ε of both normalizations.
+        dropout: Factors of the shape of x, 0 or 1 / (1 - p), under attention and feed_forward:
+            what the half gives is multiplied by them before it is added. None = 1.
 
     Returns:
         y, of the shape of x, and the cache that :func:`post_norm_block_backward` needs.
@@ -146,10 +150,13 @@ def post_norm_block(
     """
     x, maps = _checked(x, weights, norm, activation)
     a, attention = multi_head_attention(x, part_of(maps, "attention."), n_heads, mask)
+    a = thinned(a, dropout, "attention")
     u, attention_norm = _normalize(x + a, maps, PLACES[0], norm, eps)
     f, feed = feed_forward(u, part_of(maps, "feed_forward."), activation)
+    f = thinned(f, dropout, "feed_forward")
     y, feed_norm = _normalize(u + f, maps, PLACES[1], norm, eps)
-    return y, (x.shape, norm, tuple(maps), attention_norm, attention, feed_norm, feed)
+    caches = (attention_norm, attention, feed_norm, feed)
+    return y, (x.shape, norm, tuple(maps), dropout, caches)
 
 
 def post_norm_block_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gradients]:
@@ -172,12 +179,14 @@ def post_norm_block_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gradie
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
     """
-    shape, norm, names, attention_norm, attention, feed_norm, feed = cache
+    shape, norm, names, dropout, (attention_norm, attention, feed_norm, feed) = cache
     dy = gradient_array(dy, shape)
     ds, d_feed_norm = _normalize_backward(dy, feed_norm, PLACES[1], norm)
-    du, d_feed = feed_forward_backward(ds, feed)
+    du, d_feed = feed_forward_backward(thinned(ds, dropout, "feed_forward"), feed)
     dr, d_attention_norm = _normalize_backward(ds + du, attention_norm, PLACES[0], norm)
-    dx, d_attention, _ = multi_head_attention_backward(dr, attention)
+    dx, d_attention, _ = multi_head_attention_backward(
+        thinned(dr, dropout, "attention"), attention
+    )
     gradients = d_attention_norm | d_feed_norm | _halves(d_attention, d_feed)
     return dr + dx, in_order_of(names, gradients)
 

@@ -52,7 +52,7 @@ def dropout(
 def dropout_backward(dy: Float[ndarray, "..."], cache: Any) -> Float[ndarray, "..."]:
     """Pull the gradient of the loss back through the entries that were kept.
 
-    Computes::
+    Implements eq-backward-dropout::
 
         dx_i = dy_i k_i / (1 - p)
 

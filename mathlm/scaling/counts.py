@@ -1,7 +1,8 @@
 """What a model costs, counted from its configuration."""
 
-from ..errors import InputError
+from ..errors import InputTypeError
 from ..models import GPTConfig
+from .count_checks import require_counts
 
 
 def kv_cache_bytes(
@@ -26,14 +27,12 @@ def kv_cache_bytes(
         Size of the tensors of a :class:`mathlm.layers.KeyValueCache` [bytes].
 
     Raises:
+        InputTypeError: If it is no such configuration.
         InputError: If a number is negative, or batch or bytes_per_number 0.
     """
-    for name, value, least in (
-        ("tokens", tokens, 0),
-        ("batch", batch, 1),
-        ("bytes_per_number", bytes_per_number, 1),
-    ):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise InputError(f"{name}={value!r} must be an integer of at least {least}")
+    if not isinstance(config, GPTConfig):
+        raise InputTypeError(f"config is a {type(config).__name__}, expected a GPTConfig")
+    require_counts(0, tokens=tokens)
+    require_counts(1, batch=batch, bytes_per_number=bytes_per_number)
     numbers = batch * config.kv_heads * tokens * config.head_width
     return 2 * config.n_layers * numbers * bytes_per_number

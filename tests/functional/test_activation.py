@@ -31,3 +31,10 @@ def test_swiglu_gates_the_second_by_the_silu_of_the_first():
     gate, up = torch.tensor([0.0, math.log(3)]), torch.tensor([5.0, 2.0])
     expected = torch.tensor([0.0, 1.5 * math.log(3)])  # σ(log 3) = 3/4
     torch.testing.assert_close(F.swiglu(gate, up), expected, rtol=1e-14, atol=0)
+
+
+def test_geglu_gates_the_second_by_the_gelu_of_the_first():
+    """At 1, x + 0.044715 x³ is 1.044715: gelu_tanh(1) = (1 + tanh(1.044715 √(2/π))) / 2."""
+    gate, up = torch.tensor([0.0, 1.0]), torch.tensor([5.0, 2.0])
+    expected = torch.tensor([0.0, 1 + math.tanh(1.044715 * math.sqrt(2 / math.pi))])
+    torch.testing.assert_close(F.geglu_tanh(gate, up), expected, rtol=1e-14, atol=0)

@@ -211,3 +211,17 @@ def test_dropout_is_unbiased_over_many_draws():
     draws = [fused_attention(q, k, v, dropout=0.5)[0, 0].item() for _ in range(400)]
     assert set(draws) == {0.0, 2.0}
     assert sum(draws) / 400 == pytest.approx(1.0, abs=0.2)  # 4 standard deviations
+
+
+@pytest.mark.parametrize("hidden", ["nothing", "by a mask", "by causal order"])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_a_scale_takes_the_place_of_one_over_the_root_of_the_width(hidden, with_bias, qkv):
+    """Scores of queries √5 · 0.3 times as long, divided by √5, are those scaled by 0.3."""
+    (q, k, v), bias = qkv, torch.randn(3, 4, 6) if with_bias else None
+    mask = None if hidden == "nothing" else causal_mask(4, 6)
+    long = q * math.sqrt(5) * 0.3
+    causal = hidden == "by causal order"
+    y = fused_attention(q, k, v, None if causal else mask, bias, causal=causal, scale=0.3)
+    torch.testing.assert_close(y, dot_product_attention(long, k, v, mask, bias), **TIGHT)
+    A = F.attention_weights(q, k, mask, bias, scale=0.3)
+    torch.testing.assert_close(A, F.attention_weights(long, k, mask, bias), **TIGHT)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mathlm.errors import InputError
-from mathlm.layers import KeyValueCache
+from mathlm.layers import DecoderCache, KeyValueCache, MemoryCache
 
 
 def test_a_layer_returns_all_that_was_appended():
@@ -43,3 +43,26 @@ def test_another_number_of_rows_is_refused():
 
 def test_dtype_is_the_one_asked_for():
     assert KeyValueCache(1, 1, 1, 8, 2, torch.bfloat16).layers[0].v.dtype == torch.bfloat16
+
+
+def test_a_memory_cache_is_empty_until_it_is_filled():
+    cache, memory = MemoryCache(), torch.randn(2, 5, 4)
+    assert not cache.holds(memory)
+    cache.fill(memory, *torch.randn(2, 2, 1, 5, 4))
+    assert cache.holds(memory)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 4), (2, 6, 4)])
+def test_another_memory_is_refused(shape):
+    cache = DecoderCache(1, 2, 1, 8, 4)
+    cache.require_memory(torch.ones(2, 5, 4))
+    cache.memory_layers[0].fill(torch.ones(2, 5, 4), *torch.randn(2, 2, 1, 5, 4))
+    cache.require_memory(torch.ones(2, 5, 4))
+    with pytest.raises(InputError, match=r"another memory \(2, 5, 4\) than the given one \(2"):
+        cache.require_memory(torch.zeros(shape))
+
+
+def test_a_decoder_cache_has_room_for_each_layer():
+    cache = DecoderCache(3, 2, 1, 8, 4)
+    assert (len(cache.layers), len(cache.memory_layers), cache.length) == (3, 3, 0)
+    assert cache.layers[2].k.shape == (2, 1, 8, 4)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 import torch
+from models.folders import change_config, change_weights
 
 from mathlm.errors import CheckpointCorruptError, CheckpointError, CheckpointMismatchError
 from mathlm.models import Bert, load_weights, sentence_embeddings
-from mathlm.models.weights import to_bytes
 from mathlm.text import pretrained
 
 SIZES = {
@@ -35,18 +35,6 @@ def make_theirs(kind="BertModel", **changes):
 def folder(tmp_path):
     make_theirs().save_pretrained(tmp_path)
     return tmp_path
-
-
-def change_config(folder, **changes):
-    path = folder / "config.json"
-    fields = json.loads(path.read_text()) | changes
-    path.write_text(json.dumps({k: v for k, v in fields.items() if v != "absent"}))
-
-
-def change_weights(folder, change):
-    tensors = load_weights(folder)
-    change(tensors)
-    (folder / "model.safetensors").write_bytes(to_bytes(tensors))
 
 
 @torch.no_grad()
@@ -77,6 +65,20 @@ def test_another_field_gives_another_model(tmp_path, change):
     theirs.save_pretrained(tmp_path)
     change_config(tmp_path, **change)
     assert difference(Bert.from_pretrained(tmp_path), theirs) > 1e-3
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-5])
+@pytest.mark.parametrize("wrong", [1e-12, 1e-6, 1e-5])
+def test_the_epsilon_of_the_file_is_used(tmp_path, eps, wrong):
+    """Embeddings have a standard deviation of 1e-4, a variance of 1e-8: ε is what matters."""
+    theirs = make_theirs(layer_norm_eps=eps)
+    for name, p in theirs.named_parameters():
+        if "_embeddings.weight" in name:
+            p.data *= 1e-4 / p.data.std()
+    theirs.save_pretrained(tmp_path)
+    change_config(tmp_path, layer_norm_eps=wrong)
+    found = difference(Bert.from_pretrained(tmp_path), theirs)
+    assert found < 1e-12 if eps == wrong else found > 1e-3
 
 
 def test_every_hidden_state_of_transformers_is_among_the_taps(tmp_path):

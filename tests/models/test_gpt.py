@@ -63,11 +63,16 @@ def test_padding_on_either_side_changes_nothing_at_real_tokens(family):
         torch.testing.assert_close(padded, model(alone)[0], **TIGHT)
 
 
-def test_float32_padding_agrees_to_1e_5():
-    model = make("llama").float()
-    ids, mask = tokens(1, 16), torch.arange(16)[None] >= 9
-    padded = model(ids, mask=mask)[0, 9:]
-    torch.testing.assert_close(padded, model(ids[:, 9:])[0], rtol=1e-5, atol=1e-5)
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+@pytest.mark.parametrize("length", [1, 3, 7, 16])
+def test_float32_padding_on_either_side_agrees_to_1e_5(family, length):
+    model, alone = make(family).float(), tokens(1, length)
+    expected = model(alone)[0]
+    for real in (slice(16 - length, 16), slice(0, length)):
+        ids, mask = tokens(1, 16), torch.zeros(1, 16, dtype=torch.bool)
+        ids[:, real], mask[:, real] = alone, True
+        padded = model(ids, mask=mask)[0, real]
+        torch.testing.assert_close(padded, expected, rtol=1e-5, atol=1e-5)
 
 
 @EVERY

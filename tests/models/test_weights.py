@@ -2,8 +2,10 @@ import ast
 import io
 import os
 import pickle
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from torch import nn
 
 import mathlm
 from mathlm.errors import CheckpointCorruptError, CheckpointError, CheckpointMismatchError
-from mathlm.models import load_weights
+from mathlm.models import GPT, GPTConfig, Recurrent, RecurrentConfig, load_weights
 from mathlm.models.weights import (
     check_tensors_fit,
     check_weights_fit,
@@ -28,6 +30,13 @@ DTYPES = ["float64", "float32", "float16", "bfloat16", "int64", "bool"]
 def write(folder, tensors):
     (folder / "model.safetensors").write_bytes(to_bytes(tensors))
     return folder
+
+
+def make(kind, tied):
+    sizes = {"vocab_size": 11, "d_model": 6, "tie_embeddings": tied}
+    if kind is GPT:
+        return GPT(GPTConfig(**sizes, context=5, n_layers=1, n_heads=2))
+    return Recurrent(RecurrentConfig(**sizes))
 
 
 class Evil:
@@ -60,6 +69,29 @@ def test_what_is_read_is_apart_from_the_file(tmp_path):
     assert x.tolist() == [1, 1, 1]
     x.fill_(2)
     assert load_weights(tmp_path)["x"].tolist() == [0, 0, 0]
+
+
+def test_reading_takes_little_more_memory_than_the_tensors(tmp_path):
+    """40 of 2 MB. The file is mapped into memory, where what was read would count again."""
+    write(tmp_path, {f"x{i}": torch.ones(2**18) for i in range(40)})
+    code = """
+import sys
+from pathlib import Path
+from mathlm.models import load_weights
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+before = peak()
+tensors = load_weights(sys.argv[1])
+print((peak() - before) * 1024)
+"""
+    if not Path("/proc/self/status").is_file():
+        pytest.skip("only Linux tells the peak of a process")
+    run = [sys.executable, "-c", code, str(tmp_path)]
+    peak = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+    assert peak < 1.5 * 40 * 2**21
 
 
 def test_a_folder_without_weights_says_what_it_holds(tmp_path):
@@ -105,6 +137,27 @@ def test_a_tied_weight_is_written_once_and_filled_once(tmp_path):
     assert list(read) == ["0.weight"]
     copy_weights(model, {"0.weight": torch.ones(5, 3)})
     assert (model[1].weight == 1).all()
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("kind", [GPT, Recurrent])
+def test_a_model_is_tied_as_before_after_saving_and_loading(tmp_path, kind, tied):
+    model, other = (make(kind, tied) for _ in "ab")
+    read = load_weights(write(tmp_path, unique_tensors(model)))
+    assert sorted(read) == sorted(name for name, _ in model.named_parameters())
+    check_weights_fit(other, read)
+    copy_weights(other, read)
+    head, embedding = other.head.weight, other.token_embedding.weight
+    assert (head.data_ptr() == embedding.data_ptr()) == tied
+    assert torch.equal(head, model.head.weight)
+
+
+def test_torch_is_of_a_version_that_does_not_run_code_when_it_reads_weights():
+    """CVE-2025-32434 before 2.6 and CVE-2026-24747 before 2.10."""
+    project = tomllib.loads((Path(mathlm.__file__).parents[1] / "pyproject.toml").read_text())
+    (torch_line,) = (d for d in project["project"]["dependencies"] if d.startswith("torch"))
+    least = re.search(r">=(\d+)\.(\d+)", torch_line)
+    assert tuple(map(int, least.groups())) >= (2, 10)
 
 
 def test_all_differences_are_listed_at_once_with_names_and_shapes():

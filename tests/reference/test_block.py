@@ -226,3 +226,18 @@ def test_streams_masks_and_gradients_that_do_not_fit_are_refused(kind, rng):
         forward(x, weights, H, np.ones((T, T), dtype=int))
     with pytest.raises(InputError, match=r"dy has shape \(5, 3\), but y has \(5, 4\)"):
         backward(x[:, 1:], forward(rng.normal(size=(T, D)), weights, H)[1])
+
+
+@pytest.mark.parametrize("half", ["attention", "feed_forward"])
+def test_given_factors_multiply_a_half_and_its_gradient(half, rng):
+    """Against the same block whose half is followed by the factors, a diagonal in W_out."""
+    weights, x, dy = draw_weights(rng), *rng.normal(size=(2, T, D))
+    factors = np.tile(2.0 * rng.integers(0, 2, D), (T, 1))  # alike at every position
+    out = f"{half}.{'W_o' if half == 'attention' else 'W_out'}"
+    scaled = {f"{out}.weight": weights[f"{out}.weight"] * factors[0][:, None]}
+    scaled |= {f"{out}.bias": weights[f"{out}.bias"] * factors[0]}
+    y, cache = post_norm_block(x, weights, H, CAUSAL, dropout={half: factors})
+    expected, other = post_norm_block(x, weights | scaled, H, CAUSAL)
+    assert_allclose(y, expected, rtol=1e-12, atol=1e-14)
+    dx, other_dx = (post_norm_block_backward(dy, c)[0] for c in (cache, other))
+    assert_allclose(dx, other_dx, rtol=1e-11, atol=1e-13)

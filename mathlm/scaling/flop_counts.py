@@ -1,0 +1,169 @@
+"""How many floating-point operations a model takes, counted from its configuration."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InputError
+from ..layers.feedforward import GATES
+from ..models import BertConfig, GPTConfig, MLPConfig, RecurrentConfig, TransformerConfig
+from .count_checks import require_counts, require_positive
+from .parameters import CELL_MAPS, affine, attention, entry_of, feed_forward
+
+Tokens = int | tuple[int, int]
+
+
+def forward_flops(config: Any, tokens: Tokens, batch: int = 1, *, cached: int = 0) -> int:
+    """Operations of the matrix products of one forward pass.
+
+    Implements eq-arch-flops, for a GPT with M entries in its matrices, the head's included::
+
+        2 B (T M  +  2 L T (C + T) H K)
+
+    Each entry of a matrix costs one multiplication and one addition a token; scores and
+    mixtures cost 2 H K each for every query and key, also for those that a mask hides, as
+    ``torch.utils.flop_counter`` has it. Looking up embeddings costs none. What is left out
+    (softmax, normalization, activations, biases) grows with the width and not with its square.
+
+    Args:
+        config: A ``GPTConfig``, ``BertConfig``, ``TransformerConfig``, ``RecurrentConfig`` or
+            ``MLPConfig``.
+        tokens: T that are read at once; of an encoder-decoder in the source and in the target,
+            or one number for both; of an MLP, rows.
+        batch: B, sequences.
+        cached: C tokens read earlier, whose keys and values are kept. Only of a GPT.
+
+    Returns:
+        Number of operations [FLOP].
+
+    Raises:
+        InputTypeError: If it is no such configuration.
+        InputError: If a number is less than 1, or ``cached`` negative or of no use.
+    """
+    multiplications = entry_of(MULTIPLICATIONS, config)
+    require_counts(1, batch=batch)
+    require_counts(0, cached=cached)
+    if cached and not isinstance(config, GPTConfig):
+        raise InputError(f"cached={cached} needs a GPTConfig, not a {type(config).__name__}")
+    source, target = pair(config, tokens)
+    return 2 * batch * multiplications(config, target, source + cached)
+
+
+def flops_per_token(config: Any, context: Tokens, *, training: bool = False) -> float:
+    """Operations for each token of a sequence.
+
+    Computes::
+
+        forward_flops(config, context) / context,   3 times that in training
+
+    The backward pass has two products for each one of the forward pass: one for the gradient
+    in the input, one for that in the matrix.
+
+    Args:
+        config: As for :func:`forward_flops`.
+        context: Tokens in the sequence; of an encoder-decoder the divisor is the sum of both
+            sequences.
+        training: Whether the gradient is computed too.
+
+    Returns:
+        Number of operations [FLOP/token].
+
+    Raises:
+        InputTypeError: If it is no such configuration.
+        InputError: If a number is less than 1.
+    """
+    flops = forward_flops(config, context)
+    source, target = pair(config, context)
+    tokens = source + target if isinstance(config, TransformerConfig) else target
+    return (3 if training else 1) * flops / tokens
+
+
+def six_nd(n: float | int, d: float | int) -> float:
+    """Operations of a whole training, by the rule of thumb.
+
+    Implements eq-training-flop::
+
+        C = 6 N D
+
+    for each parameter and token 2 in the forward and 4 in the backward pass. The scores of
+    attention are left out; with S tokens in a sequence they add a share of S / (6 d_model).
+
+    Args:
+        n: Parameters N. Embedding tables, where they are not heads too, cost nothing; sources
+            differ in whether they count them.
+        d: Training tokens D.
+
+    Returns:
+        C [FLOP].
+
+    Raises:
+        InputError: If a number is not positive and finite.
+
+    References:
+        Kaplan et al. (2020), arXiv:2001.08361, section 2.1.
+    """
+    require_positive(n=n, d=d)
+    return 6.0 * n * d
+
+
+def pair(config: Any, tokens: Tokens) -> tuple[int, int]:
+    """Tokens of the source and of the target; the same number where one is given."""
+    if not isinstance(tokens, tuple):
+        require_counts(1, tokens=tokens)
+        return tokens, tokens
+    if not isinstance(config, TransformerConfig) or len(tokens) != 2:
+        raise InputError(
+            f"tokens={tokens} of a {type(config).__name__}: two numbers, source and target, "
+            "are for a TransformerConfig; give one"
+        )
+    require_counts(1, source_tokens=tokens[0], target_tokens=tokens[1])
+    return tokens
+
+
+def gpt(config: GPTConfig, T: int, S: int) -> int:
+    """Multiplications with T queries and S keys."""
+    D, F, K = config.d_model, config.ff_width, config.head_width
+    heads = attention(D, config.n_heads, config.kv_heads, K, bias=False)
+    block = heads + feed_forward(D, F, False, config.activation in GATES)
+    matrices = config.n_layers * block + D * config.vocab_size
+    return T * matrices + 2 * config.n_layers * T * S * config.n_heads * K
+
+
+def bert(config: BertConfig, T: int, S: int) -> int:
+    """Multiplications with T queries and S keys."""
+    D, H = config.d_model, config.n_heads
+    block = attention(D, H, H, D // H, False) + feed_forward(D, config.ff_width, False)
+    return config.n_layers * (T * block + 2 * T * S * D)
+
+
+def transformer(config: TransformerConfig, T: int, S: int) -> int:
+    """Multiplications with T tokens in the target and S in the source."""
+    D, F = config.d_model, config.ff_width
+    width = config.n_heads * config.head_width  # of all heads together
+    heads = 4 * D * width
+    between = feed_forward(D, F, False, config.activation in GATES)
+    encoder = S * (heads + between) + 2 * S * S * width
+    decoder = T * (heads + between) + 2 * T * T * width
+    across = (T + S) * heads // 2 + 2 * T * S * width  # W_q and W_o read T, W_k and W_v read S
+    blocks = config.n_layers * encoder + config.decoder_layers * (decoder + across)
+    return blocks + T * D * config.target_vocab
+
+
+def recurrent(config: RecurrentConfig, T: int, S: int) -> int:
+    """Multiplications with T tokens, whatever came before."""
+    D = config.d_model
+    return T * (config.n_layers * CELL_MAPS[config.kind] * 2 * D * D + D * config.vocab_size)
+
+
+def mlp(config: MLPConfig, T: int, S: int) -> int:
+    """Multiplications with T rows."""
+    return T * sum(affine(n, m, False) for n, m in itertools.pairwise(config.widths))
+
+
+MULTIPLICATIONS: dict[type, Callable[[Any, int, int], int]] = {
+    GPTConfig: gpt,
+    BertConfig: bert,
+    TransformerConfig: transformer,
+    RecurrentConfig: recurrent,
+    MLPConfig: mlp,
+}

@@ -1,0 +1,151 @@
+"""How many numbers a model learns, counted from its configuration."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+from ..errors import InputTypeError
+from ..layers.feedforward import GATES
+from ..models import BertConfig, GPTConfig, MLPConfig, RecurrentConfig, TransformerConfig
+
+Parts = dict[str, int]
+CELL_MAPS = {"rnn": 1, "gru": 3, "lstm": 4}  # linear maps of input and of state in a cell
+RELATIVE_BUCKETS = 32  # rows of the table of relative positions
+
+
+@overload
+def count_parameters(config: Any, *, by_part: Literal[False] = False) -> int: ...
+@overload
+def count_parameters(config: Any, *, by_part: Literal[True]) -> Parts: ...
+def count_parameters(config: Any, *, by_part: bool = False) -> int | Parts:
+    """Numbers that the model of a configuration learns; nothing is made.
+
+    Implements eq-arch-parameters, for a GPT with biases, layer normalization and learned
+    positions::
+
+        V D + S D  +  L (4 D² + 4 D  +  2 D F + F + D  +  4 D)  +  2 D  +  V D if not tied
+        tokens  positions    attention     feed-forward    norms
+
+    Matrices dominate: with F = 4 D a block has 12 D² of them. A weight that two parts share is
+    counted once, where it is first; a tied head counts 0.
+
+    Args:
+        config: A ``GPTConfig``, ``BertConfig``, ``TransformerConfig``, ``RecurrentConfig`` or
+            ``MLPConfig``.
+        by_part: Whether to return one count for each part of the model.
+
+    Returns:
+        The number of entries of ``model.parameters()``, or a dictionary of those of each part,
+        in the order of the computation.
+
+    Raises:
+        InputTypeError: If it is no such configuration.
+    """
+    parts = entry_of(PARTS, config)(config)
+    return parts if by_part else sum(parts.values())
+
+
+def entry_of(table: dict[type, Any], config: Any) -> Any:
+    """What a table holds for the type of a configuration."""
+    if type(config) not in table:
+        known = ", ".join(kind.__name__ for kind in table)
+        raise InputTypeError(f"config is a {type(config).__name__}; counted are {known}")
+    return table[type(config)]
+
+
+def affine(n_in: int, n_out: int, bias: bool) -> int:
+    """Entries of a linear map."""
+    return n_in * n_out + (n_out if bias else 0)
+
+
+def attention(D: int, H: int, G: int, K: int, bias: bool | str) -> int:
+    """Entries of W_q, of W_k and W_v, and of W_o, with biases on all, "qkv" or none."""
+    reads = affine(D, (H + 2 * G) * K, bool(bias))
+    return reads + affine(H * K, D, bias is True)
+
+
+def feed_forward(D: int, F: int, bias: bool, gated: bool = False) -> int:
+    """Entries of W_in, of W_gate where there is one, and of W_out."""
+    return affine(D, 2 * F if gated else F, bias) + affine(F, D, bias)
+
+
+def gpt(config: GPTConfig) -> Parts:
+    """Parts of a :class:`mathlm.models.GPT`."""
+    D, L, V, K = config.d_model, config.n_layers, config.vocab_size, config.head_width
+    bias = config.bias is True
+    heads = attention(D, config.n_heads, config.kv_heads, K, config.bias)
+    between = feed_forward(D, config.ff_width, bias, config.activation in GATES)
+    tables = {"learned": config.context * D, "relative": RELATIVE_BUCKETS * config.n_heads}
+    norm = 2 * D if config.norm == "layer" and bias else D
+    return {
+        "token_embedding": V * D,
+        "position": tables.get(config.position, 0),
+        "attention": L * (heads + (2 * K if config.qk_norm else 0)),
+        "feed_forward": L * between,
+        "norms": (2 * L + 1) * norm,
+        "head": 0 if config.tie_embeddings else V * D,
+    }
+
+
+def bert(config: BertConfig) -> Parts:
+    """Parts of a :class:`mathlm.models.Bert`, which has no head."""
+    D, L, H = config.d_model, config.n_layers, config.n_heads
+    return {
+        "token_embedding": config.vocab_size * D,
+        "position": config.context * D,
+        "segment_embedding": config.n_segments * D,
+        "attention": L * attention(D, H, H, D // H, bias=True),
+        "feed_forward": L * feed_forward(D, config.ff_width, bias=True),
+        "norms": (2 * L + 1) * 2 * D,
+    }
+
+
+def transformer(config: TransformerConfig) -> Parts:
+    """Parts of a :class:`mathlm.models.Transformer`, those of a block for each stack."""
+    D, H, K, F = config.d_model, config.n_heads, config.head_width, config.ff_width
+    heads = attention(D, H, H, K, config.bias)
+    between = feed_forward(D, F, config.bias, config.activation in GATES)
+    norm = 2 * D if config.norm == "layer" and config.bias else D
+    last = 1 if config.norm_first else 0
+    shared = config.tie_embeddings in ("inputs", "all")
+    tied = config.tie_embeddings in ("target", "all")
+    tables = {"learned": config.context * D, "relative": config.n_buckets * H}
+    encoder, decoder = config.n_layers, config.decoder_layers
+    return {
+        "source_embedding": config.vocab_size * D,
+        "target_embedding": 0 if shared else config.target_vocab * D,
+        "position": 2 * tables.get(config.position, 0),
+        "encoder.attention": encoder * heads,
+        "encoder.feed_forward": encoder * between,
+        "encoder.norms": (2 * encoder + last) * norm,
+        "decoder.attention": decoder * heads,
+        "decoder.cross_attention": decoder * heads,
+        "decoder.feed_forward": decoder * between,
+        "decoder.norms": (3 * decoder + last) * norm,
+        "head": 0 if tied else config.target_vocab * D,
+    }
+
+
+def recurrent(config: RecurrentConfig) -> Parts:
+    """Parts of a :class:`mathlm.models.Recurrent`; its cells have two biases."""
+    D, V = config.d_model, config.vocab_size
+    return {
+        "token_embedding": V * D,
+        "layers": config.n_layers * CELL_MAPS[config.kind] * 2 * affine(D, D, bias=True),
+        "head": V if config.tie_embeddings else affine(D, V, bias=True),
+    }
+
+
+def mlp(config: MLPConfig) -> Parts:
+    """Parts of a :class:`mathlm.models.MLP`: its linear maps."""
+    pairs = enumerate(itertools.pairwise(config.widths))
+    return {f"layers.{i}": affine(n, m, config.bias) for i, (n, m) in pairs}
+
+
+PARTS: dict[type, Callable[[Any], Parts]] = {
+    GPTConfig: gpt,
+    BertConfig: bert,
+    TransformerConfig: transformer,
+    RecurrentConfig: recurrent,
+    MLPConfig: mlp,
+}
