@@ -1,4 +1,7 @@
-"""Holes in the sentences of :mod:`code_pairs`, and how each architecture fills them."""
+"""Holes in the sentences of :mod:`code_pairs`, and how each architecture fills them.
+
+python -m mathlm.recipes.architecture_probes
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,8 +28,7 @@ PROBES = {
 
 def go_on(model: GPT, rows: ndarray, start: int, stop: int) -> Tensor:
     """The most probable word after what stands to the left, again and again."""
-    ids = torch.from_numpy(rows)
-    text = ids[:, :start]
+    ids, text = torch.from_numpy(rows), torch.from_numpy(rows[:, :start])
     for _ in range(start, stop):
         text = torch.cat([text, model(text)[:, -1].argmax(-1, keepdim=True)], 1)
     return torch.cat([text, ids[:, stop:]], 1)
@@ -34,23 +36,20 @@ def go_on(model: GPT, rows: ndarray, start: int, stop: int) -> Tensor:
 
 def try_all(model: GPT, rows: ndarray, start: int, stop: int) -> Tensor:
     """The word with which the whole sentence is most probable; V sentences are scored."""
-    V = len(vocabulary())
-    ids = torch.from_numpy(rows).repeat_interleave(V, 0)
+    V, ids = len(vocabulary()), torch.from_numpy(rows).repeat_interleave(len(vocabulary()), 0)
     ids[:, start] = torch.arange(V).repeat(len(rows))
     surprise = token_cross_entropy(model(ids[:, :-1]), ids[:, 1:]).sum(1).view(-1, V)
-    best = torch.arange(len(rows)) * V + surprise.argmin(1)
-    return ids[best]
+    return ids[torch.arange(len(rows)) * V + surprise.argmin(1)]
 
 
 def one_by_one(model: MaskedBert, rows: ndarray, start: int, stop: int) -> Tensor:
     """Of all masks the one that the model is surest of becomes a word, again and again."""
     ids = torch.from_numpy(rows).clone()
     ids[:, start:stop] = mark(MASK)
-    every = torch.arange(len(ids))
     for _ in range(start, stop):
-        p, word = words_only(model(ids)).softmax(-1).max(-1)
+        p, word = model(ids).softmax(-1).max(-1)
         place = p.masked_fill(ids != mark(MASK), -1.0).argmax(1)
-        ids[every, place] = word[every, place]
+        ids.scatter_(1, place[:, None], word.gather(1, place[:, None]))
     return ids
 
 
@@ -58,14 +57,7 @@ def at_once(model: MaskedBert, rows: ndarray, start: int, stop: int) -> Tensor:
     """Every mask becomes the word that is most probable there, in one pass."""
     ids = torch.from_numpy(rows).clone()
     ids[:, start:stop] = mark(MASK)
-    ids[:, start:stop] = words_only(model(ids)).argmax(-1)[:, start:stop]
-    return ids
-
-
-def words_only(logits: Tensor) -> Tensor:
-    """Logits in which a mask is no answer."""
-    logits[..., mark(MASK)] = -torch.inf
-    return logits
+    return torch.where(ids == mark(MASK), model(ids).argmax(-1), ids)
 
 
 def decode(model: Transformer, rows: ndarray, start: int, stop: int) -> Tensor:
@@ -75,11 +67,10 @@ def decode(model: Transformer, rows: ndarray, start: int, stop: int) -> Tensor:
     memory, said = model.encode(source), form[:, :1]
     for _ in range(form.shape[1] - 1):
         said = torch.cat([said, model.decode(said, memory)[:, -1].argmax(-1, keepdim=True)], 1)
-    fits = (said[:, [1, -1]] == form[:, [1, -1]]).all(
-        1, keepdim=True
-    )  # begun and ended rightly
-    ids = torch.from_numpy(rows)
-    return torch.where(fits, torch.cat([ids[:, :start], said[:, 2:-1], ids[:, stop:]], 1), 0)
+    fits = (said[:, [1, -1]] == form[:, [1, -1]]).all(1, keepdim=True)
+    filled = torch.from_numpy(rows).clone()
+    filled[:, start:stop] = said[:, 2:-1]
+    return filled * fits
 
 
 WAYS: dict[type, dict[str, Fill]] = {
@@ -91,25 +82,21 @@ WAYS: dict[type, dict[str, Fill]] = {
 
 @torch.inference_mode()
 def examine(model: nn.Module, rows: ndarray) -> dict[str, dict[str, float]]:
-    """Share of right answers, by way of filling a hole and by probe.
+    """Share of right answers by way of filling and probe; other kinds of model are refused.
 
     A continuation is right if the sentence is true; any other filling if it was cut out there.
-
-    Raises:
-        InputTypeError: If the model is no GPT, MaskedBert or Transformer.
     """
-    if type(model) not in WAYS:
+    ways = WAYS.get(type(model))
+    if ways is None:
         raise InputTypeError(f"no way to fill holes with a {type(model).__name__}")
-    return {way: shares(model, rows, fill) for way, fill in WAYS[type(model)].items()}
+    return {way: shares(model, rows, fill) for way, fill in ways.items()}
 
 
 def shares(model: nn.Module, rows: ndarray, fill: Fill) -> dict[str, float]:
-    """Share of right answers of one way to fill holes, in each probe that it can answer."""
-    found = {}
-    for name, spans in PROBES.items():
-        if fill is try_all and name != "word on the left":
-            continue
-        filled = np.stack([fill(model, rows, *span).numpy() for span in spans])
+    """Share of right answers of one way to fill holes, in each probe that it is for."""
+    found, names = {}, ["word on the left"] if fill is try_all else PROBES
+    for name in names:
+        filled = np.stack([fill(model, rows, *span).numpy() for span in PROBES[name]])
         right = is_true(filled) if name == "continue" else (filled == rows).all(-1)
         found[name] = float(right.mean())
     return found
@@ -118,3 +105,16 @@ def shares(model: nn.Module, rows: ndarray, fill: Fill) -> dict[str, float]:
 def is_true(filled: ndarray) -> ndarray:
     """Whether each is one of the 1,000 sentences."""
     return (filled[..., None, :] == sentences()).all(-1).any(-1)
+
+
+def main() -> dict[str, str]:
+    """Print what each probe asks first, with ``___`` for the hole, and return the lines."""
+    words, asked = vocabulary().decode(sentences()[417]).split(), {}
+    for name, [(start, stop), *_] in PROBES.items():
+        asked[name] = " ".join([*words[: start - 1], "___", *words[stop - 1 :]])
+    print(asked)
+    return asked
+
+
+if __name__ == "__main__":
+    main()

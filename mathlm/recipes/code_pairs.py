@@ -1,5 +1,7 @@
 """Codes of three digits, read aloud in two languages: one corpus for every architecture.
 
+    python -m mathlm.recipes.code_pairs
+
 A sentence is "four one seven = quatre un sept". Either half follows from the other, and a word
 of the first half from nothing that stands to the left of it.
 """
@@ -95,13 +97,23 @@ def draw_span(rng: Generator, published: bool) -> tuple[int, int]:
 
 
 def cut(row: list[int], start: int, stop: int) -> tuple[list[int], list[int]]:
-    """Source and target of T5 for the span from ``start`` to ``stop`` - 1 of a sentence.
-
-    The source has lost its begin mark, and the target stands behind one.
-    """
+    """Source, without its begin mark, and target for the tokens ``start`` to ``stop`` - 1."""
     hole, end = mark(HOLE), mark(END)
-    source = [*row[1:start], hole, *row[stop:]]
-    return source, [Words.BOS, hole, *row[start:stop], end]
+    return [*row[1:start], hole, *row[stop:]], [Words.BOS, hole, *row[start:stop], end]
 
 
 OBJECTIVES = {"gpt": next_words, "bert": hidden_words, "encoder-decoder": cut_words}
+
+
+def main() -> dict[str, str]:
+    """Print one sentence as each objective has it read, and return what is read."""
+    rng, read = np.random.default_rng(0), {}
+    for kind, objective in OBJECTIVES.items():
+        ids = objective(sentences()[[417]], rng).inputs[0][0]
+        read[kind] = " ".join(vocabulary().symbols[i] for i in ids)
+    print(read)
+    return read
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,7 @@
-"""An encoder-decoder with the parts of T5, in small, and its training."""
+"""An encoder-decoder with the parts of T5, in small, and its training.
+
+python -m mathlm.recipes.small_t5
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -85,3 +88,15 @@ def fit(
         optimizer.step()
         losses.append(loss.item() / words)
     return losses
+
+
+def main() -> dict[str, int]:
+    """Print the parts of the model with their parameters, and return these."""
+    model = build(TextToTextConfig())
+    parts = {name: sum(p.numel() for p in m.parameters()) for name, m in model.named_children()}
+    print(parts)
+    return parts
+
+
+if __name__ == "__main__":
+    main()

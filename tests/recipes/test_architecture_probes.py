@@ -12,6 +12,7 @@ from mathlm.recipes.architecture_probes import (
     examine,
     go_on,
     is_true,
+    main,
     one_by_one,
     shares,
     try_all,
@@ -103,3 +104,12 @@ def test_a_continuation_is_right_if_the_sentence_is_true():
 def test_other_models_are_refused():
     with pytest.raises(InputTypeError, match="no way to fill holes with a Linear"):
         examine(nn.Linear(2, 2), ROWS)
+
+
+def test_the_command_shows_every_question(capsys):
+    asked = main()
+    assert asked["word on the left"] == "___ one seven = quatre un sept"
+    assert asked["translate back"] == "___ = quatre un sept"
+    assert asked["translate"] == "four one seven = ___"
+    assert asked["continue"] == "four one ___"
+    assert asked["continue"] in capsys.readouterr().out

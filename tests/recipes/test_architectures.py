@@ -5,7 +5,7 @@ import torch
 
 from mathlm.errors import ConfigError
 from mathlm.models import GPT, MaskedBert, Transformer
-from mathlm.recipes import architectures
+from mathlm.recipes import architectures, one_body
 from mathlm.recipes.architectures import held_out, train
 from mathlm.recipes.one_body import ArchitectureConfig, build
 
@@ -94,3 +94,10 @@ def test_the_command_prints_a_line_for_every_way(capsys):
     assert [line.split(":")[0] for line in lines] == [
         "gpt", "gpt, every word tried", "bert", "bert, one by one", "encoder-decoder"
     ]  # fmt: skip
+
+
+def test_the_command_counts_the_weights():
+    """The decoder's block reads the encoder: D² + D weights four times and one norm more."""
+    sizes = one_body.main()
+    assert sizes["gpt"] == 26 * 64 + 11 * 64 + 2 * (12 * 64**2 + 13 * 64) + 2 * 64
+    assert sizes["bert"] - sizes["gpt"] == 64**2 + 3 * 64 + 26 + 64  # head and segment

@@ -10,6 +10,7 @@ from mathlm.recipes.code_pairs import (
     cut_words,
     draw_span,
     hidden_words,
+    main,
     mark,
     next_words,
     sentences,
@@ -74,3 +75,10 @@ def test_batches_are_a_function_of_the_generator():
     for objective in OBJECTIVES.values():
         one, two = (objective(sentences()[:9], np.random.default_rng(5), False) for _ in "ab")
         assert torch.equal(one.targets, two.targets)
+
+
+def test_the_command_shows_what_each_reads():
+    read = main()
+    assert read["gpt"] == "<bos> four one seven = quatre un sept"
+    assert read["encoder-decoder"].count("<hole>") == 1
+    assert read["bert"].startswith("<bos> ")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mathlm.errors import ConfigError
-from mathlm.recipes import text_to_text, text_to_text_study
+from mathlm.recipes import small_t5, text_to_text, text_to_text_study
 from mathlm.recipes.small_t5 import TextToTextConfig, build, fit
 from mathlm.recipes.tasks_as_text import encoded, pair
 from mathlm.recipes.text_to_text import correct, say, train
@@ -89,3 +89,9 @@ def test_the_study_compares_equal_steps(tmp_path):
     plans = [(c.labeled, c.pretrain, c.steps) for c in (row["config"] for row in rows)]
     assert plans == [(None, 0, 2), (4, 0, 2), (4, 0, 5), (4, 3, 2)]
     assert path.is_file()
+
+
+def test_the_parts_are_counted():
+    parts = small_t5.main()
+    assert parts["source_embedding"] == parts["head"] == 84 * 64  # one matrix
+    assert parts["encoder"] == 12 * 64**2 + 2 * 64
