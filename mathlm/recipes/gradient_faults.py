@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..reference import block, decoder_blocks, heads, stacks, transformer
-from .layer_faults import LAYER_FAULTS, Fault, Make, after, scaled, with_entry, without_output
+from .layer_faults import LAYER_FAULTS, Fault, Make, after, with_entry, without_output
 
 
 def without_argument(i: int) -> Make:
@@ -20,6 +20,11 @@ def without_argument(i: int) -> Make:
 def around_W_o(f: Any) -> Any:
     """The gradient passes by the matrix that mixes the heads."""
     return lambda dy, c, name: (dy, f(dy, c, name)[1]) if name == "W_o" else f(dy, c, name)
+
+
+def unrooted(dy: Any, cache: Any, dE: Any) -> Any:
+    """Rows of a table lose the factor √D on the way back."""
+    return dE / dE.shape[-1] ** 0.5
 
 
 def by_values(f: Any) -> Any:
@@ -87,7 +92,7 @@ FAULTS: dict[str, Fault] = LAYER_FAULTS | {
     "repeated token once": Fault(
         stacks, "embedding_backward", "dE[ids] = dy, not +=", overwritten_rows
     ),
-    "√D forgotten": Fault(transformer, EMBED, "dE[v] = Σ dx", scaled(8**-0.5)),
+    "√D forgotten": Fault(transformer, EMBED, "dE[v] = Σ dx", after(unrooted)),
     "shared table not summed": Fault(
         transformer.Transformer, "_sum_tables", "dE = dW_head", last_table
     ),

@@ -78,6 +78,12 @@ def without_row_sum(dy: Any, cache: Any, out: Any) -> Any:
     return dS @ k, dS.mT @ q, out[2]
 
 
+def without_root(dy: Any, cache: Any, out: Any) -> Any:
+    """Queries and keys lose the factor 1/√d on the way back."""
+    root = math.sqrt(out[0].shape[-1])
+    return root * out[0], root * out[1], out[2]
+
+
 LABELS, LINEAR, NORM = "label_smoothed_cross_entropy", "linear_backward", "layer_norm_backward"
 LOSS, ATTEND = f"{LABELS}_backward", "dot_product_attention_backward"
 all_count = np.ones((3, 5), dtype=bool)
@@ -86,7 +92,6 @@ wide_open = in_table("relu", lambda f: lambda dy, cache: dy)
 in_encoder = in_table("layer", norm(along=0))
 transposed = for_square(lambda dy, W, dx, dW, *db: (dx, dW.T, *db))
 not_back = for_square(lambda dy, W, dx, *rest: (dy @ W.T, *rest))
-unscaled = after(lambda dy, c, out: (2 * out[0], 2 * out[1], out[2]))  # √d = 2
 LAYER_FAULTS: dict[str, Fault] = {
     "sign turned": Fault(transformer, LOSS, "dz = (q − p) / N", scaled(-1.0)),
     "smoothing forgotten": Fault(transformer, LOSS, "q is one-hot", with_entry(2, 0.0)),
@@ -101,7 +106,7 @@ LAYER_FAULTS: dict[str, Fault] = {
     "x̂ term forgotten": Fault(block, "NORMS", "dx = (g − mean g) / σ", in_encoder),
     "gain forgotten": Fault(decoder_blocks, NORM, "g = dy", norm(gain=0)),
     "ReLU lets all pass": Fault(feedforward, "ACTIVATIONS", "dz = dh", wide_open),
-    "√d forgotten": Fault(heads, ATTEND, "dQ = dS K,  dK = dSᵀ Q", unscaled),
+    "√d forgotten": Fault(heads, ATTEND, "dQ = dS K,  dK = dSᵀ Q", after(without_root)),
     "softmax without its sum": Fault(heads, ATTEND, "dS = A ⊙ dA", after(without_row_sum)),
     "keys learn nothing": Fault(heads, ATTEND, "dK = 0", without_output(1)),
 }
