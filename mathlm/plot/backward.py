@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from numpy.typing import ArrayLike
 
+from .self_attention import mark_caught
 from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -121,15 +122,8 @@ def faults_caught(faults: Sequence[str], checks: Sequence[str], caught: ArrayLik
         checks: Names of the checks, one column each.
         caught: True where the check fails.
     """
-    table = np.asarray(caught, dtype=bool)
     fig, ax = plt.subplots(figsize=(6.4, 1.4 + 0.23 * len(faults)))
-    for which, mark, size, color in ((table, "s", 9, BLUE), (~table, ".", 3, GRAY)):
-        rows, columns = np.nonzero(which)
-        ax.plot(columns, rows, mark, ms=size, color=color)
-    ax.set_xticks(range(len(checks)), checks, rotation=35, ha="right", fontsize=9)
-    ax.set_yticks(range(len(faults)), faults, fontsize=9)
-    ax.set(xlim=(-0.6, len(checks) - 0.4), ylim=(len(faults) - 0.4, -0.6))
-    ax.grid(False)
+    mark_caught(ax, faults, checks, caught, square=9)
     return fig
 
 

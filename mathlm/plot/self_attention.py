@@ -84,16 +84,28 @@ def caught_bugs(bugs: Sequence[str], checks: Sequence[str], caught: ArrayLike) -
         checks: Names of the checks, one column each.
         caught: True where the check fails.
     """
-    table = np.asarray(caught, dtype=bool)
     fig, ax = plt.subplots(figsize=(6.4, 5.2))
-    for which, mark, size, color in ((table, "s", 13, BLUE), (~table, ".", 4, GRAY)):
-        rows, columns = np.nonzero(which)
-        ax.plot(columns, rows, mark, ms=size, color=color)
-    ax.set_xticks(range(len(checks)), checks, rotation=45, ha="right", fontsize=10)
-    ax.set_yticks(range(len(bugs)), bugs, fontsize=10)
-    ax.set(xlim=(-0.6, len(checks) - 0.4), ylim=(len(bugs) - 0.4, -0.6))
-    ax.grid(False)
+    mark_caught(ax, bugs, checks, caught, square=13)
+    ax.tick_params(axis="x", labelrotation=45)
+    ax.tick_params(labelsize=10)
     return fig
+
+
+def mark_caught(
+    ax: Axes, rows: Sequence[str], checks: Sequence[str], caught: ArrayLike, square: float | int
+) -> None:
+    """A square where a check fails, a dot where it passes, with the names at the axes."""
+    table = np.asarray(caught, dtype=bool)
+    for which, mark, size, color in (
+        (table, "s", square, BLUE),
+        (~table, ".", 0.3 * square, GRAY),
+    ):
+        y, x = np.nonzero(which)
+        ax.plot(x, y, mark, ms=size, color=color)
+    ax.set_xticks(range(len(checks)), checks, rotation=35, ha="right", fontsize=9)
+    ax.set_yticks(range(len(rows)), rows, fontsize=9)
+    ax.set(xlim=(-0.6, len(checks) - 0.4), ylim=(len(rows) - 0.4, -0.6))
+    ax.grid(False)
 
 
 def cost_by_length(

@@ -4,11 +4,11 @@ import json
 
 import pytest
 import torch
+from models.folders import change_weights
 from torch import nn
 
 from mathlm.errors import CheckpointError, CheckpointMismatchError, InputError
-from mathlm.models import Bert, BertConfig, MaskedBert, load_weights
-from mathlm.models.weights import to_bytes
+from mathlm.models import Bert, BertConfig, MaskedBert
 from mathlm.text import pretrained
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-13}
@@ -47,12 +47,6 @@ def make_theirs(kind="BertForMaskedLM", **changes):
 def folder(tmp_path):
     make_theirs().save_pretrained(tmp_path)
     return tmp_path
-
-
-def change_weights(folder, change):
-    tensors = load_weights(folder)
-    change(tensors)
-    (folder / "model.safetensors").write_bytes(to_bytes(tensors))
 
 
 @torch.no_grad()
