@@ -9,11 +9,13 @@ from pathlib import Path
 
 import torch
 
-from . import attention, gpt, optimizers, recurrent, reference, smollm2, tokenizers
+from . import attention, gpt, optimizers, recurrent, reference, smollm2, tokenizers, training
 from .timing import Row
 
 ALL = {
     **gpt.BENCHMARKS,
+    **training.BENCHMARKS,
+    **training.ON_CUDA,
     **attention.BENCHMARKS,
     **optimizers.BENCHMARKS,
     **recurrent.BENCHMARKS,
@@ -33,7 +35,7 @@ def line(row: Row) -> str:
 def main(argv: list[str]) -> int:
     """Run the benchmarks that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"some of {', '.join(ALL)}; default: all")
+    parser.add_argument("names", nargs="*", help=f"some of {', '.join(ALL)}")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
     if unknown := set(args.names) - set(ALL):
@@ -42,7 +44,8 @@ def main(argv: list[str]) -> int:
     print(f"{args.device}, {torch.get_num_threads()} threads, torch {torch.__version__}")
     print(HEAD)
     rows = []
-    for name in args.names or ALL:
+    usual = [name for name in ALL if args.device != "cpu" or name not in training.ON_CUDA]
+    for name in args.names or usual:
         rows.append(ALL[name](args.device))
         print(line(rows[-1]), flush=True)
     path = Path(__file__).parent / "results.json"

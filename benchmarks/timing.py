@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
 Run = Callable[[], object]
 
 
@@ -21,10 +23,12 @@ class Row:
 
 
 def seconds(run: Run, repeats: int) -> float:
-    """Seconds of one call, over ``repeats`` calls."""
+    """Seconds of one call, over ``repeats`` calls, until a GPU has done them."""
     start = time.perf_counter()
     for _ in range(repeats):
         run()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
     return (time.perf_counter() - start) / repeats
 
 

@@ -7,9 +7,11 @@ error is a pipe or a file, or when ``MATHLM_PROGRESS=off``.
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TypeVar
 
+from tqdm.contrib.logging import logging_redirect_tqdm
 from tqdm.std import tqdm
 
 from .errors import ConfigError
@@ -44,15 +46,22 @@ def is_shown() -> bool:
 class Progress:
     """A bar over a known number of steps, used in a ``with`` statement.
 
+    Lines that are logged to the same screen meanwhile appear above the bar.
+
     Args:
         total: Number of steps.
         description: Words in front of the bar.
         start: Steps already done, by a run that is continued.
+        shown: Whether to show a bar where there is somebody to read it; of several processes
+            on one screen, one should.
     """
 
-    def __init__(self, total: int, description: str = "", start: int = 0) -> None:
+    def __init__(
+        self, total: int, description: str = "", start: int = 0, shown: bool = True
+    ) -> None:
         self._bar = None
-        if is_shown():
+        self._log = ExitStack()
+        if shown and is_shown():
             self._bar = tqdm(
                 total=total,
                 desc=description,
@@ -70,6 +79,8 @@ class Progress:
             self._bar.update(steps)
 
     def __enter__(self) -> "Progress":
+        if self._bar is not None:
+            self._log.enter_context(logging_redirect_tqdm())
         return self
 
     def __exit__(
@@ -80,6 +91,7 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+        self._log.close()
 
 
 def track(items: Iterable[Item], description: str = "") -> Iterator[Item]:

@@ -2,11 +2,19 @@
 
 from .activation import geglu_tanh, gelu, gelu_tanh, relu, silu, swiglu
 from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
+from .calibration import (
+    brier_score,
+    expected_calibration_error,
+    fit_temperature,
+    reliability_bins,
+    top_prediction,
+)
 from .circuits import head_contributions, output_value_circuit, query_key_circuit
 from .collapse import token_spread
 from .distance_bias import alibi_bias, alibi_slopes, relative_bias, relative_buckets
 from .jacobian_norms import influence
 from .likelihood import pad_documents, perplexity
+from .log_partition import z_loss
 from .loss import cross_entropy, token_cross_entropy
 from .normalization import (
     batch_norm,
@@ -15,6 +23,7 @@ from .normalization import (
     layer_norm,
     rms_norm,
 )
+from .packed import document_mask, document_positions
 from .pooling import first_pool, l2_normalize, mean_pool
 from .position import (
     half_split_order,
@@ -30,6 +39,9 @@ from .rotary_scaling import (
     rotary_frequencies,
     scaled_frequencies,
 )
+from .rounded_logits import expected_rounding_divergence, rounding_divergence
+from .rounding import float_spacing, round_stochastic, round_to
+from .sliding import strided_likelihood
 from .tokens import require_token_batch, require_token_ids
 from .word2vec import negative_sampling_loss
 
@@ -40,12 +52,19 @@ __all__ = [
     "attention_weights",
     "batch_norm",
     "batch_statistics",
+    "brier_score",
     "causal_mask",
     "cross_entropy",
+    "document_mask",
+    "document_positions",
     "dot_product_attention",
     "dynamic_factor",
+    "expected_calibration_error",
+    "expected_rounding_divergence",
     "first_pool",
+    "fit_temperature",
     "fixed_batch_norm",
+    "float_spacing",
     "fused_attention",
     "geglu_tanh",
     "gelu",
@@ -65,6 +84,7 @@ __all__ = [
     "query_key_circuit",
     "relative_bias",
     "relative_buckets",
+    "reliability_bins",
     "relu",
     "require_token_batch",
     "require_token_ids",
@@ -74,10 +94,16 @@ __all__ = [
     "rotary_table",
     "rotate_half_split",
     "rotate_interleaved",
+    "round_stochastic",
+    "round_to",
+    "rounding_divergence",
     "scaled_frequencies",
     "silu",
     "sinusoidal_table",
+    "strided_likelihood",
     "swiglu",
     "token_cross_entropy",
     "token_spread",
+    "top_prediction",
+    "z_loss",
 ]

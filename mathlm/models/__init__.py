@@ -6,6 +6,8 @@ from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
 from .masked_bert import MaskedBert
 from .mlp import MLP, MLPConfig
+from .multi_token import MultiTokenGPT
+from .pair_bert import SentencePairs
 from .reach import gradient_reach
 from .recurrent import Recurrent, RecurrentConfig
 from .sentences import sentence_embeddings
@@ -23,8 +25,10 @@ __all__ = [
     "GPTConfig",
     "MLPConfig",
     "MaskedBert",
+    "MultiTokenGPT",
     "Recurrent",
     "RecurrentConfig",
+    "SentencePairs",
     "SkipGram",
     "Transformer",
     "TransformerConfig",

@@ -100,6 +100,7 @@ class GPT(nn.Module):
         mask: Tensor | None = None,
         positions: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        prefix: Tensor | None = None,
         taps: Taps | None = None,
     ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each position.
@@ -111,6 +112,8 @@ class GPT(nn.Module):
                 whom, (B, T, S) or (B, 1, T, S), within the causal order.
             positions: Of the new tokens, (T,) or (B, T). None = counted over real tokens.
             cache: What was read before; takes up ``ids``. See :meth:`new_cache`.
+            prefix: How many real tokens of each row all see each other, (B,), int64; those
+                behind them follow in causal order. None = causal order throughout.
             taps: Receives ``embedding``, ``blocks.i.…`` and ``final_norm``; see
                 :class:`mathlm.layers.Block`.
 
@@ -122,7 +125,7 @@ class GPT(nn.Module):
                 the other arguments do not fit them.
             InputTypeError: If a dtype is wrong.
         """
-        return self.head(self.hidden(ids, mask, positions, cache, taps))
+        return self.head(self.hidden(ids, mask, positions, cache, prefix, taps))
 
     def hidden(
         self,
@@ -130,12 +133,13 @@ class GPT(nn.Module):
         mask: Tensor | None = None,
         positions: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        prefix: Tensor | None = None,
         taps: Taps | None = None,
     ) -> Float[Tensor, "B T D"]:
         """What the head reads: the residual stream after the last normalization."""
         self._require_ids(ids, cache)
         config = self.config
-        layout = lay_out(ids, mask, positions, cache, config.context, config.window)
+        layout = lay_out(ids, mask, positions, cache, config.context, config.window, prefix)
         x = tap(taps, "embedding", self.embed(ids, layout))
         attend: dict[str, Any] = {"mask": layout.mask, **self._position_terms(layout)}
         for i, block in enumerate(self.blocks):

@@ -47,6 +47,7 @@ def lay_out(
     cache: KeyValueCache | None,
     context: int,
     window: int | None,
+    prefix: Tensor | None = None,
 ) -> Layout:
     """Positions and masks for ``ids``, from what the caller and the cache say.
 
@@ -54,6 +55,7 @@ def lay_out(
     """
     B, T = ids.shape
     past = 0 if cache is None else cache.length
+    require_prefix(prefix, B, T, past, window)
     if mask is not None and mask.dtype != torch.bool:
         found = str(mask.dtype).removeprefix("torch.")
         raise InputTypeError(f"mask must be bool, True = real token, got {found}")
@@ -65,9 +67,8 @@ def lay_out(
     if given:
         keys = _given_positions(keys, positions, cache, B, T, context)
     queries = keys[..., -T:]
-    return Layout(
-        queries, keys, padding, _visible(padding, full, queries, keys, window, given), given
-    )
+    visible = _visible(padding, full, queries, keys, window, given, prefix)
+    return Layout(queries, keys, padding, visible, given)
 
 
 def _padding(mask: Tensor | None, B: int, T: int, cache: KeyValueCache | None) -> Tensor | None:
@@ -128,6 +129,32 @@ def _given_positions(
     return torch.cat((before, positions.expand(B, T)), 1)
 
 
+def require_prefix(
+    prefix: Tensor | None, B: int, T: int, past: int, window: int | None
+) -> None:
+    """Refuse lengths of prefixes that do not fit the rows, a window, or what a cache holds."""
+    if prefix is None:
+        return
+    if past or window is not None:
+        raise InputError(
+            f"a prefix is read at once and sees all of itself: it goes with no cached tokens, "
+            f"got {past}, and no window, got {window}"
+        )
+    if prefix.shape != (B,):
+        raise InputError(
+            f"prefix {tuple(prefix.shape)} must be ({B},): one length for each row"
+        )
+    require_token_ids(prefix, T + 1, "prefix length")
+
+
+def prefix_mask(padding: Tensor | None, S: int, prefix: Tensor) -> Tensor:
+    """True where a key is one of the first real tokens of its row, (B, 1, 1, S)."""
+    before = torch.arange(S, device=prefix.device)  # real tokens before each, if all are real
+    if padding is not None:
+        before = padding.cumsum(1) - padding.long()
+    return (before < prefix[:, None])[:, None, None, :]
+
+
 def _visible(
     padding: Tensor | None,
     full: Tensor | None,
@@ -135,11 +162,15 @@ def _visible(
     keys: Tensor,
     window: int | None,
     given: bool,
+    prefix: Tensor | None,
 ) -> Tensor | None:
     """Causal order, and the window, and the caller's mask; None if only the first counts."""
-    if padding is None and full is None and not (given and window is not None):
+    plain = padding is None and full is None and prefix is None
+    if plain and not (given and window is not None):
         return None
     mask = causal_mask(queries.shape[-1], keys.shape[-1], device=keys.device)[None, None]
+    if prefix is not None:
+        mask = mask | prefix_mask(padding, keys.shape[-1], prefix)
     if window is not None:
         near = queries[..., :, None] - keys[..., None, :] < window
         mask = mask & (near if near.ndim == 2 else near.unsqueeze(1))

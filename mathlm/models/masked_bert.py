@@ -110,7 +110,12 @@ class MaskedBert(nn.Module):
         Raises:
             InputError, InputTypeError: As :meth:`Bert.forward`.
         """
-        h = self.bert(ids, mask=mask, segments=segments, taps=taps)
+        return self.read_out(self.bert(ids, mask=mask, segments=segments, taps=taps), taps)
+
+    def read_out(
+        self, h: Float[Tensor, "B T D"], taps: Taps | None = None
+    ) -> Float[Tensor, "B T V"]:
+        """What the head says of vectors of the BERT."""
         h = ACTIVATIONS[self.config.activation](self.transform(h))
         return self.head(tap(taps, "transformed", self.transform_norm(h)))
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ConfigError, NonFiniteLossError
+from .shards import is_sharded, local, sum_over_shards
 
 
 def grad_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
@@ -16,9 +17,21 @@ def grad_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
 
         ‖g‖ = √(Σₚ ‖gₚ‖²)
 
-    A parameter without a gradient counts as zero.
+    A parameter without a gradient counts as zero. Of a sharded gradient all parts count, on
+    every rank.
     """
-    norms = [torch.linalg.vector_norm(p.grad) for p in parameters if p.grad is not None]
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    shards = [g for g in gradients if is_sharded(g)]
+    own = norm_of([g for g in gradients if not is_sharded(g)])
+    if not shards:
+        return own
+    squares = sum_over_shards(norm_of([local(g) for g in shards]).square(), shards)
+    return (squares + own.to(squares).square()).sqrt()
+
+
+def norm_of(tensors: list[Tensor]) -> Tensor:
+    """Euclidean norm of ``tensors`` taken as one vector."""
+    norms = [torch.linalg.vector_norm(t) for t in tensors]
     return torch.linalg.vector_norm(torch.stack(norms)) if norms else torch.zeros(())
 
 
@@ -53,13 +66,16 @@ def clip_grad_norm(parameters: Iterable[nn.Parameter], max_norm: float = math.in
     if norm > max_norm:
         for p in parameters:
             if p.grad is not None:
-                p.grad.mul_(max_norm / norm)
+                local(p.grad).mul_(max_norm / norm)
     return norm
 
 
 def name_bad(parameters: list[nn.Parameter]) -> str:
     """How many gradients hold NaN or infinity, and the shape of the first."""
-    bad = [p for p in parameters if p.grad is not None and not p.grad.isfinite().all()]
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    bad_entries = torch.stack([(~local(g).isfinite()).sum() for g in gradients])
+    counts = sum_over_shards(bad_entries, gradients).tolist()
+    bad = [g for g, count in zip(gradients, counts, strict=True) if count]
     if not bad:
         return "though every entry is finite: the sum of squares overflows"
     return (

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from torch import Tensor, nn
+from torch import nn
 
-from .update import Update, gradients
+from .update import Update, gradients, values
 
 
 class TwoMoments(Update):
@@ -18,7 +18,7 @@ class TwoMoments(Update):
         """Move all ``params`` in one pass over the memory."""
         b1, b2 = group["betas"]
         kernel(
-            list[Tensor](params),
+            values(params),
             gradients(params),
             self.tensors(params, "m"),
             self.tensors(params, "v"),

@@ -8,7 +8,8 @@ from torch.optim._muon import muon as muon_kernel
 
 from ..errors import ConfigError, InputError
 from ..shapes import Float
-from .update import Update, check_decay, check_not_negative, check_positive, gradients
+from .shards import keep_part, whole
+from .update import Update, check_decay, check_not_negative, check_positive
 
 Scale = Literal["original", "match_rms_adamw"]
 A, B, C = 3.4445, -4.7750, 2.0315
@@ -29,7 +30,8 @@ class Muon(Update):
     singular values of X are near 1, so every direction of the matrix moves alike.
 
     Muon is for the matrices inside a network. Vectors, embeddings and the output layer belong
-    to :class:`AdamW`. The state of a parameter is ``m`` and ``step``.
+    to :class:`AdamW`. The state of a parameter is ``m`` and ``step``. Since X needs the whole
+    matrix, each rank gathers a sharded one, does the work, and keeps its part of the result.
 
     Args:
         params: Matrices θ, updated in place, or groups of them with options of their own.
@@ -94,31 +96,38 @@ class Muon(Update):
 
     def update(self, p: nn.Parameter, group: dict) -> None:
         """Move one parameter: the lines of the equation."""
-        g, b, state = cast(Tensor, p.grad), group["momentum"], self.state[p]
+        g, b, state = whole(cast(Tensor, p.grad)), group["momentum"], self.state[p]
         state["step"].add_(1)
-        m = state["m"].lerp_(g, 1 - b)
+        m = whole(state["m"]).lerp_(g, 1 - b)
         u = g.lerp(m, b) if group["nesterov"] else m
         r = step_scale(p.shape[0], p.shape[1], group["scale"])
-        p *= 1 - group["lr"] * group["weight_decay"]
-        p -= group["lr"] * r * orthogonalize(u, group["eps"])
+        theta = whole(p)
+        theta *= 1 - group["lr"] * group["weight_decay"]
+        theta -= group["lr"] * r * orthogonalize(u, group["eps"])
+        keep_part(state["m"], m)
+        keep_part(p, theta)
 
     def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
-        """Move all ``params`` by torch's own function."""
+        """Move all ``params`` by torch's own function, one at a time in full."""
         self.advance(params)
-        muon_kernel(
-            list[Tensor](params),
-            gradients(params),
-            self.tensors(params, "m"),
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            nesterov=group["nesterov"],
-            ns_coefficients=(A, B, C),
-            ns_steps=5,
-            eps=group["eps"],
-            adjust_lr_fn=group["scale"],
-            has_complex=False,
-        )
+        for p in params:
+            theta, m = whole(p), whole(self.state[p]["m"])
+            muon_kernel(
+                [theta],
+                [whole(cast(Tensor, p.grad))],
+                [m],
+                lr=group["lr"],
+                weight_decay=group["weight_decay"],
+                momentum=group["momentum"],
+                nesterov=group["nesterov"],
+                ns_coefficients=(A, B, C),
+                ns_steps=5,
+                eps=group["eps"],
+                adjust_lr_fn=group["scale"],
+                has_complex=False,
+            )
+            keep_part(self.state[p]["m"], m)
+            keep_part(p, theta)
 
 
 def orthogonalize(u: Float[Tensor, "m n"], eps: float) -> Float[Tensor, "m n"]:

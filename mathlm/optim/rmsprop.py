@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from torch import Tensor, nn
+from torch import nn
 from torch.optim.rmsprop import rmsprop as rmsprop_kernel
 
 from .update import (
@@ -12,6 +12,7 @@ from .update import (
     check_positive,
     decayed,
     gradients,
+    values,
 )
 
 
@@ -80,7 +81,7 @@ class RMSProp(Update):
     def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
         """Move all ``params``, line by line."""
         rmsprop_kernel(
-            list[Tensor](params),
+            values(params),
             gradients(params),
             self.tensors(params, "v"),
             [],

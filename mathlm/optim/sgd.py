@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.optim.sgd import sgd as sgd_kernel
 
 from ..errors import ConfigError
-from .update import Update, check_decay, check_not_negative, decayed, gradients
+from .update import Update, check_decay, check_not_negative, decayed, gradients, values
 
 
 class SGD(Update):
@@ -93,7 +93,7 @@ class SGD(Update):
         b = group["momentum"]
         self.advance(params)
         sgd_kernel(
-            list[Tensor](params),
+            values(params),
             gradients(params),
             list[Tensor | None](self.tensors(params, "m") if b else [None] * len(params)),
             fused=True,

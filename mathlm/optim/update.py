@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ConfigError, InputTypeError, MathLMError, NonFiniteLossError
+from .shards import local, sum_over_shards
 
 
 class Update(torch.optim.Optimizer):
@@ -16,6 +17,7 @@ class Update(torch.optim.Optimizer):
 
     The state of a parameter is ``step``, the number of its updates, and the tensors that
     :meth:`slots` names. A parameter without a gradient is left alone and its clock stands.
+    Of a sharded parameter each rank keeps the state of its part, and kernels see that alone.
     """
 
     def __init__(
@@ -81,13 +83,18 @@ class Update(torch.optim.Optimizer):
         torch._foreach_add_(self.tensors(params, "step"), 1)
 
     def tensors(self, params: list[nn.Parameter], name: str) -> list[Tensor]:
-        """One tensor of the state of each of ``params``."""
-        return [self.state[p][name] for p in params]
+        """One tensor of the state of each of ``params``, or this rank's part of it."""
+        return [local(self.state[p][name]) for p in params]
+
+
+def values(params: list[nn.Parameter]) -> list[Tensor]:
+    """The entries of ``params``, or this rank's part of them."""
+    return [local(p) for p in params]
 
 
 def gradients(params: list[nn.Parameter]) -> list[Tensor]:
-    """The gradients of ``params``, which all have one."""
-    return [cast(Tensor, p.grad) for p in params]
+    """The gradients of ``params``, which all have one, or this rank's part of them."""
+    return [local(cast(Tensor, p.grad)) for p in params]
 
 
 def fits_kernel(p: nn.Parameter) -> bool:
@@ -154,21 +161,23 @@ def check_gradients(name: str, params: list[nn.Parameter]) -> None:
                 f"{name} needs dense gradients, got a sparse one for a parameter of shape "
                 f"{tuple(p.shape)}; build the embedding with sparse=False"
             )
-    check_finite(gradients(params))
+    check_finite([cast(Tensor, p.grad) for p in params])
 
 
 def check_finite(gradients: list[Tensor]) -> None:
     """Refuse NaN and infinity, and name the first gradient that holds them.
 
     A finite sum has finite terms, and is much cheaper than looking at each; only a sum that is
-    not finite, which may also be an overflow, is worth the look.
+    not finite, which may also be an overflow, is worth the look. All ranks that hold parts of a
+    gradient come to the same end.
     """
     if not gradients:
         return
-    sums = torch.stack([g.sum().to(gradients[0].device) for g in gradients])
-    for i in (~sums.isfinite()).nonzero().flatten().tolist():
+    device = local(gradients[0]).device
+    sums = torch.stack([local(g).sum().to(device) for g in gradients])
+    for i in (~sum_over_shards(sums, gradients).isfinite()).nonzero().flatten().tolist():
         g = gradients[i]
-        bad = int((~g.isfinite()).sum())
+        bad = int(sum_over_shards((~local(g).isfinite()).sum(), [g]))
         if bad:
             raise NonFiniteLossError(
                 f"{bad} of {g.numel()} entries of the gradient of a parameter of shape "

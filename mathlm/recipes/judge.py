@@ -4,7 +4,7 @@
 
 For each checkpoint: bits per byte of the held-out plays, mean bits per byte of the training
 batches logged since the one before, and a sample. For the last one also the cost by position
-in the window. Windows tile the text: a byte is predicted from 1 to context bytes before it.
+in the window. Windows tile the text: a token is predicted from 1 to context tokens before it.
 """
 
 import argparse
@@ -19,36 +19,36 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..errors import CheckpointError, MathLMError
+from ..errors import CheckpointError, HashMismatchError, MathLMError
 from ..functional import token_cross_entropy
 from ..generate import generate
 from ..models import GPT, GPTConfig
-from ..text import corpus
-from ..train import TokenWindows, checkpoints, load_checkpoint, resolve_device, write_record
+from ..text import Bytes
+from ..train import checkpoints, load_checkpoint, resolve_device, write_record
 from ..train.record import device_name
+from . import pretrain_data as read
+from .pretrain_data import TokenizedWindows, Tokenizer
+from .pretrain_options import add_data
 
-PROMPT = b"KING HENRY IV:\n"
-SAMPLE = 200  # bytes, if the context has room for them
+PROMPT = "KING HENRY IV:\n"
+SAMPLE = 200  # tokens, if the context has room for them
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Options from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m mathlm.recipes.judge", description=__doc__.split("\n")[0]
-    )
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     add = parser.add_argument
     add("run", type=Path, help="folder of the checkpoints")
-    add("--corpus", default="shakespeare", choices=corpus.available(), help="installed text")
-    add("--bytes", type=int, help="held-out bytes to score; default: all")
+    add_data(parser)
     add("--device", default="auto", choices=["cpu", "cuda", "auto"], help="where to run")
     add("--record", type=Path, required=True, help="JSON file to write")
     return parser.parse_args(argv)
 
 
 @torch.no_grad()
-def bits_by_position(model: GPT, windows: TokenWindows) -> tuple[float, list[float]]:
-    """Bits per byte of the whole text, and of the bytes at each position of the windows."""
-    T = windows.context
+def bits_by_position(model: GPT, windows: TokenizedWindows) -> tuple[float, list[float]]:
+    """Bits per byte of the whole text, and of what stands at each position of the windows."""
+    T, bits_of_nats = windows.context, 1 / math.log(2) / read.bytes_per_target(windows)
     nats, count = torch.zeros(T, dtype=torch.float64), torch.zeros(T)
     device = next(model.parameters()).device
     for batch in windows:
@@ -56,34 +56,41 @@ def bits_by_position(model: GPT, windows: TokenWindows) -> tuple[float, list[flo
         loss = token_cross_entropy(model(batch["ids"].to(device)), targets)  # (B, T)
         nats += loss.sum(0).double().cpu()
         count += (targets >= 0).sum(0).cpu()
-    bits = [round(b, 5) for b in (nats / count / math.log(2)).tolist()]
-    return (nats.sum() / count.sum()).item() / math.log(2), bits
+    bits = [round(b, 5) for b in (nats / count * bits_of_nats).tolist()]
+    return (nats.sum() / count.sum()).item() * bits_of_nats, bits
 
 
-def sample(model: GPT) -> str:
+def sample(model: GPT, tokenizer: Tokenizer) -> str:
     """What the model writes after the prompt; the same random numbers every time."""
-    prompt = torch.tensor([list(PROMPT)], device=next(model.parameters()).device)
-    room = min(SAMPLE, model.config.context - len(PROMPT))
+    prompt = torch.tensor([tokenizer.encode(PROMPT)], device=next(model.parameters()).device)
+    room = min(SAMPLE, model.config.context - prompt.shape[1])
     ids = generate(model, prompt, room, temperature=0.8, seed=0)[0].tolist()
-    return bytes(ids).decode(errors="replace")
+    return tokenizer.decode(ids)
 
 
-def judge(run: Path, text: bytes, device: torch.device) -> dict[str, Any]:
+def judge(
+    run: Path, ids: np.ndarray, tokenizer: Tokenizer, device: torch.device
+) -> dict[str, Any]:
     """The record of a run: configuration, a line for each checkpoint, cost by position."""
     lines: list[dict[str, Any]] = []
     for path in checkpoints(run):
         config = json.loads((path / "state.json").read_text())["config"]
+        trained = config["data"].get("tokenizer_sha256", Bytes.sha256)
+        if tokenizer.sha256 != trained:
+            raise HashMismatchError(f"--tokenizer is {tokenizer.sha256}, expected {trained}")
         sizes = {name: size for name, size in config["model"].items() if name != "class"}
         model = GPT(GPTConfig(**sizes)).to(device)
         state = load_checkpoint(path, model)
-        ids, (T, V) = np.frombuffer(text, np.uint8), (sizes["context"], sizes["vocab_size"])
-        windows = TokenWindows(ids, context=T, batch_size=32, vocab_size=V)
+        T = sizes["context"]
+        windows = TokenizedWindows(ids, tokenizer, context=T, batch_size=32)
+        size = read.bytes_per_target(windows)
         bits, positions = bits_by_position(model.eval(), windows)
         since = lines[-1]["step"] if lines else 0
         recent = [r["loss"] for r in state["history"] if r["step"] > since]
-        line = {"step": state["step"], "bits_per_byte": bits, "sample": sample(model)}
+        line = {"step": state["step"], "bits_per_byte": bits}
+        line["sample"] = sample(model, tokenizer)
         line["tokens"] = line["step"] * config["data"]["batch_size"] * T
-        line["training_bits_per_byte"] = np.mean(recent).item() / math.log(2)
+        line["training_bits_per_byte"] = np.mean(recent).item() / math.log(2) / size
         lines.append(line)
         logging.info("step %d: %.4f bits/byte", line["step"], bits)
     if not lines:
@@ -94,10 +101,11 @@ def judge(run: Path, text: bytes, device: torch.device) -> dict[str, Any]:
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Judge and record."""
     args = parse(argv)
-    device = resolve_device(args.device)
-    text = corpus.split(args.corpus)[1].encode()[: args.bytes]
-    record = judge(args.run, text, device)
-    write_record(args.record, **record, device=device_name(device), held_out_bytes=len(text))
+    device, tokenizer = resolve_device(args.device), read.load_tokenizer(args.tokenizer)
+    ids = read.load(args, tokenizer)[1]
+    record = judge(args.run, ids, tokenizer, device)
+    record |= {"device": device_name(device), "held_out_bytes": read.bytes_of(ids, tokenizer)}
+    write_record(args.record, **record)
     return record
 
 

@@ -45,6 +45,14 @@ from .calibration import (
     fit_temperature,
     reliability_curve,
 )
+from .chains import (
+    draw_chain,
+    lost_share,
+    scheduled_optimum,
+    stationary,
+    steps_ahead_entropy,
+    text_divergence,
+)
 from .constructions import (
     all_bits,
     interpolating_network,
@@ -54,6 +62,7 @@ from .constructions import (
     tent_network,
 )
 from .correlation import average_ranks, bootstrap_interval, pearson, spearman
+from .corruption import masked_posterior, topic_guess
 from .curvature import best_step, critical_point, newton_step, sharpness
 from .decoder_blocks import decoder_block, decoder_block_backward
 from .decomposition import covariance, effective_rank, energy_kept, low_rank, pca, pca_by_svd
@@ -145,6 +154,7 @@ from .linear_algebra import (
     signed_area,
 )
 from .linearized import causal_linear_attention, linear_attention, positive_features
+from .log_partition import z_loss, z_loss_backward
 from .logits import (
     log_softmax,
     log_softmax_backward,
@@ -252,6 +262,7 @@ from .regularization import dropout, dropout_backward
 from .residual import deep_linear_gradients, residual_growth, stream_prediction
 from .row_updates import coasting_factor, expected_rows_touched, idle_adam_steps
 from .schedules import noam_rate
+from .soft_targets import smoothed_target, unsmoothed
 from .stacks import (
     decoder,
     decoder_backward,
@@ -341,6 +352,7 @@ __all__ = [
     "dot_product_attention_backward",
     "double_well",
     "double_well_gradient",
+    "draw_chain",
     "draw_dropout",
     "dropout",
     "dropout_backward",
@@ -414,12 +426,14 @@ __all__ = [
     "logsumexp",
     "logsumexp_backward",
     "look_alikes",
+    "lost_share",
     "low_rank",
     "lstm",
     "lstm_backward",
     "lstm_cell",
     "lstm_cell_backward",
     "lstm_cell_jacobian",
+    "masked_posterior",
     "mean_cosine",
     "merge_softmax_states",
     "momentum_factors",
@@ -499,6 +513,7 @@ __all__ = [
     "rotary_backward",
     "rotary_frequencies",
     "running_mean",
+    "scheduled_optimum",
     "secant_slope",
     "self_attention",
     "self_attention_backward",
@@ -516,6 +531,7 @@ __all__ = [
     "sinusoidal_table",
     "skip_gram_softmax",
     "skip_gram_softmax_backward",
+    "smoothed_target",
     "smoothing_floor",
     "softmax",
     "softmax_backward",
@@ -530,6 +546,8 @@ __all__ = [
     "standardize",
     "state_jacobians",
     "state_singular_values",
+    "stationary",
+    "steps_ahead_entropy",
     "stream_prediction",
     "sum_distribution",
     "svd_vectors",
@@ -540,14 +558,19 @@ __all__ = [
     "tanh",
     "tanh_backward",
     "tent_network",
+    "text_divergence",
     "threshold_margin",
     "token_cross_entropy",
     "token_cross_entropy_backward",
+    "topic_guess",
     "topological_order",
+    "unsmoothed",
     "variance",
     "variance_by_moments",
     "whiten",
     "word_share",
     "xavier_normal",
     "xavier_uniform",
+    "z_loss",
+    "z_loss_backward",
 ]

@@ -7,6 +7,10 @@ from ..errors import InputError
 Batch = dict[str, Tensor]
 
 
+class Idle(dict[str, Tensor]):
+    """A batch that counts on another rank; here it passes through the model with weight 0."""
+
+
 def check_rows(batch: Batch, now: str) -> int:
     """Rows of a batch, which all its tensors must have."""
     rows = {name: len(tensor) for name, tensor in batch.items()}

@@ -4,11 +4,13 @@ A checkpoint is a folder ``step_000123`` with
 
 * ``model.safetensors``: the weights; a tied weight stands there once;
 * ``optimizer.safetensors``: the tensors of the optimizer;
+* ``NAME.safetensors``: the tensors of each other part that was given;
 * ``state.json``: step, configuration, history, states of the random generators, format;
 * ``manifest.json``: size and SHA-256 of each of these, and of itself.
 
 It appears whole or not at all, it is compared with its manifest before anything is taken from
-it, and no part of it is a pickle.
+it, and no part of it is a pickle. The tensors stand there in full, whatever number of ranks
+shared them: a run may be resumed by another number, and a model be read by one process.
 """
 
 import errno
@@ -23,20 +25,16 @@ import torch
 from torch import nn
 
 from ..errors import CheckpointError, CheckpointMismatchError
-from ..models.weights import (
-    check_weights_fit,
-    copy_weights,
-    read_tensors,
-    refuse_pickle,
-    to_bytes,
-    unique_tensors,
-)
+from ..models.weights import check_tensors_fit, read_tensors, refuse_pickle, to_bytes
+from .distributed import rank
 from .folders import MANIFEST, remove_folder, verify_folder, write_folder
+from .parts import Stateful, check_names, check_part_fits, load_part, numbers_of, tensors_of
 from .record import describe, versions
 from .rng import rng_state, set_rng_state
+from .sharding import copy_full, gathered, own_state
 from .tensors import check_optimizer_fits, load_optimizer, optimizer_tensors
 
-FORMAT = 1
+FORMAT = 2
 NO_SPACE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 
@@ -48,17 +46,24 @@ def save_checkpoint(
     *,
     config: Mapping[str, Any] | None = None,
     history: Sequence[Mapping[str, int | float]] = (),
+    parts: Mapping[str, Stateful | None] | None = None,
     keep: int | None = None,
 ) -> Path:
     """Write a checkpoint into ``folder``, then remove all but the newest ``keep``.
 
+    In a run of several ranks rank 0 writes. All must call it if the model is sharded, since
+    each has to give its part.
+
     Args:
         folder: Folder of the run.
         step: Steps done.
-        model: Model whose parameters and buffers are saved.
+        model: Model whose parameters and buffers are saved; what :func:`distribute` made of it
+            will do.
         optimizer: Optimizer whose state is saved; None saves the model alone.
         config: What a run must share with this one to continue it; JSON data.
         history: Records of the run so far.
+        parts: What else has a state, by name: its ``state_dict()`` holds tensors and JSON
+            values; None stands for no such part.
         keep: How many checkpoints stay; None keeps all.
 
     Returns:
@@ -68,7 +73,12 @@ def save_checkpoint(
         CheckpointError: If it cannot be written; older checkpoints stay as they are.
     """
     target = Path(folder) / f"step_{step:06d}"
+    present = {name: part for name, part in (parts or {}).items() if part is not None}
+    check_names(present)
     tensors, rest = optimizer_tensors(optimizer) if optimizer else ({}, None)
+    contents = {"model": own_state(model), "optimizer": tensors}
+    contents |= {name: tensors_of(part) for name, part in present.items()}
+    whole = {name: gathered(content) for name, content in contents.items()}
     state = {
         "format": FORMAT,
         "step": step,
@@ -76,19 +86,23 @@ def save_checkpoint(
         "history": list(history),
         "rng": rng_state(),
         "optimizer": rest,
+        "parts": {name: numbers_of(part) for name, part in present.items()},
         "versions": versions(),
     }
-    files = {
-        "model.safetensors": to_bytes(unique_tensors(model)),
-        "optimizer.safetensors": to_bytes(tensors),
-        "state.json": json.dumps(state, allow_nan=False).encode(),
-    }
+    if rank() == 0:
+        files = {f"{name}.safetensors": to_bytes(content) for name, content in whole.items()}
+        files["state.json"] = json.dumps(state, allow_nan=False).encode()
+        write_checkpoint(target, files)
+        remove_older(Path(folder), keep)
+    return target
+
+
+def write_checkpoint(target: Path, files: dict[str, bytes]) -> None:
+    """Write the folder of a checkpoint; an error says what was good last."""
     try:
         write_folder(target, files)
     except OSError as error:
         raise write_failure(target, error, sum(map(len, files.values()))) from error
-    remove_older(Path(folder), keep)
-    return target
 
 
 def load_checkpoint(
@@ -97,6 +111,7 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer | None = None,
     *,
     config: Mapping[str, Any] | None = None,
+    parts: Mapping[str, Stateful | None] | None = None,
     allow_change: bool = False,
 ) -> dict[str, Any]:
     """Load a checkpoint into ``model`` and ``optimizer``.
@@ -109,6 +124,7 @@ def load_checkpoint(
         model: Model of the same shape as the one that was saved.
         optimizer: Optimizer over the parameters of ``model``; None loads the weights alone.
         config: What the run must share with the one that was saved; None does not compare.
+        parts: What else takes its state from the checkpoint; a part that it lacks stays.
         allow_change: Whether a different ``config`` is accepted.
 
     Returns:
@@ -125,11 +141,20 @@ def load_checkpoint(
     if config is not None and not allow_change:
         refuse_changes(state["config"], json.loads(json.dumps(describe(config))))
     weights = read_tensors(path / "model.safetensors")
-    check_weights_fit(model, weights)
+    check_tensors_fit("state does not fit the model", weights, own_state(model))
+    saved = [
+        (part, read_tensors(path / f"{name}.safetensors"), state["parts"][name], name)
+        for name, part in (parts or {}).items()
+        if part is not None and name in state["parts"]
+    ]
+    for part, tensors, numbers, name in saved:
+        check_part_fits(name, part, tensors, numbers)
     if optimizer is not None:
         restore_optimizer(path, optimizer, state)
         set_rng_state(state["rng"])
-    copy_weights(model, weights)
+    copy_full(model, weights)
+    for part, tensors, numbers, _ in saved:
+        load_part(part, tensors, numbers)
     return {name: state[name] for name in ("step", "config", "history", "versions")}
 
 
@@ -181,15 +206,22 @@ def locate(path: Path) -> Path:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The JSON part of a checkpoint, if this version can read it."""
+    """The JSON part of a checkpoint, if this version can read it, as it is written today."""
     state = json.loads((path / "state.json").read_text())
-    if state["format"] != FORMAT:
+    if state["format"] not in {1, FORMAT}:
         relation = "newer" if state["format"] > FORMAT else "older"
         raise CheckpointMismatchError(
             f"checkpoint format {state['format']} is {relation} than this mathlm ({FORMAT}); "
             f"{path} was written by mathlm {state.get('versions', {}).get('mathlm', '?')}"
         )
-    return state
+    return migrated(state) if state["format"] == 1 else state
+
+
+def migrated(state: dict[str, Any]) -> dict[str, Any]:
+    """A state of format 1: full precision, no other parts, and tied to its number of ranks."""
+    config = {name: value for name, value in state["config"].items() if name != "ranks"}
+    config = {"precision": "full"} | config if config else {}
+    return state | {"format": FORMAT, "parts": {}, "config": config}
 
 
 def refuse_changes(saved: Mapping[str, Any], own: Mapping[str, Any]) -> None:

@@ -1,11 +1,14 @@
 """How long and how to train."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from ..errors import ConfigError
 from .device import DeviceName
+from .parallel import Kind
+from .precision import LossScale, Precision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +27,17 @@ class TrainerConfig:
         save_every: Steps between two checkpoints; None saves after the last step only.
         keep: Newest checkpoints that stay; None keeps all.
         folder: Where checkpoints go; None makes none.
+        precision: Of the matrix products: as the weights are, or 16 bits where torch's autocast
+            takes them.
+        loss_scale: How the loss is scaled under ``float16``.
+        ema: Decay of the running mean of the weights, which is evaluated too and saved; None
+            keeps no mean.
+        parallel: How the model was distributed over the ranks; see
+            :func:`mathlm.train.distribute`.
+        compile: Whether ``torch.compile`` compiles the model before the first step.
 
     Raises:
-        ConfigError: If a number is not positive.
+        ConfigError: If a number is not positive, or outside its range, or a name unknown.
     """
 
     steps: int
@@ -40,6 +51,11 @@ class TrainerConfig:
     save_every: int | None = None
     keep: int | None = 2
     folder: Path | str | None = None
+    precision: Precision = "full"
+    loss_scale: LossScale = field(default_factory=LossScale)
+    ema: float | None = None
+    parallel: Kind = "sum"
+    compile: bool = False
 
     def __post_init__(self) -> None:
         names = (
@@ -57,3 +73,9 @@ class TrainerConfig:
                 raise ConfigError(f"{name}={value} must be positive")
         if self.seed < 0:
             raise ConfigError(f"seed={self.seed} must not be negative")
+        if self.ema is not None and not 0 < self.ema < 1:
+            raise ConfigError(f"ema={self.ema} must lie between 0 and 1")
+        for name, choices in (("precision", get_args(Precision)), ("parallel", get_args(Kind))):
+            if getattr(self, name) not in choices:
+                allowed = ", ".join(map(repr, choices))
+                raise ConfigError(f"{name}={getattr(self, name)!r} must be one of {allowed}")

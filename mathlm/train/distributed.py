@@ -1,6 +1,7 @@
 """Sums over ranks; each function is the identity when there is one process."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -10,7 +11,23 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ..errors import MathLMError
+from ..optim.shards import is_sharded
 from .device import DeviceName
+
+RELEASE = 0.1  # seconds in which they may have the lock
+KEPT: list[dist.ProcessGroup | None] = []  # groups whose destructor runs when Python ends
+NETWORK_SIGNS = (  # in the words of gloo and nccl
+    "gloo/transport",
+    "connection closed",
+    "connection reset",
+    "connection refused",
+    "broken pipe",
+    "timed out",
+    "timeout",
+    "ncclremoteerror",
+    "ncclsystemerror",
+    "communicator was aborted",
+)
 
 
 class RankError(MathLMError, RuntimeError):
@@ -34,7 +51,18 @@ def process_group(device: DeviceName = "cpu", timeout: float = 60.0) -> Iterator
     try:
         yield
     finally:
-        dist.destroy_process_group()
+        leave_group()
+
+
+def leave_group() -> None:
+    """End the process group; never wait for gloo's threads while Python's lock is held.
+
+    They need that lock to drop the tensors of the last collectives, and the destructor of the
+    group waits for them with the lock: it must not run before they are done.
+    """
+    KEPT.append(dist.group.WORLD)
+    time.sleep(RELEASE)
+    dist.destroy_process_group()
 
 
 def is_distributed() -> bool:
@@ -83,19 +111,27 @@ def sum_gradients(parameters: list[nn.Parameter], where: str = "") -> None:
 
 
 def share_from_first(tensors: Iterator[Tensor], where: str = "") -> None:
-    """Give every rank the values of rank 0."""
+    """Give every rank the values of rank 0; a shard stays, it is its rank's own."""
     if is_distributed():
         with answering(where), torch.no_grad():
             for tensor in tensors:
-                dist.broadcast(tensor, 0)
+                if not is_sharded(tensor):
+                    dist.broadcast(tensor, 0)
 
 
 @contextmanager
-def answering(where: str) -> Iterator[None]:
-    """Name the rank that is gone when a collective fails."""
+def answering(where: str, only_network: bool = False) -> Iterator[None]:
+    """Name the rank that is gone when a collective fails.
+
+    Args:
+        where: When it was.
+        only_network: Whether other errors may occur in the block; these pass unchanged.
+    """
     try:
         yield
     except RuntimeError as error:
+        if isinstance(error, RankError) or (only_network and not is_network_error(error)):
+            raise
         others = [str(r) for r in range(ranks()) if r != rank()]
         name = (
             f"rank {others[0]}" if len(others) == 1 else f"one of the ranks {', '.join(others)}"
@@ -105,3 +141,10 @@ def answering(where: str) -> Iterator[None]:
             f"{name} did not answer within {seconds} s{where and ' ' + where}; nothing was "
             "saved for this step, start the run again to resume from the last checkpoint"
         ) from error
+
+
+def is_network_error(error: RuntimeError) -> bool:
+    """Whether torch's words tell of a rank that is gone or late."""
+    text = str(error).lower()
+    signs = any(sign in text for sign in NETWORK_SIGNS)
+    return signs or isinstance(error, dist.DistNetworkError)

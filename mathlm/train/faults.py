@@ -2,15 +2,41 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..errors import NonFiniteLossError, OutOfMemoryError
+from ..errors import InputError, InputTypeError, NonFiniteLossError, OutOfMemoryError
 from .batches import Batch, name_samples
 from .distributed import all_sum, rank, ranks
 
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+def checked(result: Any) -> tuple[Tensor, int]:
+    """What an objective returned, if it is a sum and the number of its terms.
+
+    Raises:
+        InputTypeError: If it is something else, or the sum was rounded to 16 bits.
+        InputError: If the sum is not one number.
+    """
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise InputTypeError(
+            "an objective returns (loss summed over targets, number of targets), got "
+            f"{type(result).__name__}"
+        )
+    loss, count = result
+    if not isinstance(loss, Tensor):
+        raise InputTypeError(f"the loss must be a tensor, got {type(loss).__name__}")
+    if loss.ndim:
+        raise InputError(f"the loss must be one number, got shape {tuple(loss.shape)}")
+    if loss.dtype in (torch.float16, torch.bfloat16):
+        raise InputTypeError(
+            f"the loss must be summed in float32 or float64, got {loss.dtype}, which keeps "
+            "fewer than 4 digits: call .float() before the sum"
+        )
+    return loss, int(count)
 
 
 @contextmanager
@@ -62,4 +88,15 @@ def refuse_non_finite(
     raise NonFiniteLossError(
         f"non-finite loss at step {step}, rank {where}, micro-batch {int(place[where]) - 1} "
         f"(samples {samples}): the sum is {total}; the weights are those of step {step - 1}"
+    )
+
+
+def gradient_error(
+    error: NonFiniteLossError, micro_batches: list[Batch], step: int
+) -> NonFiniteLossError:
+    """``error`` about a gradient, told with the step, the rank and the samples."""
+    samples = ", ".join(name_samples(batch) for batch in micro_batches)
+    return NonFiniteLossError(
+        f"non-finite gradient at step {step}, rank {rank()} (samples {samples}): {error}; the "
+        f"weights are those of step {step - 1}"
     )

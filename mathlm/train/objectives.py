@@ -1,16 +1,18 @@
 """What to minimize: ``objective(model, batch) -> (loss summed over targets, their number)``.
 
 The sum and the number are returned apart, so that the caller can divide once, by all targets of
-a step, however they are split into micro-batches and over ranks.
+a step, however they are split into micro-batches and over ranks. An objective calls the model
+once and nothing else of it, so that a model may be wrapped, as it is where ranks share it.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputTypeError
-from ..functional import cross_entropy
+from ..errors import ConfigError, InputError, InputTypeError
+from ..functional import cross_entropy, document_mask, document_positions, z_loss
 from .batches import Batch
 
 Objective = Callable[[nn.Module, Batch], tuple[Tensor, int]]
@@ -24,23 +26,308 @@ def next_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
 
         (-Σ log p(targetₜ | ids₁ … idsₜ), number of targets)
 
-    Targets equal to -100 do not count; a batch without others has the loss 0.
+    Targets equal to -100 do not count; a batch without others has the loss 0. Documents that
+    share a row do not see each other, and each counts its positions from 0.
 
     Args:
         model: From ``ids`` (B, T) to logits (B, T, V).
         batch: ``ids`` and ``targets``, both (B, T); ``targets`` is the text shifted by one.
+            ``documents``, if there, numbers the document of each token; -1 = padding.
 
     Returns:
         Loss [nats], summed over targets, and how many targets there are.
 
     Raises:
-        InputError: If the logits and ``targets`` differ in shape.
+        InputError: If the logits and ``targets`` differ in shape, or padding is a target.
         InputTypeError: If the ids or targets are not int64.
     """
-    ids, targets = batch["ids"], batch["targets"]
-    for name, value in (("token ids", ids), ("targets", targets)):
+    return token_loss(read_causal(model, batch), batch["targets"])
+
+
+def masked_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+    """Cross-entropy of each hidden token given all that is left, summed over them.
+
+    Implements eq-masked-token::
+
+        (-Σ_{t hidden} log p(targetₜ | ids₁ … ids_T), number of hidden tokens)
+
+    Args:
+        model: Such as :class:`mathlm.models.MaskedBert`; its logits at a place are about it.
+        batch: ``ids`` with holes and ``targets``, -100 where nothing is asked, (B, T);
+            ``mask``, if there, is True where a token is real.
+
+    Returns:
+        Loss [nats], summed over targets, and how many targets there are.
+
+    Raises:
+        InputError, InputTypeError: As :func:`next_token`.
+    """
+    return token_loss(read_masked(model, batch), batch["targets"])
+
+
+def prefix_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+    """Cross-entropy of each token behind a prefix that is read in both directions.
+
+    Implements eq-prefix-token::
+
+        (-Σ_{t ≥ n} log p(x_{t+1} | x₁ … xₜ), T - n),   x₁ … x_n all see each other
+
+    Args:
+        model: Such as :class:`mathlm.models.GPT`, which takes ``prefix``.
+        batch: As for :func:`next_token`, and ``prefix`` (B,), the length n of each row's.
+            Targets inside a prefix, which the model can see, must be -100.
+
+    Returns:
+        Loss [nats], summed over targets, and how many targets there are.
+
+    Raises:
+        InputError: As :func:`next_token`, or if a target lies in the prefix.
+        InputTypeError: As :func:`next_token`.
+    """
+    return token_loss(read_prefix(model, batch), batch["targets"])
+
+
+def span_corruption(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+    """Cross-entropy of what was cut out of a text, given the rest and what was said of it.
+
+    Implements eq-span-corruption::
+
+        (-Σ log p(targetₜ | source, ids₁ … idsₜ), number of targets)
+
+    Args:
+        model: Such as :class:`mathlm.models.Transformer`.
+        batch: ``source`` (B, S), the text with sentinels for holes; ``ids`` and ``targets``
+            (B, R), what the decoder reads and is to say. ``source_mask``, if there, is True
+            where a token of the source is real.
+
+    Returns:
+        Loss [nats], summed over targets, and how many targets there are.
+
+    Raises:
+        InputError, InputTypeError: As :func:`next_token`.
+    """
+    return token_loss(read_spans(model, batch), batch["targets"])
+
+
+def next_sentence(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+    """Cross-entropy of whether the second sentence of each row follows the first.
+
+    Implements eq-next-sentence::
+
+        (-Σ log p(follows | [CLS] A [SEP] B), number of pairs)
+
+    Args:
+        model: Such as :class:`mathlm.models.SentencePairs`, which returns two kinds of logits.
+        batch: ``ids`` (B, T) and ``follows`` (B,), 1 or 0; ``segments`` and ``mask`` (B, T),
+            if there, say which sentence a token is of and whether it is real.
+
+    Returns:
+        Loss [nats], summed over pairs, and how many there are.
+
+    Raises:
+        InputError: If ``follows`` is not 0 or 1, or does not fit.
+        InputTypeError: If a dtype is wrong.
+    """
+    return token_loss(read_pairs(model, batch)[1], batch["follows"])
+
+
+@dataclass(frozen=True)
+class MaskedPairs:
+    """BERT's two objectives at once: hidden tokens, and whether a sentence follows.
+
+    Implements eq-masked-pairs::
+
+        (Σ_{t hidden} ℓₜ + w Σ_pairs ℓ, number of hidden tokens)
+
+    With w hidden tokens in every row, the loss for each of them is the sum of the two means,
+    as published; another w weighs them otherwise.
+
+    Args:
+        weight: w, what a pair counts in hidden tokens.
+
+    Raises:
+        ConfigError: If the weight is negative or not finite.
+    """
+
+    weight: float | int
+
+    def __post_init__(self) -> None:
+        _require_weight("weight", self.weight)
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        """Loss [nats], summed, and the number of hidden tokens."""
+        tokens, pairs = read_pairs(model, batch)
+        loss, count = token_loss(tokens, batch["targets"])
+        return loss + self.weight * token_loss(pairs, batch["follows"])[0], count
+
+
+@dataclass(frozen=True)
+class MultiToken:
+    """Cross-entropy of the next token and of some that follow it, each by a head of its own.
+
+    Implements eq-multi-token::
+
+        (-Σ_{i=1}^{H} Σₜ log pᵢ(x_{t+i} | x₁ … xₜ), number of targets of all heads)
+
+    A head asks nothing where its token lies behind the window or in another document.
+    """
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        """Loss [nats], summed over the targets of all heads, and their number.
+
+        Args:
+            model: Such as :class:`mathlm.models.MultiTokenGPT`, to logits (B, T, H, V).
+            batch: As for :func:`next_token`.
+
+        Raises:
+            InputError: If the logits have no axis for the heads.
+        """
+        logits = read_causal(model, batch)
+        if logits.ndim != 4:
+            raise InputError(
+                f"logits {tuple(logits.shape)} need an axis of heads: (B, T, H, V)"
+            )
+        ahead = [shifted(batch, i) for i in range(logits.shape[2])]
+        return token_loss(logits, torch.stack(ahead, 2))
+
+
+def shifted(batch: Batch, steps: int) -> Tensor:
+    """Targets that many tokens further on, -100 where the text of the row ends before."""
+    targets, documents = batch["targets"], batch.get("documents")
+    T = targets.shape[1]
+    moved = torch.full_like(targets, IGNORED)
+    moved[:, : max(0, T - steps)] = targets[:, steps:]
+    if documents is not None and 0 < steps < T:
+        other = document_mask(documents)[:, 0].diagonal(steps, 1, 2).logical_not()
+        moved[:, : T - steps].masked_fill_(other, IGNORED)
+    return moved
+
+
+Reader = Callable[[nn.Module, Batch], Tensor]
+
+
+def read_causal(model: nn.Module, batch: Batch) -> Tensor:
+    """Logits of :func:`next_token`; documents of one row are kept apart."""
+    ids = _token_ids(batch)
+    documents = batch.get("documents")
+    if documents is None:
+        return model(ids)
+    _require_no_padding_asked(documents, batch["targets"])
+    return model(ids, mask=document_mask(documents), positions=document_positions(documents))
+
+
+def read_masked(model: nn.Module, batch: Batch) -> Tensor:
+    """Logits of :func:`masked_token`."""
+    return model(_token_ids(batch), **_given(batch, "mask"))
+
+
+def read_prefix(model: nn.Module, batch: Batch) -> Tensor:
+    """Logits of :func:`prefix_token`."""
+    ids, targets, prefix = _token_ids(batch), batch["targets"], batch["prefix"]
+    asked = torch.arange(1, ids.shape[1] + 1, device=ids.device) < prefix[:, None]
+    if (asked & (targets != IGNORED)).any():
+        where = (asked & (targets != IGNORED)).nonzero()[0].tolist()
+        raise InputError(
+            f"the target at {where} lies in the prefix of {int(prefix[where[0]])} tokens, "
+            f"which the model sees: set it to {IGNORED}"
+        )
+    return model(ids, prefix=prefix)
+
+
+def read_spans(model: nn.Module, batch: Batch) -> Tensor:
+    """Logits of :func:`span_corruption`."""
+    return model(batch["source"], _token_ids(batch), **_given(batch, "source_mask"))
+
+
+def read_pairs(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Logits of tokens and of pairs, of a model with both heads."""
+    logits = model(_token_ids(batch, "follows"), **_given(batch, "mask", "segments"))
+    if not (isinstance(logits, tuple) and len(logits) == 2):
+        raise InputTypeError(
+            "the model must return logits of tokens and of pairs, as SentencePairs does, got "
+            f"{type(logits).__name__}"
+        )
+    return logits
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenLoss:
+    """Cross-entropy with a smoothed target, a penalty on the logits' size, or both.
+
+    Implements eq-token-loss::
+
+        (Σₜ ℓₜ + λ Σₜ (log Σ_c exp z_{tc})², number of targets),   ℓₜ with label smoothing ε
+
+    Without either it is the objective of its reader: ``TokenLoss()`` is :func:`next_token`.
+
+    Args:
+        read: From model and batch to logits: read_causal, read_masked, read_prefix, read_spans.
+        label_smoothing: ε.
+        z: λ, weight of the z-loss; 1e-4 is usual.
+
+    Raises:
+        ConfigError: If a number is out of range.
+    """
+
+    read: Reader = read_causal
+    label_smoothing: float | int = 0.0
+    z: float | int = 0.0
+
+    def __post_init__(self) -> None:
+        _require_weight("z", self.z)
+        if not 0 <= self.label_smoothing <= 1:
+            raise ConfigError(f"label_smoothing={self.label_smoothing} is outside 0..1")
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        """Loss [nats], summed over targets, and how many targets there are."""
+        logits, targets = self.read(model, batch), batch["targets"]
+        loss, count = token_loss(logits, targets, self.label_smoothing)
+        if self.z:
+            loss = loss + self.z * z_loss(logits[targets != IGNORED]).sum()
+        return loss, count
+
+
+def token_loss(
+    logits: Tensor, targets: Tensor, label_smoothing: float | int = 0.0
+) -> tuple[Tensor, int]:
+    """Cross-entropy summed over the targets that are not -100, and their number."""
+    loss, count = cross_entropy(
+        logits,
+        targets,
+        ignore_index=IGNORED,
+        label_smoothing=float(label_smoothing),
+        empty="zero",
+    )
+    return loss, int(count)
+
+
+def _token_ids(batch: Batch, asked: str = "targets") -> Tensor:
+    """The ids, if they and what is asked are int64."""
+    for name, value in (("token ids", batch["ids"]), (asked, batch[asked])):
         if value.dtype != torch.int64:
             found = str(value.dtype).removeprefix("torch.")
             raise InputTypeError(f"{name} must be int64, got {found}")
-    loss, count = cross_entropy(model(ids), targets, ignore_index=IGNORED, empty="zero")
-    return loss, int(count)
+    return batch["ids"]
+
+
+def _given(batch: Batch, *names: str) -> dict[str, Tensor]:
+    """Those of the arguments that the batch has."""
+    return {name: batch[name] for name in names if name in batch}
+
+
+def _require_no_padding_asked(documents: Tensor, targets: Tensor) -> None:
+    if documents.shape != targets.shape:
+        raise InputError(
+            f"documents {tuple(documents.shape)} must have the shape of targets "
+            f"{tuple(targets.shape)}"
+        )
+    asked = (documents < 0) & (targets != IGNORED)
+    if asked.any():
+        raise InputError(
+            f"padding at {asked.nonzero()[0].tolist()} has a target: set it to -100"
+        )
+
+
+def _require_weight(name: str, value: float | int) -> None:
+    if not 0 <= value < float("inf"):
+        raise ConfigError(f"{name}={value} must be at least 0 and finite")

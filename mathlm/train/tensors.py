@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..errors import CheckpointMismatchError
 from ..models.weights import named, plain, refuse
+from ..optim.shards import part_like
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict]:
@@ -22,10 +23,16 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tenso
 def load_optimizer(
     optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], rest: Mapping[str, Any]
 ) -> None:
-    """Give ``optimizer`` the state that :func:`optimizer_tensors` returned, known to fit."""
+    """Give ``optimizer`` the state that :func:`optimizer_tensors` returned, known to fit.
+
+    The state of a sharded parameter is cut as the parameter is.
+    """
+    params = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict] = {}
     for name, value in {**tensors, **rest["numbers"]}.items():
         i, key = name.split(".", 1)
+        cut = isinstance(value, Tensor) and value.ndim > 0
+        value = part_like(value, params[int(i)]) if cut else value
         state.setdefault(int(i), {})[key] = value
     groups = [
         {k: tuple(v) if isinstance(v, list) and k != "params" else v for k, v in group.items()}

@@ -9,24 +9,39 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import ConfigError, InputError, InputTypeError, NonFiniteLossError
+from ..errors import ConfigError, InputError, NonFiniteLossError
 from ..optim import clip_grad_norm
+from ..optim.shards import local
 from ..progress import Progress
-from .batches import Batch, check_rows, name_samples, split
+from .averages import Averages
+from .batches import Batch, Idle, check_rows, split
 from .checkpoint import load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
 from .device import resolve_device
-from .distributed import all_sum, rank, ranks, share_from_first, sum_gradients
-from .faults import memory_advice, refuse_non_finite
-from .folders import check_writable, remove_unfinished
+from .distributed import all_sum, answering, rank, ranks, share_from_first
+from .faults import checked, gradient_error, memory_advice, refuse_non_finite
+from .folders import remove_unfinished
+from .identity import options_of, run_identity
 from .interrupt import Interruption
 from .objectives import Objective
-from .record import describe
+from .parallel import (
+    apply,
+    bare,
+    check_kind,
+    dealt,
+    gradient_sync,
+    passes,
+    reduce_gradients,
+    reshard,
+)
+from .parts import Stateful
+from .precision import Scaling, compile_model, computing_in
 from .rng import kept_rng, seed_torch
+from .saving import check_folder
+from .speed import Speed
 
 log = logging.getLogger(__name__)
 Record = dict[str, int | float]
-NOT_OPTIONS = {"params", "differentiable"}  # torch adds the second when a state is loaded
 
 
 class Trainer:
@@ -37,7 +52,8 @@ class Trainer:
     functions of the seed and the step, so a resumed run equals an unbroken one bit for bit.
 
     Args:
-        model: Model to train; it is moved to the device.
+        model: Model to train, moved to the device; with ``config.parallel`` other than ``sum``,
+            what :func:`mathlm.train.distribute` returned.
         objective: Model and batch to the sum of losses and their number.
         data: Step to the batch of that step: a dict of tensors with one row for each sample. A
             pure function. ``index``, if there, numbers the samples for messages.
@@ -46,8 +62,14 @@ class Trainer:
         held_out: Batches to evaluate on; iterated over anew each time.
 
     Attributes:
-        step: Optimizer steps done.
+        step: Optimizer steps done, or skipped because a scaled gradient overflowed.
         history: One record for each logged step.
+        averages: Running mean of the weights, or None.
+        scaling: The loss scale, or None.
+
+    Raises:
+        ConfigError: If the model is not distributed as ``config.parallel`` says, or cannot be
+            compiled.
     """
 
     def __init__(
@@ -59,20 +81,24 @@ class Trainer:
         config: TrainerConfig,
         held_out: Iterable[Batch] | None = None,
     ) -> None:
+        check_kind(model, config.parallel)
         self.device = resolve_device(config.device)
         self.model, self.objective, self.data = model.to(self.device), objective, data
         self.optimizer, self.config, self.held_out = optimizer, config, held_out
         self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        self.options = [
-            {name: value for name, value in group.items() if name not in NOT_OPTIONS}
-            for group in optimizer.param_groups
-        ]
+        self.options = options_of(optimizer)
+        self.averages = Averages(model, config.ema) if config.ema is not None else None
+        half = config.precision == "float16"
+        self.scaling = Scaling(config.loss_scale) if half else None
         self.folder = Path(config.folder) if config.folder is not None else None
         self.step = 0
         self.history: list[Record] = []
         self.saved = 0  # step of the last checkpoint
+        self.speed = Speed()
         self.interruption = Interruption()
         self.stopping = False
+        if config.compile:
+            compile_model(bare(model))
 
     def fit(self) -> list[Record]:
         """Train until ``config.steps``; returns the history.
@@ -83,15 +109,18 @@ class Trainer:
         Raises:
             CheckpointError: If the folder cannot be written, before the first step.
             NonFiniteLossError: If a loss or gradient is NaN or infinite; the weights stay.
+                Under ``float16`` a step whose gradient overflows is skipped; 20 in a row are
+                an error.
             OutOfMemoryError: If a micro-batch does not fit; the weights stay.
             InputError: If a step has no target.
         """
-        self.check_folder()
+        check_folder(self.folder, self.step)
         share_from_first(iter(self.model.state_dict().values()))
-        bar = Progress(self.config.steps, "train", self.step)
+        bar = Progress(self.config.steps, "train", self.step, shown=rank() == 0)
         with kept_rng(self.device), self.interruption, bar:
             while self.step < self.config.steps:
-                loss, norm = self.train_step()
+                with self.speed.timing():
+                    loss, norm = self.train_step()
                 self.record(loss, norm)
                 self.save_if_due()
                 bar.update(loss=loss)
@@ -107,7 +136,7 @@ class Trainer:
             micro_batches = self.micro_batches()
             loss = self.accumulate_gradient(micro_batches)
             norm = self.clip(micro_batches)
-            self.optimizer.step()
+            self.update(norm)
         finally:
             self.optimizer.zero_grad()
         self.step += 1
@@ -120,32 +149,28 @@ class Trainer:
 
             g = Σₘ ∇Lₘ / Σₘ nₘ   over micro-batches and ranks m
         """
-        sums, count = [], 0
+        sums, count, scale = [], 0, self.scaling.scale if self.scaling else 1.0
         rows = sum(check_rows(batch, self.now) for batch in micro_batches)
-        for batch in micro_batches:
-            with memory_advice(rows, batch, self.config.micro_batches):
+        for m, batch in enumerate(micro_batches, 1):
+            with (
+                gradient_sync(self.model, m == len(micro_batches), self.now),
+                memory_advice(rows, batch, self.config.micro_batches),
+            ):
                 batch_sum, batch_count = self.loss_of(batch)
-                batch_sum.backward()  # frees this micro-batch before the next
+                (batch_sum * scale).backward()  # frees this micro-batch before the next
             sums.append(batch_sum.detach())
             count += batch_count
         loss_sum, targets = self.over_ranks(sums, count)
         self.refuse(loss_sum, sums, micro_batches)
-        sum_gradients(self.parameters, self.now)
-        self.scale_gradients(1 / targets)
+        reduce_gradients(self.model, self.parameters, self.now)
+        self.scale_gradients(1 / (targets * scale))
         return loss_sum / targets
 
     def loss_of(self, batch: Batch) -> tuple[Tensor, int]:
-        """Sum of the losses of ``batch`` and their number."""
-        result = self.objective(self.model, batch)
-        if not (isinstance(result, tuple) and len(result) == 2):
-            raise InputTypeError(
-                "an objective returns (loss summed over targets, number of targets), got "
-                f"{type(result).__name__}"
-            )
-        loss, count = result
-        if loss.ndim:
-            raise InputError(f"the loss must be one number, got shape {tuple(loss.shape)}")
-        return loss, int(count)
+        """Sum of the losses of ``batch`` and their number; both 0 if another rank counts it."""
+        with computing_in(self.config.precision, self.device):
+            loss, count = checked(apply(self.model, self.objective, batch))
+        return (0 * loss, 0) if isinstance(batch, Idle) else (loss, count)
 
     def over_ranks(self, sums: list[Tensor], count: int) -> tuple[float, float]:
         """Loss and number of targets of the step over all ranks; learns who was interrupted."""
@@ -156,6 +181,7 @@ class Trainer:
         if total == 0:
             raise InputError(f"no target token contributes to the loss {self.now}")
         self.stopping = stop > 0
+        self.speed.targets += total
         return loss_sum, total
 
     def refuse(self, loss_sum: float, sums: list[Tensor], micro_batches: list[Batch]) -> None:
@@ -165,30 +191,38 @@ class Trainer:
             log.error("step %d: loss %s", self.step + 1, loss_sum)
             refuse_non_finite(loss_sum, sums, micro_batches, self.step + 1)
 
+    def scale_gradients(self, factor: float) -> None:
+        """Multiply every gradient by ``factor``, all in one call."""
+        gradients = [local(p.grad) for p in self.parameters if p.grad is not None]
+        if gradients:
+            torch._foreach_mul_(gradients, factor)
+
     def clip(self, micro_batches: list[Batch]) -> float:
-        """Clip the gradient; returns its norm."""
+        """Clip the gradient; returns its norm, infinite if its scaled form overflowed."""
         try:
             return clip_grad_norm(self.parameters, self.config.clip or math.inf).item()
         except NonFiniteLossError as error:
-            samples = ", ".join(name_samples(batch) for batch in micro_batches)
-            raise NonFiniteLossError(
-                f"non-finite gradient {self.now}, rank {rank()} (samples {samples}): {error}; "
-                f"the weights are those of step {self.step}"
-            ) from error
+            if self.scaling:
+                return math.inf
+            raise gradient_error(error, micro_batches, self.step + 1) from error
 
-    def scale_gradients(self, factor: float) -> None:
-        """Multiply every gradient by ``factor``."""
-        for p in self.parameters:
-            if p.grad is not None:
-                p.grad.mul_(factor)
+    def update(self, norm: float) -> None:
+        """Move the weights and what follows them, unless the gradient overflowed."""
+        if math.isfinite(norm):
+            self.optimizer.step()
+            if self.averages:
+                self.averages.update()
+        if self.scaling:
+            self.scaling.adapt(math.isfinite(norm), self.step + 1)
 
     def micro_batches(self) -> list[Batch]:
-        """This rank's share of the batch of this step."""
+        """This rank's share of the batch of this step; as many parts as any other's."""
         batch = self.data(self.step)
         rows = check_rows(batch, self.now)
         batch = batch if "index" in batch else batch | {"index": torch.arange(rows)}
         parts = split(batch, rows, ranks() * self.config.micro_batches)
-        return [self.to_device(part) for part in parts[rank() :: ranks()]]
+        own = [(self.to_device(part), weight) for part, weight in passes(self.model, parts)]
+        return [part if weight else Idle(part) for part, weight in own]
 
     def to_device(self, batch: Batch) -> Batch:
         """``batch`` where the model is."""
@@ -207,32 +241,64 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self) -> float:
-        """Mean loss over every target held out; each batch is seen by one rank."""
-        was_training = self.model.training
+        """Mean loss over every target held out; each batch counts on one rank."""
+        was_training, where = self.model.training, f"in the evaluation after step {self.step}"
         self.model.eval()
-        loss_sum, count = 0.0, 0
-        with kept_rng(self.device):
-            for i, batch in enumerate(self.held_out or ()):
-                if i % ranks() == rank():
-                    seed_torch(self.config.seed, i)
-                    batch_sum, batch_count = self.loss_of(self.to_device(batch))
-                    loss_sum, count = loss_sum + batch_sum.item(), count + batch_count
-        self.model.train(was_training)
+        try:
+            with kept_rng(self.device), answering(where, only_network=True):
+                loss_sum, count = self.sum_held_out()
+        finally:
+            reshard(self.model)
+            self.model.train(was_training)
         values = torch.tensor([loss_sum, count], dtype=torch.float64, device=self.device)
-        total, targets = all_sum(values, f"in the evaluation after step {self.step}").tolist()
+        total, targets = all_sum(values, where).tolist()
         if targets == 0:
             raise InputError("no target token contributes to the loss of the held-out batches")
         return total / targets
 
+    def sum_held_out(self) -> tuple[float, int]:
+        """Loss and number of targets of the held-out batches that this rank counts."""
+        loss_sum, count = 0.0, 0
+        for i, batch, counted in dealt(self.held_out or ()):
+            seed_torch(self.config.seed, i)
+            batch_sum, batch_count = self.loss_of(self.to_device(batch))
+            if counted:
+                loss_sum, count = loss_sum + batch_sum.item(), count + batch_count
+        return loss_sum, count
+
+    def evaluate_averages(self) -> float:
+        """What :meth:`evaluate` finds with the running mean in place of the weights.
+
+        Raises:
+            ConfigError: If ``config.ema`` is None.
+        """
+        if self.averages is None:
+            raise ConfigError("no running mean to evaluate: ema is None")
+        with self.averages.swapped():
+            return self.evaluate()
+
     def record(self, loss: float, norm: float) -> None:
-        """Add the step just done to the history, if it is due."""
-        record: Record = {"step": self.step, "loss": loss, "grad_norm": norm}
+        """Add the step just done to the history, if it is due or was skipped."""
+        skipped = not math.isfinite(norm)
+        record: Record = {"step": self.step, "loss": loss}
+        record |= {"skipped": 1} if skipped else {"grad_norm": norm}
         record["lr"] = self.optimizer.param_groups[0]["lr"]
+        if self.scaling:
+            record["loss_scale"] = self.scaling.scale
         if self.held_out is not None and self.is_due(self.config.eval_every):
             record["held_out_loss"] = self.evaluate()
-        if "held_out_loss" in record or self.is_due(self.config.log_every):
+            if self.averages:
+                record["held_out_loss_ema"] = self.evaluate_averages()
+        if "held_out_loss" in record or skipped or self.is_due(self.config.log_every):
             self.history.append(record)
-            log.info("%s", ", ".join(f"{name} {value:.6g}" for name, value in record.items()))
+            self.say(record)
+
+    def say(self, record: Record) -> None:
+        """One line for the log, from the first rank; the speed stands nowhere else."""
+        words = [f"{name} {value:.6g}" for name, value in record.items()]
+        words.append(f"targets/s {self.speed.read():.4g}")
+        if rank() == 0:
+            log.info("%s", ", ".join(words))
 
     def is_due(self, every: int | None) -> bool:
         """Whether this step is a multiple of ``every``, or the last."""
@@ -244,8 +310,8 @@ class Trainer:
             self.save()
 
     def save(self) -> None:
-        """Write a checkpoint of the step just done; rank 0 does it for all."""
-        if self.folder is not None and self.saved != self.step and rank() == 0:
+        """Write a checkpoint of the step just done; all ranks give, the first writes."""
+        if self.folder is not None and self.saved != self.step:
             save_checkpoint(
                 self.folder,
                 self.step,
@@ -254,8 +320,14 @@ class Trainer:
                 config=self.describe(),
                 history=self.history,
                 keep=self.config.keep,
+                parts=self.parts,
             )
         self.saved = self.step
+
+    @property
+    def parts(self) -> dict[str, Stateful | None]:
+        """What a run carries beside the model and the optimizer."""
+        return {"averages": self.averages, "loss_scale": self.scaling}
 
     def stop_if_asked(self) -> None:
         """Save and leave, if a signal came; all ranks leave after the same step."""
@@ -264,18 +336,6 @@ class Trainer:
             kept = "checkpoint saved" if self.folder else "no folder, so nothing saved"
             log.warning("interrupted at step %d; %s", self.step, kept)
             raise SystemExit(self.interruption.exit_code)
-
-    def check_folder(self) -> None:
-        """Refuse a folder that cannot be written or that holds another run."""
-        if self.folder is None or rank() != 0:
-            return
-        check_writable(self.folder)
-        newest = newest_checkpoint(self.folder)
-        if newest is not None and self.step == 0:
-            raise ConfigError(
-                f"output directory {self.folder} holds {newest.name} of an earlier run: call "
-                "resume() to continue it, or choose another folder"
-            )
 
     def resume(self, path: Path | str | None = None, allow_change: bool = False) -> int:
         """Continue from a checkpoint.
@@ -305,9 +365,12 @@ class Trainer:
             self.optimizer,
             config=self.describe(),
             allow_change=allow_change,
+            parts=self.parts,
         )
         for group, own in zip(self.optimizer.param_groups, self.options, strict=True):
             group.update(own)  # they differ from the saved ones only where that is allowed
+        if self.averages and state["config"].get("ema") is None:
+            self.averages.restart()  # the saved run kept no mean, and the change is allowed
         self.step = self.saved = state["step"]
         self.history = state["history"]
         log.info("resumed from step %d (checkpoint %s); %s", self.step, path, note)
@@ -315,25 +378,6 @@ class Trainer:
 
     def describe(self) -> dict[str, Any]:
         """What decides the weights after each step, as JSON data."""
-        config = self.config
-        data = self.data.describe() if hasattr(self.data, "describe") else describe(self.data)
-        return {
-            "data_sha256": getattr(self.data, "sha256", None),
-            "data": data,
-            "model": describe(getattr(self.model, "config", type(self.model))),
-            "objective": describe(self.objective),
-            "optimizer": {"class": type(self.optimizer).__name__} | self.describe_options(),
-            "schedule": describe(config.schedule),
-            "clip": config.clip,
-            "micro_batches": config.micro_batches,
-            "seed": config.seed,
-            "ranks": ranks(),
-        }
-
-    def describe_options(self) -> dict[str, Any]:
-        """Options of each group of the optimizer; not the step size, if a schedule sets it."""
-        hidden = set() if self.config.schedule is None else {"lr"}
-        return {
-            f"group {i}": describe({k: v for k, v in own.items() if k not in hidden})
-            for i, own in enumerate(self.options)
-        }
+        return run_identity(
+            self.model, self.objective, self.data, self.optimizer, self.options, self.config
+        )

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
-from train.tiny_runs import digest, tiny_model, tiny_trainer
+from train.tiny_runs import digest, tiny_trainer
 
 from mathlm.train import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from mathlm.train.checkpoint import step_of
@@ -82,14 +82,7 @@ def kill_while_training(folder):
     return {"steps": steps, "straight": straight.read_text(), "resumed": resumed.read_text()}
 
 
-def run_once(folder):
-    """A short run; its hash and its losses."""
-    trainer = tiny_trainer(tiny_model(), steps=30, folder=folder)
-    history = trainer.fit()
-    return {"digest": digest(trainer.model), "losses": [record["loss"] for record in history]}
-
-
-RUNS = {"save": kill_while_saving, "train": kill_while_training, "once": run_once}
+RUNS = {"save": kill_while_saving, "train": kill_while_training}
 
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)

@@ -4,7 +4,9 @@ import math
 import pytest
 import torch
 
+from mathlm.errors import HashMismatchError
 from mathlm.recipes import judge, pretrain
+from mathlm.text import ByteBPE, corpus
 
 SIZES = ["--size", "nano", "--batch-size", "2", "--context", "16", "--device", "cpu"]
 OPTIONS = [*SIZES, "--warmup", "1", "--log-every", "1"]
@@ -15,7 +17,7 @@ def run(tmp_path, monkeypatch):
     """A run of four steps with two checkpoints, on a text of 2,000 bytes."""
     torch.set_default_dtype(torch.float32)
     text = "To be, or not to be: that is the question:\n" * 50
-    monkeypatch.setattr(pretrain.corpus, "split", lambda name: (text, text[:300]))
+    monkeypatch.setattr(corpus, "split", lambda name: (text, text[:300]))
     pretrain.main(
         [*OPTIONS, "--steps", "4", "--save-every", "2", "--out", str(tmp_path / "run")]
     )
@@ -56,3 +58,25 @@ def test_record_says_how_it_was_made(run, tmp_path):
 def test_a_folder_without_checkpoints_is_an_error(tmp_path):
     with pytest.raises(OSError, match="holds no checkpoint: train with recipes"):
         judge.main([str(tmp_path), "--device", "cpu", "--record", str(tmp_path / "r.json")])
+
+
+def test_a_run_is_judged_with_the_tokenizer_that_it_was_trained_with(run, tmp_path):
+    path, record = tmp_path / "bpe.json", str(tmp_path / "r.json")
+    ByteBPE.train(["To be, or not to be: " * 9], 270).save(path)
+    with pytest.raises(HashMismatchError, match=r"--tokenizer is [0-9a-f]{64}, expected"):
+        judge.main([str(run), "--tokenizer", str(path), "--record", record])
+
+
+def test_bits_do_not_depend_on_the_tokenizer_if_the_trainer_measured_them(tmp_path, run):
+    """A run on learned tokens: the judge's bits are those that the script reported."""
+    bpe, out, record = tmp_path / "bpe.json", tmp_path / "two", str(tmp_path / "r.json")
+    ByteBPE.train(["To be, or not to be: that is the question " * 9], 270).save(bpe)
+    options = [*OPTIONS, "--steps", "3", "--tokenizer", str(bpe)]
+    found = pretrain.main([*options, "--out", str(out)])
+    judged = judge.main([str(out), "--tokenizer", str(bpe), "--record", record])
+    line = judged["evaluations"][-1]
+    assert line["bits_per_byte"] == pytest.approx(found["bits_per_byte"], rel=1e-5)
+    bits = line["bits_per_byte"]
+    assert line["training_bits_per_byte"] == pytest.approx(bits, rel=0.1)
+    assert bits < found["held_out_loss"] / math.log(2)
+    assert judged["held_out_bytes"] == 300

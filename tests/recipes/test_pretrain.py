@@ -4,15 +4,24 @@ import ast
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from mathlm.errors import CheckpointMismatchError, ConfigError, DataError, DataNotFoundError
-from mathlm.recipes import pretrain
+from mathlm.errors import (
+    CheckpointMismatchError,
+    ConfigError,
+    DataError,
+    DataNotFoundError,
+    HashMismatchError,
+)
+from mathlm.recipes import pretrain, pretrain_data
+from mathlm.text import ByteBPE, Bytes, write_tokens
 from mathlm.train import checkpoints
 
 ROOT = Path(pretrain.__file__).parents[2]
@@ -118,8 +127,98 @@ def test_data_that_cannot_be_trained_on_is_refused(run, text):
     with pytest.raises(DataError, match="corpus has 81 tokens; context 128 needs at least 129"):
         run("--steps 3 --context 128")
     text.unlink()
-    with pytest.raises(DataNotFoundError, match=r"text.txt is not a file"):
+    with pytest.raises(DataNotFoundError, match=r"there is no file or folder .*text.txt"):
         run("--steps 3")
+    with pytest.raises(ConfigError, match="--held-out 1 must be 2 tokens or more"):
+        run("--steps 3 --held-out 1")
+
+
+def test_a_folder_is_read_document_by_document_and_split_between_two(tmp_path):
+    """Ten documents of 100 bytes: the last is held out, whole, though file sizes vary a bit."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for i in range(10):
+        (folder / f"{i}.txt").write_text(str(i) * (100 + i))
+    ids, starts = pretrain_data.encoded(folder, Bytes())
+    training, held_out = pretrain_data.split(ids, starts)
+    assert bytes(held_out.tolist()) == b"9" * 109
+    assert len(training) + len(held_out) == len(ids) == 1045
+    assert isinstance(training.base, np.memmap)
+
+
+def test_one_document_is_cut_at_nine_tenths():
+    training, held_out = pretrain_data.split(np.arange(105), np.array([0]))
+    assert (len(training), held_out[0]) == (95, 95)
+
+
+@pytest.fixture(scope="module")
+def bpe(tmp_path_factory):
+    """A saved tokenizer with a token for the end of a document."""
+    path = tmp_path_factory.mktemp("bpe") / "bpe.json"
+    ByteBPE.train([TEXT], 300, special=[pretrain_data.END]).save(path)
+    return path
+
+
+def test_a_learned_tokenizer_is_judged_in_bits_per_byte_of_the_same_text(run, bpe):
+    """An untrained model gives each of V tokens 1/V: log₂ V bits over the bytes of one."""
+    tokenizer = ByteBPE.load(bpe)
+    record = run(f"--steps 1 --warmup 0 --lr 1e-9 --tokenizer {bpe} --held-out 200")
+    ids = [*tokenizer.encode(TEXT), tokenizer.special[pretrain_data.END]]
+    held_out = ids[len(ids) - len(ids) // 10 :][:200]
+    size = len(tokenizer.decode_bytes([i for i in held_out[1:] if i < 299])) / (
+        len(held_out) - 1
+    )
+    assert record["config"]["model"]["vocab_size"] == tokenizer.vocab_size == 300
+    expected = math.log2(300) / size
+    assert record["results"]["bits_per_byte"] == pytest.approx(expected, rel=0.02)
+
+
+def test_the_token_between_documents_stands_for_no_byte(bpe):
+    tokenizer, text = ByteBPE.load(bpe), "4 and 5 make 9: é"
+    ids = np.array([*tokenizer.encode(text), tokenizer.special[pretrain_data.END]])
+    assert pretrain_data.bytes_of(ids, tokenizer) == len(text.encode()) == 18
+
+
+def test_a_run_is_not_resumed_with_another_tokenizer(run, text, bpe, tmp_path):
+    out = f"--steps 2 --warmup 1 --context 16 --out {tmp_path / 'run'}"
+    run(f"{out} --tokenizer {bpe}")
+    other = tmp_path / "other.json"
+    learned = ByteBPE.load(bpe)
+    ByteBPE.from_merges(learned.merges[:-1], [pretrain_data.END, "<|x|>"]).save(other)
+    with pytest.raises(
+        CheckpointMismatchError, match=r"data.tokenizer_sha256 was [0-9a-f]+, is"
+    ):
+        run(f"{out} --tokenizer {other}")
+    with pytest.raises(DataNotFoundError, match="--tokenizer nowhere is neither 'bytes'"):
+        run(f"{out} --tokenizer nowhere")
+
+
+def test_tokens_written_before_are_read_from_where_they_are(run, text, bpe, tmp_path):
+    path, tokenizer = tmp_path / "corpus.tokens", ByteBPE.load(bpe)
+    write_tokens(text, path, tokenizer, end_id=tokenizer.special[pretrain_data.END])
+    options = f"--steps 3 --tokenizer {bpe}"
+    assert run(f"{options} --data {path}")["history"] == run(options)["history"]
+    with pytest.raises(HashMismatchError, match="tokenizer differs from the one"):
+        run(f"--steps 3 --data {path}")
+
+
+def test_the_mean_of_the_weights_is_judged_beside_them(run):
+    results = run("--steps 6 --lr 1e-2 --ema 0.9")["results"]
+    for name in ("", "_ema"):
+        bits = results[f"held_out_loss{name}"] / math.log(2)
+        assert results[f"bits_per_byte{name}"] == pytest.approx(bits)
+    assert results["bits_per_byte_ema"] > results["bits_per_byte"]
+
+
+def test_options_of_the_machine_reach_the_run(run, monkeypatch):
+    recomputed = []
+    monkeypatch.setattr(pretrain, "recompute_blocks", recomputed.append)
+    half, full = run("--steps 3 --precision bfloat16 --recompute"), run("--steps 3")
+    assert half["config"]["precision"] == "bfloat16"
+    assert [type(model).__name__ for model in recomputed] == ["GPT"]
+    losses = [[point["loss"] for point in r["history"]] for r in (half, full)]
+    assert losses[0] == pytest.approx(losses[1], rel=2e-2)
+    assert losses[0] != losses[1]
 
 
 def test_a_warmup_longer_than_the_run_is_refused(run):
@@ -143,17 +242,20 @@ def test_a_user_error_is_one_line(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("micro_batches", [1, 2])
-def test_two_processes_give_the_losses_of_one(run, text, tmp_path, micro_batches):
-    options = f"--steps 5 --dtype float64 --log-every 1 --micro-batches {micro_batches}"
-    one, path = run(options), tmp_path / "two.json"
+def test_two_processes_give_the_losses_of_one_which_resumes_their_run(run, text, tmp_path):
+    """Sharded by FSDP, saved after each step; one process repeats the last step alone."""
+    options = "--steps 5 --dtype float64 --log-every 1 --micro-batches 2 --save-every 1"
+    path, out = tmp_path / "two.json", tmp_path / "run"
+    one = run(options)
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = command(text, f"{options} --record {path}", *launcher)
+    shared = f"{options} --out {out}"
+    done = command(text, f"{shared} --parallel fsdp --record {path}", *launcher)
     assert done.returncode == 0, done.stderr
     two = json.loads(path.read_text())
-    assert two["config"]["ranks"] == 2
-    for own, other in zip(one["history"], two["history"], strict=True):
-        assert other == pytest.approx(own, rel=1e-12)
+    shutil.rmtree(checkpoints(out)[-1])
+    for found in (two, run(shared)):
+        for own, other in zip(one["history"], found["history"], strict=True):
+            assert other == pytest.approx(own, rel=1e-10)
 
 
 def test_the_script_is_short_enough_to_read():

@@ -1,20 +1,14 @@
-"""One rank of a tiny distributed run; started as a process of its own."""
+"""What one rank of a tiny distributed run computes."""
 
-import json
 import os
 import signal
-import sys
 
 import torch
+from train.parallel_run import BATCH, trainer
 from train.tiny_runs import gradient, tiny_data, tiny_model, tiny_trainer
 
-from mathlm.train import next_token, process_group
+from mathlm.train import next_token
 from mathlm.train.distributed import rank
-
-BATCH = {
-    "ids": torch.arange(8).reshape(2, 4),
-    "targets": torch.tensor([[1, 2, 3, 4], [5, -100, -100, -100]]),
-}
 
 
 def unequal(**config):
@@ -24,9 +18,9 @@ def unequal(**config):
 
 def step_of_unequal_ranks():
     """Gradient and loss of a step in which ranks have unequal numbers of targets."""
-    trainer = unequal(clip=None)
-    loss = trainer.accumulate_gradient(trainer.micro_batches())
-    return {"loss": loss, "gradient": gradient(trainer.model).tolist()}
+    run = unequal(clip=None)
+    loss = run.accumulate_gradient(run.micro_batches())
+    return {"loss": loss, "gradient": gradient(run.model).tolist()}
 
 
 def whole_run():
@@ -46,8 +40,7 @@ def unused_weight():
         loss, count = next_token(model, batch)
         return loss + (model.spare.sum() if 1 in batch["index"] else 0), count
 
-    trainer = tiny_trainer(model, lambda step: BATCH, objective, steps=1, clip=None)
-    trainer.fit()
+    tiny_trainer(model, lambda step: BATCH, objective, steps=1, clip=None).fit()
     return {"spare": model.spare.tolist(), "idle": model.idle.tolist()}
 
 
@@ -67,21 +60,12 @@ def event(name, at=3):
     return objective
 
 
-def disturbed_run(name, folder):
+def disturbed_run(name, folder, kind="sum"):
     """A run in which rank 1 is killed, interrupted or meets NaN in step 3."""
-    trainer = tiny_trainer(objective=event(name), folder=folder, save_every=1, steps=9)
-    return trainer.fit()
+    run = trainer(kind, objective=event(name), folder=folder, save_every=1, steps=9)
+    return run.fit()
 
 
 def undisturbed():
     """What several ranks must compute as one does."""
     return {"step": step_of_unequal_ranks(), "run": whole_run(), "unused": unused_weight()}
-
-
-RUNS = {"undisturbed": undisturbed, "disturbed": disturbed_run}
-
-if __name__ == "__main__":
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(1)
-    with process_group(timeout=60):
-        print(json.dumps(RUNS[sys.argv[1]](*sys.argv[2:])))

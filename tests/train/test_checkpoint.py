@@ -253,7 +253,7 @@ def test_a_checkpoint_of_a_model_alone_does_not_continue_a_run(tmp_path):
 def test_another_format_is_refused(tmp_path, number, relation):
     path = saved(tmp_path)
     rewrite(path, "state.json", json.dumps({"format": number}).encode())
-    text = rf"checkpoint format {number} is {relation} than this mathlm \(1\)"
+    text = rf"checkpoint format {number} is {relation} than this mathlm \(2\)"
     with pytest.raises(CheckpointMismatchError, match=text):
         load_checkpoint(path, tiny_model())
 

@@ -1,59 +1,14 @@
 """Two and three processes over gloo compute what one computes."""
 
-import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-from train import rank_run
-from train.tiny_runs import tiny_model
+from train import parallel_run, rank_run
 
 from mathlm.errors import InputError
 from mathlm.train import checkpoints, load_checkpoint
+from mathlm.train.distributed import RankError, answering, is_network_error
 
 pytestmark = pytest.mark.slow
-TESTS = Path(__file__).parents[1]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return str(s.getsockname()[1])
-
-
-def start(n, *arguments):
-    """Run ``rank_run`` in ``n`` processes; returns exit codes, outputs and errors."""
-    shared = {"WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    shared |= {"PYTHONPATH": f"{TESTS}:{TESTS.parent}", "OMP_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "train.rank_run", *map(str, arguments)],
-            env=os.environ | shared | {"RANK": str(r), "LOCAL_RANK": str(r)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for r in range(n)
-    ]
-    texts = [process.communicate(timeout=120) for process in processes]
-    return [p.returncode for p in processes], [out for out, _ in texts], [e for _, e in texts]
-
-
-def results(n, *arguments):
-    """What each of ``n`` ranks computed."""
-    codes, outputs, errors = start(n, *arguments)
-    assert codes == [0] * n, errors
-    return [json.loads(output.splitlines()[-1]) for output in outputs]
-
-
-@pytest.fixture(scope="module", params=[2, 3])
-def several(request):
-    """What each of two and of three ranks computed."""
-    return results(request.param, "undisturbed")
 
 
 def test_ranks_with_unequal_numbers_of_targets_give_the_gradient_of_one_process(several):
@@ -66,7 +21,9 @@ def test_ranks_with_unequal_numbers_of_targets_give_the_gradient_of_one_process(
 
 
 def test_every_rank_computes_the_same_bit_for_bit(several):
-    assert all(rank == several[0] for rank in several)
+    names = ("step", "run", "unused", "checked")
+    first = {name: several[0][name] for name in names}
+    assert all({name: rank[name] for name in names} == first for rank in several)
 
 
 def test_a_run_of_several_ranks_logs_the_losses_of_one(several):
@@ -81,32 +38,52 @@ def test_a_weight_that_one_rank_uses_is_updated_on_all_and_an_idle_one_is_not(se
     assert one["spare"] != [1.0, 1.0]
 
 
-def test_a_killed_rank_stops_the_others_and_no_checkpoint_is_written_without_it(tmp_path):
-    codes, _, errors = start(2, "disturbed", "kill", tmp_path)
-    assert codes[1] == -9
-    assert codes[0] > 0
-    assert "rank 1 did not answer within 60 s at step 3" in errors[0]
-    assert [path.name for path in checkpoints(tmp_path)] == ["step_000001", "step_000002"]
-    load_checkpoint(tmp_path, tiny_model())
+@pytest.mark.parametrize("kind", ["sum", "ddp", "fsdp"])
+def test_a_killed_rank_stops_the_others_and_no_checkpoint_is_written_without_it(groups, kind):
+    group, run = groups[f"kill {kind}"], groups["folder"] / f"kill {kind}" / "run"
+    assert group["codes"][1] == -9
+    assert group["codes"][0] > 0
+    assert "rank 1 did not answer within 60 s at step 3" in group["errors"][0]
+    assert [path.name for path in checkpoints(run)] == ["step_000001", "step_000002"]
+    load_checkpoint(run, parallel_run.blocks_model())
 
 
-def test_a_signal_to_one_rank_stops_all_after_the_same_step(tmp_path):
-    codes, _, errors = start(2, "disturbed", "term", tmp_path)
-    assert codes == [143, 143]
-    assert all("interrupted at step 3" in error for error in errors)
-    assert [path.name for path in checkpoints(tmp_path)] == ["step_000002", "step_000003"]
+@pytest.mark.parametrize("kind", ["sum", "fsdp"])
+def test_a_signal_to_one_rank_stops_all_after_the_same_step(groups, kind):
+    group, run = groups[f"term {kind}"], groups["folder"] / f"term {kind}" / "run"
+    assert group["codes"] == [143, 143]
+    assert all("interrupted at step 3" in error for error in group["errors"])
+    assert [path.name for path in checkpoints(run)] == ["step_000002", "step_000003"]
+    load_checkpoint(run, parallel_run.blocks_model())
 
 
-def test_nan_on_one_rank_is_an_error_on_all_that_names_it(tmp_path):
-    codes, _, errors = start(2, "disturbed", "nan", tmp_path)
-    assert codes == [1, 1]
-    for error in errors:
+@pytest.mark.parametrize("kind", ["sum", "fsdp"])
+def test_nan_on_one_rank_is_an_error_on_all_that_names_it(groups, kind):
+    group = groups[f"nan {kind}"]
+    assert group["codes"] == [1, 1]
+    for error in group["errors"]:
         assert "non-finite loss at step 3, rank 1, micro-batch 0 (samples" in error
-    assert "are named by rank 1" in errors[0]
+    assert "are named by rank 1" in group["errors"][0]
 
 
 def test_a_step_without_targets_is_an_error_in_one_process():
     trainer = rank_run.unequal()
-    trainer.data = lambda step: rank_run.BATCH | {"targets": torch.full((2, 4), -100)}
+    trainer.data = lambda step: parallel_run.BATCH | {"targets": torch.full((2, 4), -100)}
     with pytest.raises(InputError, match="no target token contributes to the loss"):
         trainer.fit()
+
+
+GLOO = "[/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:12543"
+
+
+def test_the_words_of_gloo_tell_that_a_rank_is_gone():
+    assert is_network_error(RuntimeError(GLOO))
+    assert is_network_error(torch.distributed.DistNetworkError("anything"))
+    assert not is_network_error(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert not is_network_error(RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo"))
+
+
+def test_an_error_of_the_model_itself_is_not_blamed_on_a_rank():
+    with pytest.raises(RuntimeError, match="shapes") as error, answering("", only_network=True):
+        raise RuntimeError("shapes cannot be multiplied")
+    assert not isinstance(error.value, RankError)

@@ -149,6 +149,13 @@ def test_evaluation_changes_nothing():
     assert asked.model.training
 
 
+def test_an_evaluation_that_fails_leaves_the_model_in_training():
+    trainer = tiny_trainer(held_out=[{"ids": tiny_data()(0)["ids"]}])
+    with pytest.raises(KeyError, match="targets"):
+        trainer.evaluate()
+    assert trainer.model.training
+
+
 def test_training_leaves_the_generator_of_the_caller_alone():
     trainer = tiny_trainer()
     before = torch.get_rng_state()

@@ -1,0 +1,124 @@
+"""Numbers as a format of 32 or 16 bits holds them, computed in a wider one."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError, InputTypeError
+from ..shapes import Float
+
+FORMATS = (torch.float32, torch.bfloat16, torch.float16)
+WIDE = (torch.float64, torch.float32)
+
+
+def float_spacing(x: Float[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tensor, "*shape"]:
+    """Distance between the neighbors of a format around a number.
+
+    Implements eq-scale-spacing::
+
+        2^(max(e, e_min) - m)   with 2^e ≤ |x| < 2^(e+1)
+
+    The format keeps m bits behind the binary point: 23 in float32, 10 in float16 and 7 in
+    bfloat16.
+    Below 2^e_min its numbers are subnormal and equally spaced down to 0.
+
+    Args:
+        x: Numbers, in float32 or float64.
+        dtype: float32, bfloat16 or float16.
+
+    Returns:
+        The spacing, in float64.
+
+    Raises:
+        InputError: If ``dtype`` is another format, or ``x`` is NaN or infinite.
+        InputTypeError: If ``x`` is narrower than float32.
+    """
+    require_formats(x, dtype)
+    if not x.isfinite().all():
+        raise InputError("NaN and infinity have no neighbors: float_spacing needs finite x")
+    return spacing(x.double(), dtype)
+
+
+def round_to(x: Float[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tensor, "*shape"]:
+    """The nearest number of a format, ties to the even one, in the dtype of ``x``.
+
+    Implements eq-scale-rounding::
+
+        s round(x / s)   with s = float_spacing(x, dtype)
+
+    What rounds to more than the largest number of the format becomes infinite, what lies below
+    half the smallest becomes 0. NaN and infinity stay. The rounding has no gradient.
+
+    Args:
+        x: Numbers, in float32 or float64.
+        dtype: float32, bfloat16 or float16.
+
+    Returns:
+        The rounded numbers.
+
+    Raises:
+        InputError: If ``dtype`` is another format.
+        InputTypeError: If ``x`` is narrower than float32.
+    """
+    require_formats(x, dtype)
+    wide = x.detach().double()
+    s = spacing(wide, dtype)
+    return bounded(s * torch.round(wide / s), wide, dtype).to(x.dtype)
+
+
+def round_stochastic(
+    x: Float[Tensor, "*shape"], dtype: torch.dtype, generator: torch.Generator | None = None
+) -> Float[Tensor, "*shape"]:
+    """One of the two neighbors in a format, drawn so that the mean is the number itself.
+
+    Implements eq-scale-stochastic::
+
+        s ⌊x / s + u⌋,   u uniform on [0, 1),   E = x
+
+    A sum of many small terms that rounding to the nearest would drop one by one is right in
+    the mean. Beyond the largest number of the format the result is infinite; NaN and infinity
+    stay.
+
+    Args:
+        x: Numbers, in float32 or float64.
+        dtype: float32, bfloat16 or float16.
+        generator: Source of u; None takes torch's own.
+
+    Returns:
+        The rounded numbers, in the dtype of ``x``.
+
+    Raises:
+        InputError: If ``dtype`` is another format.
+        InputTypeError: If ``x`` is narrower than float32.
+    """
+    require_formats(x, dtype)
+    wide = x.detach().double()
+    s = spacing(wide, dtype)
+    u = torch.rand(x.shape, generator=generator, dtype=torch.float64, device=x.device)
+    return bounded(s * torch.floor(wide / s + u), wide, dtype).to(x.dtype)
+
+
+def spacing(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """:func:`float_spacing` of float64 numbers; of 0 where they are not finite."""
+    format_ = torch.finfo(dtype)
+    lowest = round(math.log2(format_.smallest_normal))  # e_min
+    m = round(-math.log2(format_.eps))
+    e = torch.frexp(torch.where(x.isfinite(), x, 0.0)).exponent - 1
+    e = torch.where(x == 0, lowest, e).clamp_min(lowest)
+    return torch.ldexp(torch.ones_like(x), e - m)
+
+
+def bounded(y: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
+    """``y``, infinite beyond the format's largest number; ``x`` where that is not finite."""
+    y = torch.where(y.abs() > torch.finfo(dtype).max, torch.copysign(y * math.inf, x), y)
+    return torch.where(x.isfinite(), torch.copysign(y, x), x)
+
+
+def require_formats(x: Tensor, dtype: torch.dtype) -> None:
+    """Refuse another format, and numbers that are narrower than the widest of the formats."""
+    if dtype not in FORMATS:
+        names = ", ".join(map(str, FORMATS))
+        raise InputError(f"dtype={dtype} is not one of {names}")
+    if x.dtype not in WIDE:
+        raise InputTypeError(f"x must be float32 or float64 to be rounded, got {x.dtype}")

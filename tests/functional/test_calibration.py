@@ -1,0 +1,110 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from mathlm import reference as ref
+from mathlm.errors import InputError, InputTypeError
+from mathlm.functional import (
+    brier_score,
+    expected_calibration_error,
+    fit_temperature,
+    reliability_bins,
+    top_prediction,
+)
+
+
+@pytest.fixture
+def predictions(rng):
+    """Logits of 500 predictions of 7 outcomes, and outcomes that they favor."""
+    z = rng.normal(size=(500, 7)) * 2
+    y = (z + rng.gumbel(size=z.shape) * 2).argmax(-1)  # drawn at temperature 2
+    return torch.tensor(z), torch.tensor(y)
+
+
+def test_bins_by_hand():
+    """Bins [0, 1/2) and [1/2, 1]: 0.1 and 0.3, one true; 0.5, 0.9 and 1.0, two true."""
+    said, true, count = reliability_bins(
+        torch.tensor([0.1, 0.3, 0.5, 0.9, 1.0]),
+        torch.tensor([False, True, True, False, True]),
+        bins=2,
+    )
+    assert_close(said, torch.tensor([0.2, 0.8]))
+    assert_close(true, torch.tensor([1 / 2, 2 / 3]))
+    assert count.tolist() == [2, 3]
+
+
+def test_the_error_and_the_temperature_are_those_of_the_reference(predictions):
+    z, y = predictions
+    said, right = top_prediction(z, y)
+    ours = expected_calibration_error(said, right, bins=15)
+    assert ours == pytest.approx(
+        ref.expected_calibration_error(said.numpy(), right.numpy(), bins=15), rel=1e-12
+    )
+    assert fit_temperature(z, y) == pytest.approx(
+        ref.fit_temperature(z.numpy(), y.numpy()), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
+def test_the_temperature_has_the_unit_of_the_scores(predictions, scale):
+    z, y = predictions
+    assert fit_temperature(scale * z, y) == pytest.approx(
+        scale * fit_temperature(z, y), rel=1e-9
+    )
+
+
+def test_outcomes_drawn_at_temperature_two_are_found_to_be(rng):
+    z = torch.tensor(rng.normal(size=(20_000, 5)) * 2)
+    y = (z + torch.tensor(rng.gumbel(size=z.shape)) * 2).argmax(-1)
+    assert fit_temperature(z, y) == pytest.approx(2, rel=0.05)
+
+
+def test_brier_by_hand():
+    """p = (3/4, 1/4): (1/4)² + (1/4)² if the first comes, (3/4)² + (3/4)² if the second."""
+    z = torch.tensor([[math.log(3.0), 0.0]] * 2)
+    assert_close(brier_score(z, torch.tensor([0, 1])), torch.tensor([1 / 8, 9 / 8]))
+
+
+def test_brier_is_least_in_expectation_at_the_true_probabilities(rng):
+    """Its gradient in the logits, averaged over outcomes with probabilities p, is 0 at p."""
+    p = torch.tensor(rng.dirichlet(np.ones(4)))
+    z = p.log().repeat(4, 1).requires_grad_()
+    (p @ brier_score(z, torch.arange(4))).backward()
+    assert z.grad.abs().max() > 1e-3
+    assert_close(z.grad.sum(0), torch.zeros(4), atol=1e-12, rtol=0)
+
+
+def test_a_calibrated_model_need_not_be_a_good_one():
+    """Always the base rates, 3/4 and 1/4: right in 3 of 4 cases, as it says."""
+    z = torch.tensor([[math.log(3.0), 0.0]] * 4)
+    said, right = top_prediction(z, torch.tensor([0, 0, 1, 0]))
+    assert expected_calibration_error(said, right) == pytest.approx(0, abs=1e-12)
+
+
+def test_what_cannot_be_judged_is_refused():
+    z, y = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(InputError, match=r"logits \(2, 3\) and targets \(1,\)"):
+        top_prediction(z, y[:1])
+    with pytest.raises(InputError, match="token id -100 at"):
+        brier_score(z, y - 100)
+    with pytest.raises(InputError, match="NaN"):
+        brier_score(z * math.nan, y)
+    with pytest.raises(InputTypeError, match="say True or False"):
+        reliability_bins(torch.ones(2), y)
+    with pytest.raises(InputError, match="bins=0"):
+        reliability_bins(torch.ones(2), y == 0, bins=0)
+    with pytest.raises(InputError, match="outside"):
+        reliability_bins(torch.full((2,), 1.5), y == 0)
+
+
+def test_where_no_temperature_is_best_there_is_an_error():
+    z, y = torch.eye(3), torch.arange(3)
+    with pytest.raises(InputError, match="every one of the 3 targets"):
+        fit_temperature(z, y)
+    with pytest.raises(InputError, match="below the top score: no temperature"):
+        fit_temperature(-z, y)
+    with pytest.raises(InputError, match="must be finite"):
+        fit_temperature(z - z.double() * math.inf, y)

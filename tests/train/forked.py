@@ -1,0 +1,90 @@
+"""Several groups of ranks, forked one after the other from one process that has loaded torch.
+
+Run as ``python -m train.forked FOLDER``. What the ranks of a group print, and how they end, is
+left in the folder as JSON.
+"""
+
+import json
+import os
+import socket
+import sys
+import traceback
+from pathlib import Path
+
+import torch
+import torch._dynamo  # with the next line, 2 s that each rank would need again
+import torch.distributed.fsdp
+from train import parallel_run, rank_run
+
+from mathlm.train import process_group
+
+DISTURBED = [
+    (name, kind) for name in ("kill", "term", "nan") for kind in ("sum", "ddp", "fsdp")
+]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return str(s.getsockname()[1])
+
+
+def member(log, work):
+    """The life of one rank: what it returns goes to its log, what it raises too."""
+    code = 1
+    handle = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+    os.dup2(handle, 2)
+    try:
+        with process_group(timeout=60):
+            log.with_suffix(".json").write_text(json.dumps(work()))
+        code = 0
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+    os._exit(code)
+
+
+def group(n, folder, work):
+    """Run ``work`` in ``n`` ranks; their exit codes, results and logs."""
+    folder.mkdir(parents=True)
+    os.environ |= {"WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    children = []
+    for r in range(n):
+        os.environ |= {"RANK": str(r), "LOCAL_RANK": str(r)}
+        child = os.fork()
+        if child == 0:
+            member(folder / f"rank{r}.log", work)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    results = [folder / f"rank{r}.json" for r in range(n)]
+    return {
+        "codes": codes,
+        "results": [json.loads(p.read_text()) if p.exists() else None for p in results],
+        "errors": [(folder / f"rank{r}.log").read_text() for r in range(n)],
+    }
+
+
+def everything(folder):
+    """All groups that the tests look at."""
+    one, found = folder / "one", {}
+    group(1, folder / "logs1", lambda: parallel_run.saved("sum", one))
+    runs = {2: lambda: parallel_run.two(folder / "two", one / "sum"), 3: parallel_run.three}
+    for n, run in runs.items():
+        found[f"{n} ranks"] = group(
+            n, folder / f"logs{n}", lambda run=run: rank_run.undisturbed() | run()
+        )
+    for name, kind in DISTURBED:
+        place = folder / f"{name} {kind}"
+
+        def disturbed(name=name, kind=kind, place=place):
+            return rank_run.disturbed_run(name, place / "run", kind)
+
+        found[f"{name} {kind}"] = group(2, place / "logs", disturbed)
+    return found
+
+
+if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
+    Path(sys.argv[1], "found.json").write_text(json.dumps(everything(Path(sys.argv[1]))))
