@@ -19,8 +19,9 @@ MOST_SKIPPED = 20
 def computing_in(precision: Precision, device: torch.device) -> AbstractContextManager:
     """Within it, float32 matrix products are done in ``precision``.
 
-    Weights stay float32. Softmax, normalization and losses are computed in float32, and float64
-    is left alone: that is torch's autocast.
+    Weights and the cross-entropy stay float32, and float64 is left alone. On CUDA softmax and
+    normalization give float32 too; on the CPU they keep the dtype of what they read, so that
+    bfloat16 gives bfloat16. That is torch's autocast.
     """
     if precision == "full":
         return nullcontext()

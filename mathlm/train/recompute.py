@@ -16,8 +16,8 @@ def recompute_blocks(model: nn.Module) -> nn.Module:
     """Let each block of ``model`` keep its input alone for the backward pass.
 
     The backward pass runs each block forward once more, with the same random draws: the
-    gradients are the same, bit for bit. A step computes a third more, and keeps one stream for
-    each block instead of every intermediate result. Call it before
+    gradients are the same, bit for bit. A step computes up to a third more, and keeps one
+    stream for each block instead of every intermediate result. Call it before
     :func:`mathlm.train.distribute`.
 
     Args:
