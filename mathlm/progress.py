@@ -6,12 +6,12 @@ error is a pipe or a file, or when ``MATHLM_PROGRESS=off``.
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 from typing import TypeVar
 
-from tqdm.contrib.logging import logging_redirect_tqdm
 from tqdm.std import tqdm
 
 from .errors import ConfigError
@@ -41,6 +41,18 @@ def is_shown() -> bool:
     if "PYTEST_CURRENT_TEST" in os.environ:
         return False
     return in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def lines_above_bar() -> AbstractContextManager[None]:
+    """tqdm's way to keep log lines and a bar apart on one screen.
+
+    Loaded here and not above: it warns, in a notebook, that a widget is missing which no bar
+    of this package uses.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.contrib.logging import logging_redirect_tqdm
+    return logging_redirect_tqdm()
 
 
 class Progress:
@@ -80,7 +92,7 @@ class Progress:
 
     def __enter__(self) -> "Progress":
         if self._bar is not None:
-            self._log.enter_context(logging_redirect_tqdm())
+            self._log.enter_context(lines_above_bar())
         return self
 
     def __exit__(

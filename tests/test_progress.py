@@ -95,3 +95,8 @@ def test_track_yields_its_items_in_order(environment):
 def test_the_reporter_does_not_load_torch():
     code = "import sys, mathlm.progress; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_no_module_is_loaded_that_warns_in_a_notebook():
+    code = "import sys, mathlm.progress; assert 'tqdm.auto' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

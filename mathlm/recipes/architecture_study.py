@@ -11,9 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .architectures import train
 from .one_body import ArchitectureConfig, Kind
 
@@ -54,9 +52,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
         print(
             kind, "as published" if published else "any hole", seed, results[-1]["answers"][-1]
         )
-        if args.record:
-            cpu = device_name(torch.device("cpu"))
-            write_record(args.record, config=vars(args), results=results, device=cpu)
+        record_on_cpu(args.record, config=vars(args), results=results)
     return results
 
 

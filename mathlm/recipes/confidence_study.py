@@ -9,9 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .confidence import ConfidenceConfig, train
 
 SMOOTHINGS = (0.0, 0.05, 0.1, 0.2)
@@ -38,9 +36,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
         results.append(run(config, args.every))
         last = results[-1]["looks"][-1]
         print(f"smoothing {smoothing}, seed {seed}: ece {last['ece']:.3f}")
-        if args.record:
-            cpu = device_name(torch.device("cpu"))
-            write_record(args.record, config=vars(args), results=results, device=cpu)
+        record_on_cpu(args.record, config=vars(args), results=results)
     return results
 
 

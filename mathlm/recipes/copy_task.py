@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from ..errors import ConfigError
 from ..models import Recurrent
 from ..optim import AdamW, clip_grad_norm
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 
 SYMBOLS = 8
 BLANK, ASK, VOCABULARY = SYMBOLS, SYMBOLS + 1, SYMBOLS + 2
@@ -109,10 +109,8 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
                 run = train(config := CopyConfig(kind=kind, forget_bias=bias, **sizes))
                 final = {"accuracy": run.accuracy, "loss": float(np.mean(run.losses[-20:]))}
                 results.append(asdict(config) | final | {"largest_norm": max(run.norms)})
-    if args.record:
-        seconds = time.process_time() - start
-        parts = {"options": vars(args), "results": results, "cpu_seconds": seconds}
-        write_record(args.record, **parts, device=device_name(torch.device("cpu")))
+    seconds = time.process_time() - start
+    record_on_cpu(args.record, options=vars(args), results=results, cpu_seconds=seconds)
     return results
 
 

@@ -18,7 +18,7 @@ from ..errors import NonFiniteLossError
 from ..optim import AdamW, warmup_cosine
 from ..text import corpus
 from ..train import TokenWindows, Trainer, TrainerConfig, next_token
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .block_kinds import BLOCKS, block_gradients, build
 
 
@@ -78,9 +78,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
         case = dict(zip(names, values, strict=True))
         runs.append(run(case, training, held_out[: args.held_out], args))
         logging.warning("%s: %.3f nats/byte", case, runs[-1]["held_out"])
-    if args.record:
-        device = device_name(torch.device("cpu"))
-        write_record(args.record, options=vars(args), runs=runs, device=device)
+    record_on_cpu(args.record, options=vars(args), runs=runs)
     return runs
 
 

@@ -9,9 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .logit_drift import DriftConfig, train
 
 CASES: list[dict] = [
@@ -44,9 +42,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
         config = DriftConfig(steps=args.steps, seed=seed, **case)
         results.append(run(config, args.every))
         print(f"{case}, seed {seed}: log Z {results[-1]['log_z'][-1]:.2f}")
-        if args.record:
-            cpu = device_name(torch.device("cpu"))
-            write_record(args.record, config=vars(args), results=results, device=cpu)
+        record_on_cpu(args.record, config=vars(args), results=results)
     return results
 
 

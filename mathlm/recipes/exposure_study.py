@@ -9,9 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .exposure import forced_slips, free_slips, predicted_slips, recoveries
 from .repeated_words import CopyConfig, train
 
@@ -46,9 +44,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
         results.append(run(config))
         slips = results[-1]["forced"][-1], results[-1]["free"][-1]
         print(f"forgets {forgets}, share {share}, seed {seed}: last slips {slips}")
-        if args.record:
-            cpu = device_name(torch.device("cpu"))
-            write_record(args.record, config=vars(args), results=results, device=cpu)
+        record_on_cpu(args.record, config=vars(args), results=results)
     return results
 
 

@@ -20,7 +20,7 @@ from ..generate import generate
 from ..models import GPT
 from ..shapes import Float, Int
 from ..text import KneserNey, corpus
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .confidence import ConfidenceConfig, train
 
 GIVEN, PASSAGES = 32, 400  # bytes read first; passages
@@ -76,11 +76,7 @@ def main(argv: Sequence[str] | None = None) -> Prices:
     found = prices(model.eval(), counts, passages(unknown, config.context))
     for name, row in found._asdict().items():
         print(f"{name:12}", " ".join(f"{x:.2f}" for x in row.reshape(-1, 16).mean(1)))
-    if args.record:
-        cpu = device_name(torch.device("cpu"))
-        write_record(
-            args.record, config=config, looks=looks, prices=found._asdict(), device=cpu
-        )
+    record_on_cpu(args.record, config=config, looks=looks, prices=found._asdict())
     return found
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..interpret import losses_by_head, losses_without_heads
 from ..models import GPT
 from ..text import ByteBPE, corpus, pretrained
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 
 START = 0  # SmolLM2's <|endoftext|>, which stands before each of its documents
 
@@ -107,9 +107,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     ids = [windows(bpe, name, args.windows, args.context) for name in args.corpora]
     found = study(model, torch.cat(ids), args)
     found["cpu_seconds"] = time.process_time() - start
-    if args.record:
-        device = device_name(torch.device("cpu"))
-        write_record(args.record, options=vars(args), device=device, **found)
+    record_on_cpu(args.record, options=vars(args), **found)
     return found
 
 

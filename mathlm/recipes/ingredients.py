@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..errors import ConfigError
 from ..text import corpus
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .one_ingredient import held_out_bits, train
 from .small_gpt import CONTEXT, SIZES, START, Ingredients
 
@@ -106,9 +105,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
             continue
         rows.append({"ingredient": name} | run(changes, seed, args))
         logging.info("%s %s, seed %d: %s", name, changes, seed, rows[-1]["held_out"])
-        if args.record:
-            device = device_name(torch.device("cpu"))
-            write_record(args.record, config=config, results=rows, device=device)
+        record_on_cpu(args.record, config=config, results=rows)
     return rows
 
 

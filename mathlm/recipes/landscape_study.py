@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
 from ..text import corpus
 from ..train import TokenWindows, Trainer, TrainerConfig, next_token
 from ..train.batches import Batch
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .directions import random_direction, towards
 from .landscape import barrier, line, plane
 from .small_gpt import CONTEXT, Ingredients, build
@@ -109,9 +108,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     training, held_out = (np.frombuffer(text.encode(), np.uint8) for text in texts)
     found = study(training, windows(held_out, 0, args.batch_size)(0), args)
     logging.info("%s", found["barriers"])
-    if args.record:
-        options, device = vars(args), device_name(torch.device("cpu"))
-        write_record(args.record, options=options, results=found, device=device)
+    record_on_cpu(args.record, options=vars(args), results=found)
     return found
 
 

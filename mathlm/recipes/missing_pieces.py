@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 from ..errors import ConfigError
 from ..models import Transformer
 from ..text import Words, numerals
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .numerals import NumeralsConfig, NumeralsRun, fit
 
 PIECES = ("nothing", "positions", "causal mask", "cross-attention")
@@ -110,9 +110,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser.add_argument("--record", type=Path, help="JSON file for options and results")
     args = parser.parse_args(argv)
     rows = study(config := NumeralsConfig(steps=args.steps, evaluations=1), args.seeds)
-    if args.record:
-        parts = {"config": config, "device": device_name(torch.device("cpu"))}
-        write_record(args.record, **parts, results={"runs": rows})
+    record_on_cpu(args.record, config=config, results={"runs": rows})
     return rows
 
 

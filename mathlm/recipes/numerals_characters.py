@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..interpret import cross_attention
 from ..text import numerals
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .numerals import NumeralsConfig, NumeralsRun, fit
 
 CONFIG = NumeralsConfig(
@@ -103,9 +102,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     points = min(CONFIG.evaluations, args.steps)
     config = replace(CONFIG, steps=args.steps, high=args.high, evaluations=points)
     found = study(config, args.example)
-    if args.record:
-        parts = {"config": config, "device": device_name(torch.device("cpu")), "results": found}
-        write_record(args.record, **parts)
+    record_on_cpu(args.record, config=config, results=found)
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import torch
 
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .frozen_states import probe
 from .hidden_fates import NEGATIVES, fates, follows
 from .objective_bodies import BothWays, Kind, ObjectiveConfig, build
@@ -84,9 +84,8 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     for config in configs(args.part, base, args.seeds):
         results.append(run(config, args.count))
         print(config, results[-1]["answers"], results[-1]["probes"], flush=True)
-        if args.record:
-            parts = {"config": vars(args), "results": results, "untrained": start}
-            write_record(args.record, device=device_name(torch.device("cpu")), **parts)
+        parts = {"config": vars(args), "results": results, "untrained": start}
+        record_on_cpu(args.record, **parts)
     return results
 
 

@@ -20,7 +20,7 @@ from ..models import Recurrent, gradient_reach
 from ..optim import AdamW, warmup_cosine
 from ..text import bits_per_byte, corpus
 from ..train import TokenWindows, Trainer, TrainerConfig, carried_loss, next_token
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 
 WIDTHS = {  # of state and embedding, by size and kind
     "nano": {"rnn": 48, "gru": 32, "lstm": 28},
@@ -109,9 +109,8 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     args = parse(argv)
     training, held_out = (text.encode() for text in corpus.split("shakespeare"))
     runs = [run(kind, lr, training, held_out, args) for kind in args.kinds for lr in args.lr]
-    if args.record:
-        parts = {"options": vars(args), "runs": runs, "held_out_bytes": len(held_out)}
-        write_record(args.record, **parts, device=device_name(torch.device("cpu")))
+    parts = {"options": vars(args), "runs": runs, "held_out_bytes": len(held_out)}
+    record_on_cpu(args.record, **parts)
     return runs
 
 

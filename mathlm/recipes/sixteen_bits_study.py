@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .sixteen_bits import SHAPE
 from .sixteen_bits_training import ARMS, PEAK, SPREAD, train
 
@@ -38,10 +36,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
             **{key: [run[key] for run in runs] for key in ("held_out", "skipped", "stuck")},
         }
     result = {"steps": args.steps, "spread": SPREAD, "peak": PEAK, "arms": arms}
-    if args.record:
-        config = {"model": SHAPE, "arms": ARMS}
-        device = device_name(torch.device("cpu"))
-        write_record(args.record, config=config, device=device, **result)
+    record_on_cpu(args.record, config={"model": SHAPE, "arms": ARMS}, **result)
     return result
 
 

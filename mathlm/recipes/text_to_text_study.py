@@ -12,9 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 from .small_t5 import TextToTextConfig
 from .text_to_text import train
 
@@ -51,9 +49,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
         config = TextToTextConfig(labeled=labeled, pretrain=pretrain, steps=steps, seed=seed)
         results.append(run(config))
         print(f"{labeled or 'all'} labels, {pretrain} + {steps} steps:", results[-1]["right"])
-        if args.record:
-            cpu = device_name(torch.device("cpu"))
-            write_record(args.record, config=vars(args), results=results, device=cpu)
+        record_on_cpu(args.record, config=vars(args), results=results)
     return results
 
 

@@ -16,7 +16,7 @@ from ..models import GPT, GPTConfig
 from ..optim import AdamW, warmup_cosine
 from ..text import ByteBPE, bits_per_byte, corpus
 from ..train import TokenWindows, Trainer, TrainerConfig, next_token
-from ..train.record import device_name, write_record
+from ..train.record import record_on_cpu
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -109,9 +109,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
             case = dict(zip(("compute", "lr", "seed"), values, strict=True))
             runs.append(run(case, training, held_out, bpe, args))
             logging.info("%s", {k: v for k, v in runs[-1].items() if k != "losses"})
-    if args.record:
-        device = device_name(torch.device("cpu"))
-        write_record(args.record, options=vars(args), runs=runs, device=device)
+    record_on_cpu(args.record, options=vars(args), runs=runs)
     return runs
 
 

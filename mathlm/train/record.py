@@ -81,3 +81,9 @@ def write_record(path: str | Path, **parts: Any) -> Path:
     os.chmod(file.name, 0o644)
     os.replace(file.name, path)
     return path
+
+
+def record_on_cpu(path: Path | None, **parts: Any) -> None:
+    """Write the record of a study that ran on the CPU, if there is a path for it."""
+    if path is not None:
+        write_record(path, device=device_name(torch.device("cpu")), **parts)
