@@ -44,7 +44,7 @@ def is_shown() -> bool:
 
 
 def lines_above_bar() -> AbstractContextManager[None]:
-    """tqdm's way to keep log lines and a bar apart on one screen.
+    """Tqdm's way to keep log lines and a bar apart on one screen.
 
     Loaded here and not above: it warns, in a notebook, that a widget is missing which no bar
     of this package uses.
