@@ -24,7 +24,7 @@ from .objectives import (
     span_corruption,
 )
 from .parallel import bare, distribute
-from .pipeline import bubble_fraction, pipeline_schedule
+from .pipeline import bubble_fraction
 from .precision import LossScale
 from .recompute import recompute_blocks
 from .record import describe, write_record
@@ -68,7 +68,6 @@ __all__ = [
     "newest_checkpoint",
     "next_sentence",
     "next_token",
-    "pipeline_schedule",
     "prefix_token",
     "process_group",
     "read_causal",

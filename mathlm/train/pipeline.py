@@ -30,28 +30,6 @@ def bubble_fraction(stages: int, micro_batches: int) -> float:
     return (stages - 1) / (micro_batches + stages - 1)
 
 
-def pipeline_schedule(stages: int, micro_batches: int) -> list[list[str]]:
-    """What each stage does at each time: ``F3`` forward, ``B3`` backward, or nothing.
-
-    All micro-batches go forward, then all go back, in the order of GPipe.
-
-    Returns:
-        For each stage a list over times, with the empty string where it waits.
-
-    Raises:
-        ConfigError: If a number is not positive.
-    """
-    bubble_fraction(stages, micro_batches)
-    p, m = stages, micro_batches
-    half = m + p - 1
-    table = [[""] * (2 * half) for _ in range(p)]
-    for s in range(p):
-        for i in range(m):
-            table[s][s + i] = f"F{i}"
-            table[s][half + (p - 1 - s) + (m - 1 - i)] = f"B{i}"
-    return table
-
-
 def pipeline_step(
     stage: nn.Module,
     inputs: Sequence[Tensor],

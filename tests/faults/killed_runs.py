@@ -28,6 +28,13 @@ def killed(work, seconds):
     return os.waitpid(child, 0)[1] == 0
 
 
+def duration(work):
+    """Seconds that ``work`` takes here and now: a busy machine waits longer for each kill."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
 def constant_model(step):
     """A model whose weights are all equal to ``step``."""
     model = nn.Linear(300, 300)
@@ -46,9 +53,13 @@ def save_forever(folder):
 
 def kill_while_saving(folder):
     """Fifty times: what is left loads, is whole, and nothing unfinished stays."""
-    delays = np.random.default_rng(0).uniform(0.01, 0.12, 50)
+    probe = folder.parent / "probe"
+    one_save = min(
+        duration(lambda: save_checkpoint(probe, 1, constant_model(1))) for _ in range(5)
+    )
     removed, steps = [], []
-    for seconds in delays:
+    for saves in np.random.default_rng(0).uniform(1.5, 15, 50):
+        seconds = saves * one_save
         killed(lambda: save_forever(folder), seconds)
         removed.append(remove_unfinished(folder))
         assert all(p.name.startswith("step_") for p in folder.iterdir()), list(folder.iterdir())
@@ -73,9 +84,10 @@ def kill_while_training(folder):
     """Kill and resume up to ten times, then let the run end; compare with an unbroken one."""
     resumed, straight = folder.parent / "resumed", folder.parent / "straight"
     train(None, straight)
+    whole = duration(lambda: train(None, straight))  # the second is no longer slowed by imports
     steps = []
-    for seconds in np.random.default_rng(1).uniform(0.05, 0.3, 10):
-        if killed(lambda: train(folder, resumed), seconds):
+    for share in np.random.default_rng(1).uniform(0.1, 0.6, 10):
+        if killed(lambda: train(folder, resumed), share * whole):
             break
         steps.append(step_of(newest_checkpoint(folder)) if checkpoints(folder) else 0)
     train(folder, resumed)

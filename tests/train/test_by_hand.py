@@ -7,7 +7,8 @@ from train import parallel_run
 
 from mathlm.errors import ConfigError, InputError
 from mathlm.layers import Block, FeedForward, SelfAttention
-from mathlm.train import ZeroAdam, bubble_fraction, cut_block, pipeline_schedule
+from mathlm.scaling import idle_share, pipeline_tasks
+from mathlm.train import ZeroAdam, bubble_fraction, cut_block
 from mathlm.train.pipeline import pipeline_step
 from mathlm.train.rings import all_gather, all_reduce, pieces, reduce_scatter
 from mathlm.train.tensor_parallel import CopyToRanks, SumOverRanks
@@ -182,34 +183,13 @@ def test_a_pipeline_of_one_stage_is_a_plain_step():
         near(torch.tensor(parallel_run.gradient(layer)), gradient, rtol=1e-12, atol=1e-14)
 
 
-def test_the_schedule_of_two_stages_and_two_micro_batches():
-    assert pipeline_schedule(2, 2) == [
-        ["F0", "F1", "", "", "B1", "B0"],
-        ["", "F0", "F1", "B1", "B0", ""],
-    ]
-
-
 @pytest.mark.parametrize(("p", "m"), [(1, 3), (2, 4), (4, 8), (5, 1)])
-def test_the_bubble_is_the_share_of_empty_places_in_the_schedule(p, m):
-    places = [place for stage in pipeline_schedule(p, m) for place in stage]
-    assert bubble_fraction(p, m) == pytest.approx(places.count("") / len(places))
-
-
-@pytest.mark.parametrize(("p", "m"), [(3, 2), (2, 5)])
-def test_no_stage_starts_before_it_has_what_it_needs(p, m):
-    time = {
-        (s, job): t
-        for s, row in enumerate(pipeline_schedule(p, m))
-        for t, job in enumerate(row)
-    }
-    for i in range(m):
-        assert all(time[s, f"F{i}"] < time[s + 1, f"F{i}"] for s in range(p - 1))
-        assert all(time[s, f"B{i}"] > time[s + 1, f"B{i}"] for s in range(p - 1))
-        assert time[p - 1, f"B{i}"] > time[p - 1, f"F{i}"]
+def test_the_bubble_is_the_idle_share_of_the_schedule(p, m):
+    assert bubble_fraction(p, m) == pytest.approx(idle_share(pipeline_tasks(p, m)))
 
 
 def test_a_pipeline_without_stages_or_micro_batches_is_refused():
     with pytest.raises(ConfigError, match="stages=0 must be positive"):
         bubble_fraction(0, 1)
     with pytest.raises(ConfigError, match="micro_batches=0 must be positive"):
-        pipeline_schedule(2, 0)
+        bubble_fraction(2, 0)
