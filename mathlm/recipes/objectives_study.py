@@ -2,9 +2,11 @@
 
     python -m mathlm.recipes.objectives_study kinds --record objectives.json
     python -m mathlm.recipes.objectives_study masking --record objectives-masking.json
+    python -m mathlm.recipes.objectives_study span --lr 3e-3 --steps 3000 --seeds 1
 
 ``kinds`` trains every objective with every seed; ``masking`` hides other shares of the text,
-gives the hidden symbols other fates, and judges other pairs of lines.
+gives the hidden symbols other fates, and judges other pairs of lines; ``span`` is that kind
+alone, which learns nothing at the step size that suits the others.
 """
 
 import argparse
@@ -51,8 +53,9 @@ def run(config: ObjectiveConfig, count: int) -> dict[str, Any]:
 
 def configs(part: str, base: ObjectiveConfig, seeds: int) -> list[ObjectiveConfig]:
     """The runs of a part of the study."""
-    if part == "kinds":
-        return [replace(base, kind=k, seed=s) for s in range(seeds) for k in get_args(Kind)]
+    if part in ("kinds", "span"):
+        kinds = get_args(Kind) if part == "kinds" else ("span",)
+        return [replace(base, kind=k, seed=s) for s in range(seeds) for k in kinds]
     masked, paired = replace(base, kind="masked"), replace(base, kind="masked + pairs")
     return [
         *(replace(masked, shares=shares) for shares in SHARES),
@@ -74,12 +77,13 @@ def untrained(base: ObjectiveConfig, count: int) -> list[dict[str, Any]]:
 def main(argv: Sequence[str] | None = None) -> list[dict]:
     """Train and judge; returns, and may record, a row for each run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("part", choices=["kinds", "masking"])
+    parser.add_argument("part", choices=["kinds", "masking", "span"])
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--lr", type=float, default=ObjectiveConfig.lr)
     for name, default in (("steps", 300), ("batch", 32), ("seeds", 2), ("count", 1000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args, results = parser.parse_args(argv), []
-    base = ObjectiveConfig(steps=args.steps, batch=args.batch)
+    base = ObjectiveConfig(steps=args.steps, batch=args.batch, lr=args.lr)
     start = untrained(base, args.count) if args.part == "kinds" else []
     for config in configs(args.part, base, args.seeds):
         results.append(run(config, args.count))
