@@ -199,6 +199,7 @@ def test_the_record_has_every_objective_and_every_seed():
     base = ObjectiveConfig()
     runs = objectives_study.configs("kinds", base, 2)
     assert [(c.kind, c.seed) for c in runs] == [(k, s) for s in (0, 1) for k in BODIES]
+    assert [c.kind for c in objectives_study.configs("span", base, 2)] == ["span", "span"]
     masking = objectives_study.configs("masking", base, 2)
     assert [c.shares for c in masking[:4]] == list(objectives_study.SHARES)
     assert [c.rate for c in masking[4:8]] == [0.05, 0.3, 0.5, 0.8]
