@@ -1,5 +1,6 @@
 # make book and make test are all that a reader needs; both set up first if nothing is there.
 DEVICE ?= cpu
+JOBS ?= 2
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.complete
@@ -32,11 +33,11 @@ book: $(STAMP)
 test: units nbval cuda
 
 units: $(STAMP)
-	$(BIN)/python -m pytest tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests
 
 nbval: $(STAMP)
-	MATHLM_PROGRESS=off OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbval --nbval-current-env \
-	  --nbval-cell-timeout 120 --timeout 600 book
+	MATHLM_PROGRESS=off OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
+	  --nbval --nbval-current-env --nbval-cell-timeout 120 --timeout 600 book
 
 cuda: $(STAMP)
 	$(BIN)/python tools/notebooks.py execute --device cuda
