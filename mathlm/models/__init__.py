@@ -4,6 +4,7 @@ from .bert import Bert
 from .bert_config import BertConfig
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
+from .gpt_saving import save_pretrained
 from .masked_bert import MaskedBert
 from .mlp import MLP, MLPConfig
 from .multi_token import MultiTokenGPT
@@ -34,5 +35,6 @@ __all__ = [
     "TransformerConfig",
     "gradient_reach",
     "load_weights",
+    "save_pretrained",
     "sentence_embeddings",
 ]

@@ -1,0 +1,51 @@
+"""A run of the pretraining script as a folder that others read."""
+
+import json
+
+import pytest
+import torch
+
+from mathlm.errors import CheckpointError, CheckpointMismatchError
+from mathlm.models import GPT, load_weights
+from mathlm.recipes import export, pretrain
+
+SIZES = ["--size", "nano", "--batch-size", "2", "--context", "16", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of two steps."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "text.txt").write_text("To be, or not to be: that is the question:\n" * 50)
+    data = ["--data", str(folder / "text.txt"), "--steps", "2", "--warmup", "1"]
+    pretrain.main([*SIZES, *data, "--out", str(folder / "run")])
+    return folder / "run"
+
+
+def test_the_folder_holds_the_weights_of_the_newest_checkpoint(run, tmp_path):
+    folder = export.main([str(run), str(tmp_path / "model")])
+    model = GPT.from_pretrained(folder)
+    saved = load_weights(run / "step_000002")
+    assert torch.equal(model.token_embedding.weight, saved["token_embedding.weight"])
+    assert model.config.activation == "swiglu"
+
+
+def test_half_precision_is_what_is_asked_for(run, tmp_path):
+    folder = export.main([str(run), str(tmp_path / "model"), "--dtype", "float16"])
+    assert {t.dtype for t in load_weights(folder).values()} == {torch.float16}
+
+
+def test_a_run_of_another_model_is_refused(run, tmp_path):
+    state = json.loads((run / "step_000002" / "state.json").read_text())
+    state["config"]["model"]["class"] = "RecurrentConfig"
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(
+        CheckpointMismatchError, match=r"holds no GPT: a run of recipes\.pretrain"
+    ):
+        export.main([str(tmp_path), str(tmp_path / "model")])
+
+
+def test_a_folder_without_a_checkpoint_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="is not a checkpoint"):
+        export.main([str(tmp_path), str(tmp_path / "model")])
