@@ -91,7 +91,7 @@ def _refined(kind: str, config: GPTConfig) -> str:
         return "mistral"
     acts = set((GPT2_ACTIVATIONS if kind == "gpt2" else GATES).values())
     usual = GPTConfig(d_model=config.d_model, n_heads=config.n_heads, vocab_size=1)
-    fixed = {"window": None}
+    fixed: dict[str, int | None] = {"window": None}
     if kind == "gpt2":
         fixed |= {"kv_heads": config.n_heads, "head_width": usual.head_width}
     if kind == "qwen2":
