@@ -9,7 +9,17 @@ from pathlib import Path
 
 import torch
 
-from . import attention, gpt, optimizers, recurrent, reference, smollm2, tokenizers, training
+from . import (
+    attention,
+    generation,
+    gpt,
+    optimizers,
+    recurrent,
+    reference,
+    smollm2,
+    tokenizers,
+    training,
+)
 from .timing import Row
 
 ALL = {
@@ -21,6 +31,7 @@ ALL = {
     **recurrent.BENCHMARKS,
     **tokenizers.BENCHMARKS,
     **smollm2.BENCHMARKS,
+    **generation.BENCHMARKS,
     **reference.BENCHMARKS,
 }
 HEAD = f"{'name':25} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"

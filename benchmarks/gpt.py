@@ -7,7 +7,6 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from mathlm.functional import causal_mask
 from mathlm.functional import fused_attention as attention
-from mathlm.generate import generate
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW
 
@@ -54,25 +53,6 @@ def train_step(device: str) -> Row:
     )  # fmt: skip
 
 
-def generate_small(device: str) -> Row:
-    """64 greedy tokens after 16, eight sequences at once, with a cache."""
-    ours, theirs = (m.eval() for m in models(device))
-    ids = torch.randint(V, (B, 16), device=device)
-    options = {
-        "max_new_tokens": 64,
-        "min_new_tokens": 64,
-        "do_sample": False,
-        "pad_token_id": 0,
-    }
-    everything = torch.ones_like(ids)
-    return compare(
-        "generate-small", GPT2,
-        lambda: generate(ours, ids, 64, temperature=0.0),
-        lambda: theirs.generate(ids, attention_mask=everything, **options),
-        work=B * 64, unit="tokens/s", repeats=1,
-    )  # fmt: skip
-
-
 def optimizer_step(device: str) -> Row:
     """AdamW over the parameters of the model."""
     ours, theirs = models(device)
@@ -115,7 +95,6 @@ def _first(output: torch.Tensor | tuple[torch.Tensor, ...]) -> torch.Tensor:
 
 BENCHMARKS = {
     "train-step": train_step,
-    "generate-small": generate_small,
     "optimizer-step": optimizer_step,
     "attention": attention_row,
     "block": block,

@@ -1,6 +1,12 @@
 """Pure functions of tensors: one function, one equation; no parameters, no state."""
 
 from .activation import geglu_tanh, gelu, gelu_tanh, relu, silu, swiglu
+from .activation_aware import (
+    activation_scale,
+    aware_rounding,
+    best_activation_scale,
+    output_error,
+)
 from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
 from .calibration import (
     brier_score,
@@ -32,6 +38,15 @@ from .position import (
     rotate_interleaved,
     sinusoidal_table,
 )
+from .quantization import (
+    Levels,
+    affine_levels,
+    decibels,
+    expected_decibels,
+    product_variance,
+    rounding_variance,
+    symmetric_levels,
+)
 from .recurrent import gru_cell, lstm_cell, rnn_cell
 from .rotary_scaling import (
     RopeScaling,
@@ -42,25 +57,46 @@ from .rotary_scaling import (
 from .rounded_logits import expected_rounding_divergence, rounding_divergence
 from .rounding import float_spacing, round_stochastic, round_to
 from .sliding import strided_likelihood
+from .speculation import (
+    acceptance_probability,
+    best_ahead,
+    expected_operations,
+    expected_speedup,
+    expected_tokens,
+    output_distribution,
+    residual_distribution,
+)
 from .tokens import require_token_batch, require_token_ids
 from .word2vec import negative_sampling_loss
 
 __all__ = [
+    "Levels",
     "RopeScaling",
+    "acceptance_probability",
+    "activation_scale",
+    "affine_levels",
     "alibi_bias",
     "alibi_slopes",
     "attention_weights",
+    "aware_rounding",
     "batch_norm",
     "batch_statistics",
+    "best_activation_scale",
+    "best_ahead",
     "brier_score",
     "causal_mask",
     "cross_entropy",
+    "decibels",
     "document_mask",
     "document_positions",
     "dot_product_attention",
     "dynamic_factor",
     "expected_calibration_error",
+    "expected_decibels",
+    "expected_operations",
     "expected_rounding_divergence",
+    "expected_speedup",
+    "expected_tokens",
     "first_pool",
     "fit_temperature",
     "fixed_batch_norm",
@@ -78,9 +114,12 @@ __all__ = [
     "lstm_cell",
     "mean_pool",
     "negative_sampling_loss",
+    "output_distribution",
+    "output_error",
     "output_value_circuit",
     "pad_documents",
     "perplexity",
+    "product_variance",
     "query_key_circuit",
     "relative_bias",
     "relative_buckets",
@@ -88,6 +127,7 @@ __all__ = [
     "relu",
     "require_token_batch",
     "require_token_ids",
+    "residual_distribution",
     "rms_norm",
     "rnn_cell",
     "rotary_frequencies",
@@ -97,11 +137,13 @@ __all__ = [
     "round_stochastic",
     "round_to",
     "rounding_divergence",
+    "rounding_variance",
     "scaled_frequencies",
     "silu",
     "sinusoidal_table",
     "strided_likelihood",
     "swiglu",
+    "symmetric_levels",
     "token_cross_entropy",
     "token_spread",
     "top_prediction",

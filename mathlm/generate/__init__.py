@@ -1,17 +1,82 @@
 """Text from a model, one token at a time."""
 
-from .beam import Hypothesis, beam_search
-from .decoding import generate
-from .sampling import draw, keep_top_k, keep_top_p, token_probabilities
+from .beam import (
+    Hypothesis,
+    beam_generate,
+    beam_search,
+    exhaustive_search,
+    wu_length_penalty,
+)
+from .choices import Choices, RandomChoices, outcome_distribution
+from .conditioning import (
+    ConstrainedTexts,
+    WeightedTexts,
+    constrained_texts,
+    weighted_texts,
+)
+from .constraint import Constraint
+from .decode_step import DecodeStep
+from .decoding import generate, generate_ragged, stream
+from .drafts import Draft, ModelDraft, PromptLookup, Proposal
+from .fixed_step import FixedStep
+from .penalties import penalize_counts, penalize_repetition
+from .quantization import input_scales, quantize, stored_bytes
+from .reading import Reader
+from .regex_constraint import RegexConstraint
+from .rounds import Round, speculate
+from .sampling import Sampler, draw, token_probabilities
+from .scoring import score, token_log_probabilities
+from .speculative import speculative_generate
+from .steps import Step
+from .streaming import TextStream, stream_text, write
 from .translation import translate
+from .truncation import keep_min_p, keep_top_k, keep_top_p, keep_typical
 
 __all__ = [
+    "Choices",
+    "ConstrainedTexts",
+    "Constraint",
+    "DecodeStep",
+    "Draft",
+    "FixedStep",
     "Hypothesis",
+    "ModelDraft",
+    "PromptLookup",
+    "Proposal",
+    "RandomChoices",
+    "Reader",
+    "RegexConstraint",
+    "Round",
+    "Sampler",
+    "Step",
+    "TextStream",
+    "WeightedTexts",
+    "beam_generate",
     "beam_search",
+    "constrained_texts",
     "draw",
+    "exhaustive_search",
     "generate",
+    "generate_ragged",
+    "input_scales",
+    "keep_min_p",
     "keep_top_k",
     "keep_top_p",
+    "keep_typical",
+    "outcome_distribution",
+    "penalize_counts",
+    "penalize_repetition",
+    "quantize",
+    "score",
+    "speculate",
+    "speculative_generate",
+    "stored_bytes",
+    "stream",
+    "stream_text",
+    "token_log_probabilities",
     "token_probabilities",
     "translate",
+    "weighted_texts",
+    "write",
+    "wu_length_penalty",
 ]

@@ -1,14 +1,22 @@
 """Beam search: the likeliest continuations, as far as a few beams can see."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError, InputTypeError
+from ..models import GPT, Recurrent
 from ..shapes import Float, Int
+from .decoding import evaluating
+from .reading import Reader
+from .stopping import stop_sequences
+
+LARGEST = 2**20  # continuations that an exhaustive search may hold
+
+Divisor = float | int | Callable[[int], float]
 
 
 class Hypothesis(NamedTuple):
@@ -30,7 +38,7 @@ def beam_search(
     max_new_tokens: int,
     beams: int,
     end: int | None = None,
-    length_penalty: float | int = 0.0,
+    length_penalty: Divisor = 0.0,
 ) -> list[Hypothesis]:
     """Continue ``start``, keeping the few likeliest continuations at each length.
 
@@ -56,7 +64,8 @@ def beam_search(
         beams: Continuations that are kept, at least 1.
         end: Token that ends a continuation, and is its last; None = none does.
         length_penalty: 0 ranks by probability, which favors short continuations; 1 by the mean
-            log-probability of a token; more favors long ones.
+            log-probability of a token; more favors long ones. Or what to divide by, as a
+            function of n, such as :func:`wu_length_penalty`.
 
     Returns:
         At most ``beams`` hypotheses, the best first; those of probability 0 are left out.
@@ -71,35 +80,204 @@ def beam_search(
         Wu et al. (2016), arXiv:1609.08144, section 7.
     """
     _require_options(start, max_new_tokens, beams, end, length_penalty)
+
+    def read(live: Tensor, rows: Tensor) -> Tensor:
+        return _require_log_probabilities(log_probabilities(live), live, end)
+
+    stop = [] if end is None else [[end]]
+    return _search(read, start, max_new_tokens, beams, stop, length_penalty)
+
+
+@torch.no_grad()
+def beam_generate(
+    model: GPT | Recurrent,
+    ids: Int[Tensor, " T"],
+    max_new_tokens: int,
+    beams: int,
+    stop: Sequence[int | Sequence[int]] | None = None,
+    length_penalty: Divisor = 0.0,
+    *,
+    cache: bool = True,
+) -> list[Hypothesis]:
+    """The likeliest continuations of a prompt under a language model, by beam search.
+
+    Implements eq-gen-length::
+
+        score(y) = Σᵢ log p(yᵢ | ids, y₁ … yᵢ₋₁) / n^length_penalty,   n tokens in y
+
+    :func:`beam_search` with a :class:`Reader`: the prompt is read once, each step reads one
+    token a beam, and the keys and values of a beam follow it when it moves to another row. One
+    beam is :func:`generate` at temperature 0. The model is in evaluation mode meanwhile.
+
+    Args:
+        model: The language model.
+        ids: The prompt (T,), int64, at least one token.
+        max_new_tokens: Tokens after which a continuation is cut off, at least 1.
+        beams: Continuations that are kept, at least 1.
+        stop: Tokens, or sequences of tokens, that end a continuation and are its last; None =
+            none does. The prompt is no part of them.
+        length_penalty: As in :func:`beam_search`.
+        cache: Whether keys and values, or the state of a recurrent model, are kept.
+
+    Returns:
+        At most ``beams`` hypotheses, the best first.
+
+    Raises:
+        InputError: If an option is out of range, prompt and new tokens are together longer
+            than the context, a token is outside the vocabulary, or a logit is NaN.
+        InputTypeError: If ``ids`` are not int64, or a stop is no token.
+    """
+    _require_options(ids, max_new_tokens, beams, None, length_penalty)
+    endings = stop_sequences(stop, model.config.vocab_size, None)
+    _require_room(model, len(ids), max_new_tokens)
+    with evaluating(model):
+        reader = Reader(model, 1, len(ids) + max_new_tokens, cache=cache)
+        same = torch.arange(beams, device=ids.device)
+
+        def read(live: Tensor, rows: Tensor) -> Tensor:
+            if len(rows) != reader.batch or not torch.equal(rows, same[: len(rows)]):
+                reader.select(rows)
+            logits = reader.read(live[:, reader.length :])
+            logp = (logits.float() if logits.itemsize < 4 else logits).log_softmax(-1)
+            return _require_log_probabilities(logp, live, None)
+
+        return _search(read, ids, max_new_tokens, beams, endings, length_penalty)
+
+
+@torch.no_grad()
+def exhaustive_search(
+    log_probabilities: Callable[[Tensor], Tensor],
+    start: Int[Tensor, " T"],
+    max_new_tokens: int,
+    end: int | None = None,
+    length_penalty: Divisor = 0.0,
+) -> list[Hypothesis]:
+    """Every continuation of ``start``, the best first: what beam search is measured by.
+
+    Computes::
+
+        all y of n tokens, V^n of them without an end, each with the score of beam_search
+
+    Args:
+        log_probabilities: As in :func:`beam_search`.
+        start: The tokens to continue, at least one.
+        max_new_tokens: Tokens after which a continuation is cut off, at least 1.
+        end: Token that ends a continuation, and is its last; None = none does.
+        length_penalty: As in :func:`beam_search`.
+
+    Returns:
+        All continuations of positive probability; of equal ones the shorter first, then the
+        one with the lower tokens.
+
+    Raises:
+        InputError: As :func:`beam_search`, and if there are more than a million.
+        InputTypeError: If ``start`` is not int64.
+    """
+    _require_options(start, max_new_tokens, 1, end, length_penalty)
     live, logp = start.unsqueeze(0), torch.zeros(1, dtype=torch.float64, device=start.device)
     found: list[Hypothesis] = []
     for n in range(1, max_new_tokens + 1):
         step = _require_log_probabilities(log_probabilities(live), live, end)
-        live, logp = _best(live, logp.unsqueeze(1) + step.double(), beams - len(found))
-        ended = live[:, -1] == (-1 if end is None else end)
-        ended |= n == max_new_tokens
-        found += _score(live[ended], logp[ended], n**length_penalty)
+        _require_few(len(live), step.shape[1], n)
+        rows, tokens = (step > -math.inf).nonzero(as_tuple=True)
+        live = torch.cat((live[rows], tokens.unsqueeze(1)), 1)
+        logp = logp[rows] + step[rows, tokens].double()
+        ended = (live[:, -1] == (-1 if end is None else end)) | (n == max_new_tokens)
+        found += _score(live[ended], logp[ended], _divide_by(length_penalty, n))
         live, logp = live[~ended], logp[~ended]
+        if not len(live):
+            break
+    return sorted(found, key=lambda hypothesis: -hypothesis.score)
+
+
+def wu_length_penalty(alpha: float | int) -> Callable[[int], float]:
+    """What the log-probability of n tokens is divided by in the translation system of Wu.
+
+    Implements eq-gen-length::
+
+        lp(n) = ((5 + n) / 6)^alpha
+
+    At small n it grows more slowly than n^alpha, so that a second token costs little.
+
+    Args:
+        alpha: 0 ranks by probability; Wu et al. take values from 0.6 to 0.7.
+
+    References:
+        Wu et al. (2016), arXiv:1609.08144, eq. (14).
+    """
+    if not math.isfinite(alpha):
+        raise InputError(f"alpha={alpha} must be finite")
+    return lambda n: ((5 + n) / 6) ** alpha
+
+
+def _search(
+    read: Callable[[Tensor, Tensor], Tensor],
+    start: Tensor,
+    max_new_tokens: int,
+    beams: int,
+    stop: Sequence[Sequence[int]],
+    length_penalty: Divisor,
+) -> list[Hypothesis]:
+    """The search itself; ``read`` is told from which of its last rows each row descends."""
+    live, logp = start.unsqueeze(0), torch.zeros(1, dtype=torch.float64, device=start.device)
+    rows = torch.zeros(1, dtype=torch.int64, device=start.device)
+    found: list[Hypothesis] = []
+    for n in range(1, max_new_tokens + 1):
+        total = logp.unsqueeze(1) + read(live, rows).double()
+        rows, tokens, logp = _best(total, beams - len(found))
+        live = torch.cat((live[rows], tokens.unsqueeze(1)), 1)
+        ended = _ends(live[:, len(start) :], stop) | (n == max_new_tokens)
+        found += _score(live[ended], logp[ended], _divide_by(length_penalty, n))
+        live, rows, logp = live[~ended], rows[~ended], logp[~ended]
         if not len(live):
             break
     return sorted(found, key=lambda hypothesis: -hypothesis.score)  # stable: ties as found
 
 
-def _best(live: Tensor, total: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The ``count`` likeliest possible extensions and their log-probabilities."""
-    logp, place = total.flatten().sort(descending=True, stable=True)
-    logp = logp[:count][logp[:count] > -math.inf]
-    rows, tokens = place[: len(logp)] // total.shape[1], place[: len(logp)] % total.shape[1]
-    return torch.cat((live[rows], tokens.unsqueeze(1)), 1), logp
+def _best(total: Float[Tensor, "N V"], count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows, tokens and log-probabilities of the ``count`` likeliest possible extensions."""
+    flat = total.flatten()
+    least = flat.topk(min(count, len(flat))).values[-1]
+    places = (flat >= least).nonzero()[:, 0]  # those tied with the last too, in their order
+    logp, order = flat[places].sort(descending=True, stable=True)
+    possible = logp[:count] > -math.inf
+    places = places[order[:count][possible]]
+    V = total.shape[1]
+    return places // V, places % V, logp[:count][possible]
 
 
-def _score(ids: Tensor, logp: Tensor, divisor: float | int) -> list[Hypothesis]:
+def _ends(new: Int[Tensor, "N n"], stop: Sequence[Sequence[int]]) -> Tensor:
+    """Whether each row of new tokens ends with one of the sequences."""
+    ended = torch.zeros(len(new), dtype=torch.bool, device=new.device)
+    for s in stop:
+        if len(s) <= new.shape[1]:
+            ended |= (new[:, -len(s) :] == torch.tensor(s, device=new.device)).all(1)
+    return ended
+
+
+def _divide_by(length_penalty: Divisor, n: int) -> float:
+    """The divisor of the log-probability of n tokens."""
+    try:
+        divisor = length_penalty(n) if callable(length_penalty) else n**length_penalty
+    except OverflowError:
+        divisor = math.inf
+    if not 0 < divisor < math.inf:
+        raise InputError(
+            f"length_penalty={length_penalty} divides the score of {n} tokens by {divisor}: "
+            "that must be positive and finite"
+        )
+    return float(divisor)
+
+
+def _score(ids: Tensor, logp: Tensor, divisor: float) -> list[Hypothesis]:
     return [Hypothesis(i, x / divisor) for i, x in zip(ids, logp.tolist(), strict=True)]
 
 
 def _require_options(
-    start: Tensor, max_new_tokens: int, beams: int, end: int | None, length_penalty: float | int
+    start: Tensor, max_new_tokens: int, beams: int, end: int | None, length_penalty: Divisor
 ) -> None:
+    if not isinstance(start, Tensor):
+        raise InputTypeError(f"start is a {type(start).__name__}: give a tensor of token ids")
     if start.ndim != 1 or not len(start):
         raise InputError(f"start has shape {tuple(start.shape)}: give (tokens,), 1 or more")
     if start.dtype != torch.int64:
@@ -110,7 +288,7 @@ def _require_options(
             raise InputError(f"{name}={value} must be at least 1")
     if end is not None and end < 0:
         raise InputError(f"end={end} is no token: give its id, or None if nothing ends a text")
-    if not math.isfinite(length_penalty):
+    if not callable(length_penalty) and not math.isfinite(length_penalty):
         raise InputError(f"length_penalty={length_penalty} must be finite")
 
 
@@ -133,3 +311,21 @@ def _require_log_probabilities(
             "log_softmax(logits)"
         )
     return logp
+
+
+def _require_room(model: GPT | Recurrent, prompt: int, new: int) -> None:
+    context = model.config.context
+    if context is not None and prompt + new > context:
+        raise InputError(
+            f"{prompt} prompt tokens and {new} new ones make a sequence of {prompt + new} "
+            f"tokens, longer than the context {context}"
+        )
+
+
+def _require_few(rows: int, vocabulary: int, n: int) -> None:
+    if rows * vocabulary > LARGEST:
+        raise InputError(
+            f"at {n} tokens there are {rows * vocabulary:,} continuations, more than the "
+            f"{LARGEST:,} that are enumerated: take fewer tokens, a smaller vocabulary, or "
+            "beam_search"
+        )

@@ -1,106 +1,353 @@
 """Text from a model, token by token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..functional import require_token_ids
 from ..models import GPT, Recurrent
-from .sampling import draw, token_probabilities
+from ..shapes import Float, Int
+from .constraint import Constraint
+from .reading import Reader
+from .sampling import Sampler, draw, require_logits
+from .steps import Step
+from .stopping import Rows, require_constraint, stop_sequences
 
 
-@torch.no_grad()
 def generate(
     model: GPT | Recurrent,
     ids: Tensor,
     max_new_tokens: int,
-    temperature: float = 1.0,
+    temperature: float | int = 1.0,
     top_k: int | None = None,
-    top_p: float | None = None,
+    top_p: float | int | None = None,
     seed: int | None = None,
     cache: bool = True,
     *,
     mask: Tensor | None = None,
+    min_p: float | int | None = None,
+    typical_p: float | int | None = None,
+    repetition_penalty: float | int = 1.0,
+    presence_penalty: float | int = 0.0,
+    frequency_penalty: float | int = 0.0,
+    stop: Sequence[Sequence[int] | int] | None = None,
+    constraint: Constraint | None = None,
+    pad: int | None = None,
 ) -> Tensor:
     """Continue each row of ``ids``, each token drawn given all before it.
 
-    Computes::
+    Implements eq-gen-text::
 
         y_t ~ p(· | prompt, y_1 … y_{t-1})   for t = 1 … max_new_tokens
 
-    Each row has its own stream of random numbers, made from the seed and the row's number: what
-    a row draws does not depend on how many rows there are. The model is in evaluation mode
-    meanwhile.
+    The options of the draw act in the order of :func:`token_probabilities`; a constraint comes
+    before them. Each row has its own stream of random numbers, made from the seed and the row's
+    number: what a row draws does not depend on how many rows there are. The model is in
+    evaluation mode meanwhile.
 
     Args:
         model: The language model.
         ids: Prompts (B, T), int64.
-        max_new_tokens: Tokens to add to each row.
+        max_new_tokens: Tokens to add to each row, at most.
         temperature: Divides the logits; 0 takes the likeliest token.
         top_k: Draw from the k likeliest tokens; None = from all.
         top_p: Draw from the fewest tokens of this joint probability; None = from all.
-        seed: Of the random numbers; None = fresh ones.
+        seed: Of the random numbers, 0 or more; None = fresh ones.
         cache: Whether keys and values, or the state of a recurrent model, are kept, rather than
             computed again for each token.
         mask: True where a prompt token is real, (B, T); padding may be on either side. New
             tokens follow at the end.
+        min_p: Draw from the tokens this many times as likely as the likeliest; None = from all.
+        typical_p: Draw from the fewest tokens, most typical first, of this joint probability;
+            None = from all.
+        repetition_penalty: Factor against tokens of the prompt and the new text; 1 = none.
+        presence_penalty: Taken from the logits of tokens of the new text; 0 = none.
+        frequency_penalty: The same, for each time that they occur; 0 = none.
+        stop: Token sequences or single ids that end a row and are its last tokens; they count
+            in the new text only.
+        constraint: What a row may write. It ends where its text is complete, and completes it
+            within ``max_new_tokens``.
+        pad: Fills rows that have ended; None = each repeats its last token.
 
     Returns:
-        Ids with the prompt in front, (B, T + max_new_tokens).
+        Ids with the prompt in front, (B, T + n); n is ``max_new_tokens``, or less where every
+        row has ended before.
 
     Raises:
         InputError: If the prompt is empty, prompt and new tokens are together longer than the
-            context (nothing slides out of it), or an option is out of range.
+            context (nothing slides out of it), an option is out of range, a stop sequence is
+            empty, outside the vocabulary or ruled out by the constraint, or the constraint
+            needs more tokens.
+        InputTypeError: If a dtype or a kind of argument is wrong.
     """
+    steps = stream(
+        model,
+        ids,
+        max_new_tokens,
+        temperature,
+        top_k,
+        top_p,
+        seed,
+        cache,
+        mask=mask,
+        min_p=min_p,
+        typical_p=typical_p,
+        repetition_penalty=repetition_penalty,
+        presence_penalty=presence_penalty,
+        frequency_penalty=frequency_penalty,
+        stop=stop,
+        constraint=constraint,
+        pad=pad,
+    )
+    return torch.cat([ids, *(step.tokens.unsqueeze(1) for step in steps)], 1)
+
+
+def generate_ragged(
+    model: GPT | Recurrent,
+    prompts: Sequence[Tensor],
+    max_new_tokens: int,
+    temperature: float | int = 1.0,
+    **options: Any,
+) -> list[Tensor]:
+    """Continue prompts of different lengths together.
+
+    Each is continued as it would be alone; padding in front makes them equally long meanwhile.
+
+    Args:
+        model: The language model.
+        prompts: Ids (T,) of each, int64, at least one.
+        max_new_tokens: Tokens to add to each, at most. The longest prompt and they must fit
+            into the context.
+        temperature: Divides the logits; 0 takes the likeliest token.
+        options: The others of :func:`generate`, but for the mask.
+
+    Returns:
+        Ids of each prompt and its new text, up to where it stopped.
+
+    Raises:
+        InputError: If there are no prompts, one is empty, or as in :func:`generate`.
+        InputTypeError: If a prompt is not int64.
+    """
+    if "mask" in options:
+        raise InputTypeError(
+            "generate_ragged makes the mask itself: give prompts without padding"
+        )
+    ids, mask = _pad_left(prompts)
+    steps = stream(model, ids, max_new_tokens, temperature, mask=mask, **options)
+    written: list[list[int]] = [[] for _ in prompts]
+    for step in steps:
+        for row, token, live in zip(written, step.tokens.tolist(), step.live, strict=True):
+            row += [token] * live
+    return [torch.cat((p, p.new_tensor(y))) for p, y in zip(prompts, written, strict=True)]
+
+
+def stream(
+    model: GPT | Recurrent,
+    ids: Tensor,
+    max_new_tokens: int,
+    temperature: float | int = 1.0,
+    top_k: int | None = None,
+    top_p: float | int | None = None,
+    seed: int | None = None,
+    cache: bool = True,
+    *,
+    mask: Tensor | None = None,
+    stop: Sequence[Sequence[int] | int] | None = None,
+    constraint: Constraint | None = None,
+    pad: int | None = None,
+    **draw_options: Any,
+) -> Iterator[Step]:
+    """The steps of :func:`generate`, each as soon as it is made.
+
+    Arguments are those of :func:`generate`, and are checked before the first step. The model is
+    in evaluation mode while a step is made, and in its own mode between steps.
+
+    Returns:
+        An iterator over the steps; the last says in ``finish`` why each row has ended.
+    """
+    names = {field.name for field in fields(Sampler)}
+    if unknown := [name for name in draw_options if name not in names]:
+        raise InputTypeError(
+            f"there is no option {unknown[0]!r}; those of generate are seed, cache, mask, "
+            f"stop, constraint, pad, {', '.join(sorted(names))}"
+        )
+    sampler = Sampler(temperature, top_k, top_p, **draw_options)
     _require_prompt(model, ids, max_new_tokens, mask)
-    streams = [
+    _require_seed(seed)
+    V = model.config.vocab_size
+    if pad is not None:
+        _require_integer("pad", pad)
+        if not 0 <= pad < V:
+            raise InputError(f"pad={pad} is outside 0..{V - 1}")
+    require_constraint(constraint, max_new_tokens)
+    rows = Rows(len(ids), max_new_tokens, stop_sequences(stop, V, constraint), constraint)
+    return _steps(model, ids, mask, sampler, rows, seed, cache, pad)
+
+
+@torch.no_grad()
+def _steps(
+    model: GPT | Recurrent,
+    ids: Tensor,
+    mask: Tensor | None,
+    sampler: Sampler,
+    rows: Rows,
+    seed: int | None,
+    cache: bool,
+    pad: int | None,
+) -> Iterator[Step]:
+    """Read, draw, and tell, until every row has ended."""
+    numbers = [
         np.random.default_rng(None if seed is None else (seed, i)) for i in range(len(ids))
     ]
-    store = model.new_cache(len(ids), ids.shape[1] + max_new_tokens) if cache else None
-    with evaluating(model):
-        for _ in range(max_new_tokens):
-            new = ids if store is None else ids[:, store.length :]
-            logits = last_real(model(new, mask=mask, cache=store), mask)
-            p = token_probabilities(logits, temperature, top_k, top_p)
-            u = torch.tensor([s.random(dtype=np.float32) for s in streams], device=p.device)
-            ids = torch.cat((ids, draw(p, u).unsqueeze(1)), 1)
-            mask = None if mask is None else torch.cat((mask, mask.new_ones(len(ids), 1)), 1)
-    return ids
+    prompt = _without_padding(ids, mask)
+    written: list[Tensor] = []
+    modules = list(model.modules())
+    with _without_training(modules):
+        reader = Reader(model, len(ids), ids.shape[1] + rows.room, cache=cache)
+    while None in rows.finish and rows.room:
+        new = written[-1].unsqueeze(1) if written else ids
+        with _without_training(modules):
+            logits = reader.read(new, None if written else mask)
+        tokens, p = _next(logits, sampler, rows, numbers, prompt, written)
+        live = tuple(end is None for end in rows.finish)
+        tokens = _fill(tokens, rows.finish, written, pad)
+        rows.push(tokens)
+        written.append(tokens)
+        yield Step(tokens.clone(), logits, p, live, rows.finish)
+
+
+def _next(
+    logits: Float[Tensor, "B V"],
+    sampler: Sampler,
+    rows: Rows,
+    numbers: list[np.random.Generator],
+    prompt: Int[Tensor, "B T"],
+    written: list[Tensor],
+) -> tuple[Int[Tensor, " B"], Float[Tensor, "B V"] | None]:
+    """The next token of each row, and the probabilities that it was drawn with."""
+    allowed = rows.allowed(logits.shape[-1])
+    if allowed is not None:
+        require_logits(logits)
+        logits = logits.masked_fill(~allowed.to(logits.device), -torch.inf)
+    so_far = None
+    if sampler.penalizes:
+        so_far = torch.stack(written, 1) if written else prompt[:, :0]
+    if sampler.temperature == 0:
+        return _likeliest(sampler.penalized(logits, prompt, so_far)), None
+    p = sampler.probabilities(logits, prompt, so_far)
+    u = torch.tensor([n.random(dtype=np.float32) for n in numbers], device=p.device)
+    return draw(p, u), p
+
+
+def _likeliest(logits: Float[Tensor, "B V"]) -> Int[Tensor, " B"]:
+    """The largest logit of each row; of equal ones the lowest id."""
+    largest, tokens = logits.max(-1)
+    if not torch.isfinite(largest).all():
+        require_logits(logits)
+    return tokens
+
+
+def _fill(
+    tokens: Int[Tensor, " B"],
+    finish: Sequence[str | None],
+    written: list[Tensor],
+    pad: int | None,
+) -> Int[Tensor, " B"]:
+    """The tokens, but the filling where a row had ended."""
+    if not any(finish):
+        return tokens
+    ended = torch.tensor([end is not None for end in finish], device=tokens.device)
+    return torch.where(ended, written[-1] if pad is None else pad, tokens)
 
 
 @contextmanager
 def evaluating(model: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode inside, and each module's own mode again afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
+    with _without_training(list(model.modules())):
+        yield
+
+
+@contextmanager
+def _without_training(modules: list[torch.nn.Module]) -> Iterator[None]:
+    """Evaluation mode inside, for these modules."""
+    training = [module for module in modules if module.training]
+    for module in training:
+        module.training = False
     try:
         yield
     finally:
-        for module, mode in modes:
-            module.training = mode
+        for module in training:
+            module.training = True
 
 
-def last_real(logits: Tensor, mask: Tensor | None) -> Tensor:
-    """Logits (B, V) behind the last real token of each row."""
+def _without_padding(ids: Tensor, mask: Tensor | None) -> Tensor:
+    """Each row's real tokens, one of them in place of padding."""
     if mask is None:
-        return logits[:, -1]
-    T = logits.shape[1]
-    places = torch.arange(T, device=mask.device) * mask[:, -T:]  # 0 where padded
-    return logits[torch.arange(len(logits), device=mask.device), places.amax(1)]
+        return ids
+    return torch.where(mask, ids, ids.gather(1, mask.int().argmax(1, keepdim=True)))
+
+
+def _pad_left(prompts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Ids (B, T) with padding in front, and where they are real."""
+    if isinstance(prompts, Tensor) or not len(prompts):
+        found = "a tensor" if isinstance(prompts, Tensor) else "none"
+        raise InputError(f"prompts: got {found}, expected a list of one tensor (T,) or more")
+    for i, p in enumerate(prompts):
+        if not isinstance(p, Tensor) or p.dtype != torch.int64:
+            found = str(p.dtype) if isinstance(p, Tensor) else f"a {type(p).__name__}"
+            raise InputTypeError(f"prompt {i} is {found}: give an int64 tensor (tokens,)")
+        if p.ndim != 1 or not len(p):
+            raise InputError(
+                f"prompt {i} has shape {tuple(p.shape)}: give (tokens,), 1 or more"
+            )
+    T = max(map(len, prompts))
+    ids = torch.stack([torch.nn.functional.pad(p, (T - len(p), 0)) for p in prompts])
+    real = torch.arange(T - 1, -1, -1, device=ids.device)
+    return ids, real < torch.tensor([[len(p)] for p in prompts], device=ids.device)
+
+
+def _require_integer(name: str, value: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise InputTypeError(f"{name}={value!r} must be an integer")
+
+
+def _require_seed(seed: int | None) -> None:
+    if seed is None:
+        return
+    _require_integer("seed", seed)
+    if seed < 0:
+        raise InputError(f"seed={seed} must be 0 or more, or None for fresh random numbers")
 
 
 def _require_prompt(
     model: GPT | Recurrent, ids: Tensor, max_new_tokens: int, mask: Tensor | None
 ) -> None:
+    if not isinstance(model, GPT | Recurrent):
+        raise InputTypeError(
+            f"model is a {type(model).__name__}: give a GPT or a Recurrent; an encoder-decoder "
+            "goes to translate"
+        )
+    if not isinstance(ids, Tensor):
+        raise InputTypeError(
+            f"ids is a {type(ids).__name__}: give an int64 tensor (batch, tokens), such as "
+            "torch.tensor([[1, 2, 3]])"
+        )
+    device = model.token_embedding.weight.device
+    if ids.device != device:
+        raise InputError(f"ids are on {ids.device}, the model is on {device}: move one of them")
     if ids.ndim != 2 or ids.numel() == 0:
         raise InputError(
             f"prompt has shape {tuple(ids.shape)}: give (batch, tokens), 1 or more"
         )
     require_token_ids(ids, model.config.vocab_size)
+    _require_integer("max_new_tokens", max_new_tokens)
     if max_new_tokens < 0:
         raise InputError(f"max_new_tokens={max_new_tokens} must not be negative")
     total, context = ids.shape[1] + max_new_tokens, model.config.context
@@ -109,10 +356,24 @@ def _require_prompt(
             f"{ids.shape[1]} prompt tokens and {max_new_tokens} new ones make a sequence of "
             f"{total} tokens, longer than the context {context}"
         )
-    if mask is not None and mask.shape != ids.shape:
+    _require_mask(mask, ids)
+
+
+def _require_mask(mask: Tensor | None, ids: Tensor) -> None:
+    if mask is None:
+        return
+    if not isinstance(mask, Tensor):
+        raise InputTypeError(
+            f"mask is a {type(mask).__name__}: give a bool tensor of the shape of ids "
+            f"{tuple(ids.shape)}"
+        )
+    if mask.shape != ids.shape:
         raise InputError(
             f"mask {tuple(mask.shape)} must have the shape of ids {tuple(ids.shape)}"
         )
-    if mask is not None and not mask.any(1).all():
+    if mask.dtype != torch.bool:
+        found = str(mask.dtype).removeprefix("torch.")
+        raise InputTypeError(f"mask must be bool, True = real token, got {found}")
+    if not mask.any(1).all():
         row = int((~mask.any(1)).nonzero()[0])
         raise InputError(f"row {row} of the prompt has no real token")

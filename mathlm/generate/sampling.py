@@ -1,84 +1,238 @@
 """From logits to the probabilities that a token is drawn with, and the draw."""
 
 import math
+from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
 
-from ..errors import InputError
-from ..shapes import Bool, Float, Int
+from ..errors import InputError, InputTypeError
+from ..shapes import Float, Int
+from .penalties import penalize_counts, penalize_repetition, require_factor, require_terms
+from .truncation import (
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+    keep_typical,
+    require_share,
+    require_top_k,
+)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How a token is drawn: the options of :func:`mathlm.generate.generate`, checked once.
+
+    Args:
+        temperature: T ≥ 0, divides the logits; 0 takes the likeliest token, of equally likely
+            ones the lowest id.
+        top_k: See :func:`keep_top_k`; None = keep all.
+        top_p: See :func:`keep_top_p`; None = keep all.
+        min_p: See :func:`keep_min_p`; None = keep all.
+        typical_p: See :func:`keep_typical`; None = keep all.
+        repetition_penalty: See :func:`penalize_repetition`; over prompt and new tokens.
+        presence_penalty: See :func:`penalize_counts`; over new tokens.
+        frequency_penalty: See :func:`penalize_counts`; over new tokens.
+
+    Raises:
+        InputError: If an option is out of range.
+        InputTypeError: If one is no number.
+    """
+
+    temperature: float | int = 1.0
+    top_k: int | None = None
+    top_p: float | int | None = None
+    min_p: float | int | None = None
+    typical_p: float | int | None = None
+    repetition_penalty: float | int = 1.0
+    presence_penalty: float | int = 0.0
+    frequency_penalty: float | int = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            missing = value is None and getattr(type(self), name) is None
+            if not (missing or isinstance(value, Real)):
+                raise InputTypeError(f"{name}={value!r} must be a number")
+        if not (self.temperature >= 0 and math.isfinite(self.temperature)):
+            raise InputError(f"temperature={self.temperature} must be finite and not negative")
+        if self.top_k is not None:
+            require_top_k(self.top_k)
+        for name in ("top_p", "min_p", "typical_p"):
+            if (value := getattr(self, name)) is not None:
+                require_share(name, value)
+        require_factor(self.repetition_penalty)
+        require_terms(self.presence_penalty, self.frequency_penalty)
+
+    @property
+    def penalizes(self) -> bool:
+        """Whether the tokens so far change the logits."""
+        terms = (self.presence_penalty, self.frequency_penalty)
+        return self.repetition_penalty != 1 or terms != (0, 0)
+
+    def probabilities(
+        self,
+        logits: Float[Tensor, "*batch V"],
+        prompt: Int[Tensor, "*batch T"] | None = None,
+        written: Int[Tensor, "*batch n"] | None = None,
+    ) -> Float[Tensor, "*batch V"]:
+        """Probabilities after penalties, temperature, top-k, top-p, min-p and typical, in turn.
+
+        Args:
+            logits: Unnormalized log-probabilities; half precision is taken in float32, −∞
+                stands for a token that cannot come.
+            prompt: The tokens that were given; None = none. Only penalties hear them.
+            written: The new tokens so far; None = none.
+
+        Returns:
+            p, which sums to 1.
+
+        Raises:
+            InputError: If a logit is NaN or +∞, or no token can come.
+        """
+        logits = self.penalized(logits, prompt, written)
+        largest = require_logits(logits)
+        if not len(largest.flatten()):
+            return logits.softmax(-1)
+        if self.temperature == 0:
+            first = (logits == largest).int().argmax(-1, keepdim=True)
+            return torch.zeros_like(logits).scatter(-1, first, 1.0)
+        smallest = torch.finfo(logits.dtype).tiny
+        if self.temperature < smallest:
+            raise InputError(
+                f"temperature={self.temperature} is 0 in {logits.dtype}: give 0 for the "
+                f"likeliest token, or at least {smallest:.2g}"
+            )
+        logits = (logits - largest) / self.temperature
+        if self.top_k is not None:
+            logits = logits.masked_fill(~keep_top_k(logits, self.top_k), -math.inf)
+        return self._truncate(logits.softmax(-1))
+
+    def penalized(
+        self, logits: Float[Tensor, "*batch V"], prompt: Tensor | None, written: Tensor | None
+    ) -> Float[Tensor, "*batch V"]:
+        """Logits, in float32 at least, that hear of the tokens so far."""
+        if logits.dtype in (torch.float16, torch.bfloat16):
+            logits = logits.float()
+        if not self.penalizes:
+            return logits
+        before, so_far = logits, [ids for ids in (prompt, written) if ids is not None]
+        if not so_far:
+            raise InputError("penalties need the tokens so far: give prompt, written or both")
+        if self.repetition_penalty != 1:
+            seen = torch.cat(so_far, -1)
+            logits = penalize_repetition(logits, seen, self.repetition_penalty)
+        if written is not None:
+            terms = (self.presence_penalty, self.frequency_penalty)
+            logits = penalize_counts(logits, written, *terms)
+        self._require_finite(before, logits)
+        return logits
+
+    def _require_finite(self, before: Tensor, after: Tensor) -> None:
+        """Refuse penalties under which a row has no largest logit any more."""
+        if (before.amax(-1).isfinite() & ~after.amax(-1).isfinite()).any():
+            raise InputError(
+                f"repetition_penalty={self.repetition_penalty}, "
+                f"presence_penalty={self.presence_penalty} and "
+                f"frequency_penalty={self.frequency_penalty} make logits infinite in "
+                f"{after.dtype}: give smaller ones"
+            )
+
+    def _truncate(self, p: Float[Tensor, "*batch V"]) -> Float[Tensor, "*batch V"]:
+        rules = (
+            (keep_top_p, self.top_p),
+            (keep_min_p, self.min_p),
+            (keep_typical, self.typical_p),
+        )
+        for keep, share in rules:
+            if share is not None:
+                p = p * keep(p, share)
+                p = p / p.sum(-1, keepdim=True)
+        return p
 
 
 def token_probabilities(
     logits: Float[Tensor, "*batch V"],
-    temperature: float = 1.0,
+    temperature: float | int = 1.0,
     top_k: int | None = None,
-    top_p: float | None = None,
+    top_p: float | int | None = None,
+    *,
+    min_p: float | int | None = None,
+    typical_p: float | int | None = None,
+    repetition_penalty: float | int = 1.0,
+    presence_penalty: float | int = 0.0,
+    frequency_penalty: float | int = 0.0,
+    prompt: Int[Tensor, "*batch T"] | None = None,
+    written: Int[Tensor, "*batch n"] | None = None,
 ) -> Float[Tensor, "*batch V"]:
-    """Probabilities after temperature, then top-k, then top-p.
+    """Probabilities that a token is drawn with, for options that each change them in turn.
 
-    Computes::
+    Implements eq-gen-truncation::
 
+        penalties → temperature → top-k → top-p → min-p → typical
         p = softmax(logits / T) over the kept tokens;   T = 0: all mass on the largest logit
 
+    Each rule sees what those before it left, as probabilities that sum to 1.
+
     Args:
-        logits: Unnormalized log-probabilities; half precision is taken in float32.
+        logits: Unnormalized log-probabilities; half precision is taken in float32, −∞ stands
+            for a token that cannot come.
         temperature: T ≥ 0. At 0 the lowest id wins a tie.
         top_k: See :func:`keep_top_k`; None = keep all.
         top_p: See :func:`keep_top_p`; None = keep all.
+        min_p: See :func:`keep_min_p`; None = keep all.
+        typical_p: See :func:`keep_typical`; None = keep all.
+        repetition_penalty: See :func:`penalize_repetition`; 1 = none.
+        presence_penalty: See :func:`penalize_counts`; 0 = none.
+        frequency_penalty: See :func:`penalize_counts`; 0 = none.
+        prompt: The tokens that were given, for the repetition penalty.
+        written: The new tokens so far, for all penalties.
 
     Returns:
         p, which sums to 1.
 
     Raises:
-        InputError: If an option is out of range, or a logit is NaN.
+        InputError: If an option is out of range, a logit is NaN or +∞, no token can come, or
+            there is a penalty and no token that it could be for.
     """
-    _require_options(temperature, top_k, top_p)
-    if logits.dtype in (torch.float16, torch.bfloat16):
-        logits = logits.float()
+    sampler = Sampler(
+        temperature,
+        top_k,
+        top_p,
+        min_p,
+        typical_p,
+        repetition_penalty,
+        presence_penalty,
+        frequency_penalty,
+    )
+    return sampler.probabilities(logits, prompt, written)
+
+
+def require_logits(logits: Float[Tensor, "*batch V"]) -> Float[Tensor, "*batch 1"]:
+    """The largest logit of each row, once it is known that it is a number."""
+    if not logits.is_floating_point():
+        found = str(logits.dtype).removeprefix("torch.")
+        raise InputTypeError(f"logits must be floating-point numbers, got {found}")
+    if not logits.ndim or not logits.shape[-1]:
+        raise InputError(f"logits have shape {tuple(logits.shape)}: give (..., V), V ≥ 1")
+    largest = logits.amax(-1, keepdim=True)
+    if math.isfinite(largest.sum().item()):
+        return largest
     if logits.isnan().any():
         raise InputError(f"{int(logits.isnan().sum())} of {logits.numel()} logits are NaN")
-    if temperature == 0:
-        largest = logits == logits.amax(-1, keepdim=True)
-        return torch.zeros_like(logits).scatter(-1, largest.int().argmax(-1, keepdim=True), 1.0)
-    logits = (logits - logits.amax(-1, keepdim=True)) / temperature
-    if top_k is not None:
-        logits = logits.masked_fill(~keep_top_k(logits, top_k), -math.inf)
-    p = logits.softmax(-1)
-    if top_p is None:
-        return p
-    p = p * keep_top_p(p, top_p)
-    return p / p.sum(-1, keepdim=True)
-
-
-def keep_top_k(logits: Float[Tensor, "*batch V"], k: int) -> Bool[Tensor, "*batch V"]:
-    """The k tokens with the largest logits; of equal ones, those with the lowest ids."""
-    order = logits.argsort(dim=-1, descending=True, stable=True)
-    first = torch.arange(logits.shape[-1], device=logits.device) < k
-    return torch.zeros_like(logits, dtype=torch.bool).scatter(
-        -1, order, first.expand(order.shape)
-    )
-
-
-def keep_top_p(p: Float[Tensor, "*batch V"], mass: float) -> Bool[Tensor, "*batch V"]:
-    """The fewest tokens, likeliest first, whose probabilities reach ``mass``; at least one.
-
-    Computes::
-
-        keep token i  iff  Σ p[j] over the tokens j before i  <  mass,   or i is the first
-
-    Of equally likely tokens the one with the lowest id comes first.
-    """
-    ranked, order = p.sort(dim=-1, descending=True, stable=True)
-    before = ranked.cumsum(-1).roll(1, -1)
-    before[..., 0] = -1.0  # nothing stands before the likeliest
-    return torch.zeros_like(p, dtype=torch.bool).scatter(-1, order, before < mass)
+    if (largest == math.inf).any():
+        infinite = int((logits == math.inf).sum())
+        raise InputError(f"{infinite} of {logits.numel()} logits are +inf: no softmax has them")
+    if (largest == -math.inf).any():
+        row = (largest.flatten() == -math.inf).nonzero()[0].item()
+        raise InputError(f"no token can come in row {row}: all its logits are -inf")
+    return largest  # finite, but their sum is not
 
 
 def draw(p: Float[Tensor, "*batch V"], u: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
     """Token in whose part of the unit interval ``u`` falls.
 
-    Computes::
+    Implements eq-gen-draw::
 
         smallest i with p[0] + … + p[i] > u · Σ p
 
@@ -88,16 +242,26 @@ def draw(p: Float[Tensor, "*batch V"], u: Float[Tensor, "*batch"]) -> Int[Tensor
 
     Returns:
         Token ids; never one of probability 0.
+
+    Raises:
+        InputError: If a row has no mass, is NaN or has an entry below 0, a number is outside
+            0 ≤ u < 1, or there is not one number for each row.
     """
+    if u.shape != p.shape[:-1]:
+        raise InputError(
+            f"u has shape {tuple(u.shape)}, expected {tuple(p.shape[:-1])}: one number for "
+            "each row of p"
+        )
+    if p.numel() and p.amin() < 0:
+        raise InputError(f"p has an entry {p.amin():.4g}, less than 0")
     cumulative = p.cumsum(-1)
-    target = u.to(p.dtype).unsqueeze(-1) * cumulative[..., -1:]
+    total = cumulative[..., -1:]
+    u = u.to(p.dtype).unsqueeze(-1)
+    if not ((total > 0) & (total < math.inf) & (u >= 0) & (u < 1)).all():
+        sums = f"{total.min().item():.4g} to {total.max().item():.4g}"
+        raise InputError(
+            f"the rows of p sum to {sums}, u is {u.min().item():.4g} to {u.max().item():.4g}: "
+            "give rows with a positive sum, and 0 ≤ u < 1"
+        )
+    target = u * total
     return torch.searchsorted(cumulative, target, right=True).squeeze(-1)
-
-
-def _require_options(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    if not (temperature >= 0 and math.isfinite(temperature)):
-        raise InputError(f"temperature={temperature} must be finite and not negative")
-    if top_k is not None and top_k < 1:
-        raise InputError(f"top_k={top_k} must be at least 1, or None to keep every token")
-    if top_p is not None and not 0.0 <= top_p <= 1.0:
-        raise InputError(f"top_p={top_p} is outside 0..1")

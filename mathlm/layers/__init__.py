@@ -2,7 +2,7 @@
 
 from .attention import SelfAttention
 from .block import Block, PostNormBlock
-from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache
+from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache, SlidingLayerCache
 from .cross_attention import CrossAttention
 from .decoder_block import DecoderBlock, PostNormDecoderBlock
 from .feedforward import FeedForward
@@ -14,6 +14,13 @@ from .position import (
     RotaryPosition,
     SinusoidalPosition,
 )
+from .quantization import (
+    ByteLinear,
+    NibbleLinear,
+    QuantizedEmbedding,
+    QuantizedLinear,
+    fused_rows,
+)
 from .recurrent import GRU, LSTM, RNN, StateCache
 from .taps import Scope, Taps, scope, tap
 
@@ -21,6 +28,7 @@ __all__ = [
     "AlibiPosition",
     "BatchNorm",
     "Block",
+    "ByteLinear",
     "CrossAttention",
     "DecoderBlock",
     "DecoderCache",
@@ -32,8 +40,11 @@ __all__ = [
     "LayerNorm",
     "LearnedPosition",
     "MemoryCache",
+    "NibbleLinear",
     "PostNormBlock",
     "PostNormDecoderBlock",
+    "QuantizedEmbedding",
+    "QuantizedLinear",
     "RMSNorm",
     "RNN",
     "RelativePosition",
@@ -41,8 +52,10 @@ __all__ = [
     "Scope",
     "SelfAttention",
     "SinusoidalPosition",
+    "SlidingLayerCache",
     "StateCache",
     "Taps",
+    "fused_rows",
     "scope",
     "tap",
 ]

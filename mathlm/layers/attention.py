@@ -108,6 +108,7 @@ class SelfAttention(nn.Module):
             q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)
         if cache is not None:
             k, v = cache.append(k, v)
+            mask, bias = (_last_keys(x, k.shape[2]) for x in (mask, bias))
         if self.group > 1:
             k, v = (h.repeat_interleave(self.group, 1) for h in (k, v))  # G to H heads
         y = self.attend(q, k, v, mask, bias, taps)  # (B, H, T, K)
@@ -151,6 +152,11 @@ class SelfAttention(nn.Module):
         q, k, v = tap(taps, "q", q), tap(taps, "k", k), tap(taps, "v", v)
         weights = F.attention_weights(q, k, mask, bias, scale=self.scale)  # (B, H, T, S)
         return tap(taps, "heads", tap(taps, "weights", weights) @ v)
+
+
+def _last_keys(x: Tensor | None, S: int) -> Tensor | None:
+    """The part of a mask or a bias that belongs to the last S keys."""
+    return x if x is None or x.shape[-1] <= S else x[..., -S:]
 
 
 def require_row_masks(mask: Tensor | None) -> None:

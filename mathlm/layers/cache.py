@@ -13,10 +13,14 @@ class LayerCache:
     Args:
         k: Room for the keys, (B, G, capacity, K).
         v: Room for the values, of the same shape.
+
+    Attributes:
+        length: Tokens that were read.
+        held: Those of them whose keys and values are there.
     """
 
     def __init__(self, k: Float[Tensor, "B G C K"], v: Float[Tensor, "B G C K"]) -> None:
-        self.k, self.v, self.length = k, v, 0
+        self.k, self.v, self.length, self.held = k, v, 0, 0
 
     def append(
         self, k: Float[Tensor, "B G T K"], v: Float[Tensor, "B G T K"]
@@ -26,14 +30,80 @@ class LayerCache:
         Raises:
             InputError: If they do not fit, or need a gradient, which a cache would lose.
         """
-        end = self.length + k.shape[2]
+        T, end = k.shape[2], self.held + k.shape[2]
         if end > self.k.shape[2]:
-            raise InputError(_full(self.length, self.k.shape[2], k.shape[2]))
+            raise InputError(_full(self.length, self.k.shape[2], T))
         _refuse_gradients(k, v)
-        self.k[:, :, self.length : end] = k
-        self.v[:, :, self.length : end] = v
-        self.length = end
-        return self.k[:, :, :end], self.v[:, :, :end]
+        self.k.narrow(2, self.held, T).copy_(k)
+        self.v.narrow(2, self.held, T).copy_(v)
+        self.length, self.held = self.length + T, end
+        return self.k.narrow(2, 0, end), self.v.narrow(2, 0, end)
+
+    def rewind(self, length: int) -> None:
+        """Forget all tokens behind the first ``length``."""
+        self.held -= self.length - length
+        self.length = length
+
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        """Keep these rows, in this order; one may be named several times."""
+        kept = slice(None), slice(None), slice(self.held)
+        k, v = self.k, self.v
+        if len(rows) != len(k):
+            self.k, self.v = (x.new_zeros(len(rows), *x.shape[1:]) for x in (k, v))
+        self.k[kept], self.v[kept] = k[kept][rows], v[kept][rows]
+
+
+class SlidingLayerCache(LayerCache):
+    """Keys and values of the last tokens only, for attention that sees no others.
+
+    Behind the window there is a little room to write on in order. When it is full the window
+    moves back to the front: one copy of the window in as many steps as there is room.
+
+    Args:
+        k: Room for the keys, (B, G, capacity, K); the capacity is the window or more.
+        v: Room for the values, of the same shape.
+        window: Keys that a query sees, itself included.
+    """
+
+    def __init__(
+        self, k: Float[Tensor, "B G C K"], v: Float[Tensor, "B G C K"], window: int
+    ) -> None:
+        super().__init__(k, v)
+        self.window = window
+
+    def append(
+        self, k: Float[Tensor, "B G T K"], v: Float[Tensor, "B G T K"]
+    ) -> tuple[Float[Tensor, "B G S K"], Float[Tensor, "B G S K"]]:
+        """Write T more keys and values; return them behind those that they see.
+
+        Raises:
+            InputError: If they need a gradient, which a cache would lose.
+        """
+        _refuse_gradients(k, v)
+        if self.held + k.shape[2] <= self.k.shape[2]:
+            return super().append(k, v)
+        seen = slice(max(0, self.held - self.window + 1), self.held)
+        k, v = torch.cat((self.k[:, :, seen], k), 2), torch.cat((self.v[:, :, seen], v), 2)
+        length = self.length + k.shape[2] - (seen.stop - seen.start)
+        kept = min(k.shape[2], self.window)
+        self.k[:, :, :kept], self.v[:, :, :kept] = k[:, :, -kept:], v[:, :, -kept:]
+        self.length, self.held = length, kept
+        return k, v
+
+    def rewind(self, length: int) -> None:
+        """Forget all tokens behind the first ``length``, if the window before them is there.
+
+        Raises:
+            InputError: If it is not.
+        """
+        held = self.held - (self.length - length)
+        if held < min(length, self.window - 1):
+            raise InputError(
+                f"cannot go back from {self.length} tokens to {length}: a sliding cache has "
+                f"kept the last {self.held}, and the window of {self.window} before position "
+                f"{length} is no longer among them"
+            )
+        super().rewind(length)
 
 
 class KeyValueCache:
@@ -50,6 +120,8 @@ class KeyValueCache:
         d_head: K, width of one head.
         dtype: Of keys and values.
         device: Where they are.
+        window: Keys that a query sees, itself included: only they, and a quarter more, are
+            kept, and there is room without end. None = all are kept.
     """
 
     def __init__(
@@ -61,20 +133,61 @@ class KeyValueCache:
         d_head: int,
         dtype: torch.dtype | None = None,
         device: torch.device | None = None,
+        window: int | None = None,
     ) -> None:
-        shape = (batch, n_kv_heads, capacity, d_head)
-        self.batch, self.capacity = batch, capacity
+        self.batch, self.capacity, self.window = batch, capacity, window
+        kept = capacity if window is None else min(capacity, window + window // 4)
+        room = torch.zeros(
+            n_layers, 2, batch, n_kv_heads, kept, d_head, dtype=dtype, device=device
+        )
+        slides = window is not None and kept < capacity
         self.layers = [
-            LayerCache(*(torch.zeros(shape, dtype=dtype, device=device) for _ in "kv"))
-            for _ in range(n_layers)
+            SlidingLayerCache(k, v, window or 0) if slides else LayerCache(k, v)
+            for k, v in room
         ]
+        self.device = room.device
         self.mask: Bool[Tensor, "B S"] | None = None  # None: every position is a real token
         self.positions: Int[Tensor, "B S"] | None = None  # None: derived from the mask
 
     @property
     def length(self) -> int:
-        """Positions that are filled [tokens]."""
+        """Tokens that were read."""
         return self.layers[0].length
+
+    @property
+    def held(self) -> int:
+        """Those of them whose keys and values are there [tokens]."""
+        return self.layers[0].held
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the keys and values, filled or not [bytes]."""
+        return sum(x.nbytes for layer in self.layers for x in (layer.k, layer.v))
+
+    def rewind(self, length: int) -> None:
+        """Forget all tokens behind the first ``length``.
+
+        Raises:
+            InputError: If there are fewer, or what they see is no longer there.
+        """
+        require_past(length, self.length)
+        for layer in self.layers:
+            layer.rewind(length)
+        self.mask = None if self.mask is None else self.mask[:, :length]
+        self.positions = None if self.positions is None else self.positions[:, :length]
+
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        """Keep these rows, in this order; one may be named several times.
+
+        Raises:
+            InputError: If there is no such row.
+        """
+        require_rows(rows, self.batch)
+        for layer in self.layers:
+            layer.select(rows)
+        self.mask = None if self.mask is None else self.mask[rows]
+        self.positions = None if self.positions is None else self.positions[rows]
+        self.batch = len(rows)
 
     def require_room(self, batch: int, T: int) -> None:
         """Refuse T more tokens for ``batch`` rows if they do not fit."""
@@ -82,6 +195,18 @@ class KeyValueCache:
             raise InputError(f"the cache holds {self.batch} rows, the ids have {batch}")
         if self.length + T > self.capacity:
             raise InputError(_full(self.length, self.capacity, T))
+
+    def require_padding(self, real: Bool[Tensor, "B S"] | None) -> None:
+        """Refuse padding behind real tokens if only the last positions are kept."""
+        if self.window is None or real is None:
+            return
+        gaps = (real[:, :-1] & ~real[:, 1:]).any(1)
+        if gaps.any():
+            raise InputError(
+                f"row {int(gaps.int().argmax())} has padding behind real tokens: a cache that "
+                f"keeps the last positions would lose some of the window of {self.window}; put "
+                "the padding in front"
+            )
 
 
 class MemoryCache:
@@ -122,6 +247,11 @@ class MemoryCache:
         _refuse_gradients(k, v)
         self.memory, self.k, self.v = memory, k, v
 
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        """Keep these rows, in this order."""
+        if self.memory is not None:
+            self.memory, self.k, self.v = self.memory[rows], self.k[rows], self.v[rows]
+
 
 class DecoderCache(KeyValueCache):
     """What a decoder remembers: its own keys and values, and those of the memory.
@@ -153,9 +283,33 @@ class DecoderCache(KeyValueCache):
         """Refuse another memory than the one whose keys and values are there."""
         self.memory_layers[0].holds(memory)
 
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        """Keep these rows, of the memory too."""
+        super().select(rows)
+        for layer in self.memory_layers:
+            layer.select(rows)
 
-def _refuse_gradients(*tensors: Tensor) -> None:
-    if any(t.requires_grad for t in tensors):
+
+def require_past(length: int, found: int) -> None:
+    """Refuse to go back to where nothing was read."""
+    if not 0 <= length <= found:
+        raise InputError(f"cannot go back to {length} tokens: {found} were read")
+
+
+def require_rows(rows: Tensor, batch: int) -> None:
+    """Refuse rows that a batch does not have."""
+    if rows.dtype != torch.int64 or rows.ndim != 1 or not len(rows):
+        raise InputError(
+            f"rows {tuple(rows.shape)} of {rows.dtype}: give the numbers of one row or more, "
+            "(N,), int64"
+        )
+    low, high = torch.stack(rows.aminmax()).tolist()
+    if low < 0 or high >= batch:
+        raise InputError(f"rows {low} to {high} are asked for, there are 0 to {batch - 1}")
+
+
+def _refuse_gradients(k: Tensor, v: Tensor) -> None:
+    if k.requires_grad or v.requires_grad:
         raise InputError("a key/value cache holds no gradients: run under torch.no_grad()")
 
 

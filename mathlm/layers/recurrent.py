@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from .. import functional as F
 from ..errors import ConfigError, InputError, InputTypeError
 from ..shapes import Float
+from .cache import require_past, require_rows
 
 Array = Float[Tensor, "..."]
 State = tuple[Tensor, ...]  # (h, c) of an LSTM, (h,) of the others, each (L, B, H)
@@ -209,6 +210,34 @@ class StateCache:
                 "state on yourself"
             )
         self.state, self.length = state, self.length + steps
+
+    def rewind(self, length: int) -> None:
+        """Forget all tokens behind the first ``length``: possible only for all or for none.
+
+        Raises:
+            InputError: If some would remain: one state does not tell what it was before.
+        """
+        require_past(length, self.length)
+        if 0 < length < self.length:
+            raise InputError(
+                f"a recurrent state cannot go back from {self.length} tokens to {length}: it "
+                "keeps no earlier one; read the text again"
+            )
+        if length == 0:
+            self.state, self.length = None, 0
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these rows, in this order; one may be named several times.
+
+        Raises:
+            InputError: If there is no such row.
+        """
+        require_rows(rows, self.batch)
+        self.batch = len(rows)
+        if isinstance(self.state, tuple):
+            self.state = tuple(part[:, rows] for part in self.state)
+        elif self.state is not None:
+            self.state = self.state[:, rows]
 
 
 Layers = RNN | LSTM | GRU

@@ -158,17 +158,23 @@ class GPT(nn.Module):
             x = x.masked_fill(~layout.real.unsqueeze(-1), 0.0)
         return self.dropout(x)
 
-    def new_cache(self, batch: int, capacity: int | None = None) -> KeyValueCache:
-        """An empty key/value cache for ``batch`` rows; by default as long as the context."""
-        weight = self.token_embedding.weight
+    def new_cache(
+        self, batch: int, capacity: int | None = None, sliding: bool = False
+    ) -> KeyValueCache:
+        """An empty key/value cache for ``batch`` rows; by default as long as the context.
+
+        With ``sliding`` the cache of a model with a window keeps little more than the window.
+        """
+        gain = next(self.final_norm.parameters())
         return KeyValueCache(
             self.config.n_layers,
             batch,
             self.config.kv_heads,
             self.config.context if capacity is None else capacity,
             self.config.head_width,
-            weight.dtype,
-            weight.device,
+            gain.dtype,
+            gain.device,
+            self.config.window if sliding else None,
         )
 
     @torch.no_grad()

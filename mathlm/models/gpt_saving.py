@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, ConfigError
+from ..layers import QuantizedLinear
 from .gpt import GPT
 from .gpt_config import GPTConfig
 from .gpt_folder import (
@@ -50,12 +51,18 @@ def save_pretrained(
         The folder.
 
     Raises:
-        ConfigError: If no such type has these choices, or the dtype is not one of those.
+        ConfigError: If no such type has these choices, the model is quantized, or the dtype is
+            not one of those.
         CheckpointError: If the folder holds a model already.
     """
     folder, config = Path(folder), model.config
     if dtype is not None and dtype not in FLOATS:
         raise ConfigError(f"dtype={dtype} is not one of {', '.join(map(plain, FLOATS))}")
+    if any(isinstance(module, QuantizedLinear) for module in model.modules()):
+        raise ConfigError(
+            "the model is quantized, which such a folder cannot hold: save the model that it "
+            "was made of, and quantize what is loaded"
+        )
     kind = kind_of(config)
     for name in ("config.json", FILE):
         if (folder / name).exists():

@@ -62,6 +62,8 @@ def lay_out(
     full = mask if mask is not None and mask.ndim > 2 else None
     padding = _padding(mask if full is None else None, B, T, cache)
     _require_full(full, B, T, past + T)
+    if cache is not None:
+        cache.require_padding(padding)
     given = positions is not None or (cache is not None and cache.positions is not None)
     keys = _key_positions(padding, ids, past)
     if given:

@@ -120,12 +120,18 @@ class Recurrent(nn.Module):
                 not fit them.
             InputTypeError: If a dtype is wrong.
         """
+        return self.head(self.hidden(ids, mask=mask, cache=cache))
+
+    def hidden(
+        self, ids: Tensor, *, mask: Tensor | None = None, cache: StateCache | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """What the head reads: the outputs of the last layer."""
         if cache is None:
-            return self.read(ids, mask=mask)[0]
+            return self._read(ids, None, mask)[0]
         self._require_ids(ids)
-        logits, state = self.read(ids, cache.state, _newest(mask, ids, cache))
+        y, state = self._read(ids, cache.state, _newest(mask, ids, cache))
         cache.remember(state, ids.shape[1])
-        return logits
+        return y
 
     def read(
         self, ids: Tensor, state: Any = None, mask: Tensor | None = None
@@ -141,10 +147,8 @@ class Recurrent(nn.Module):
         Returns:
             Logits (B, T, V) and the state: (L, B, D), or for the kind "lstm" a pair of them.
         """
-        self._require_ids(ids)
-        x = self.dropout(self.token_embedding(ids))
-        y, state = self.layers(x, state, mask)
-        return self.head(self.dropout(y)), state
+        y, state = self._read(ids, state, mask)
+        return self.head(y), state
 
     def new_cache(self, batch: int, capacity: int | None = None) -> StateCache:
         """An empty state for ``batch`` rows; the capacity has no limit, any number will do."""
@@ -159,6 +163,14 @@ class Recurrent(nn.Module):
         nn.init.uniform_(self.head.bias, -bound, bound)
         std = bound if self.config.tie_embeddings else 1.0
         nn.init.normal_(self.token_embedding.weight, std=std)
+
+    def _read(
+        self, ids: Tensor, state: Any, mask: Tensor | None
+    ) -> tuple[Float[Tensor, "B T D"], Any]:
+        self._require_ids(ids)
+        x = self.dropout(self.token_embedding(ids))
+        y, state = self.layers(x, state, mask)
+        return self.dropout(y), state
 
     def _require_ids(self, ids: Tensor) -> None:
         if ids.ndim != 2 or ids.numel() == 0:

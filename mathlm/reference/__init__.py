@@ -80,7 +80,9 @@ from .distance_bias import (
     relative_bias_backward,
     relative_buckets,
 )
+from .drawing import renyi_entropy, tempered, truncated, unseen_share
 from .dropout_factors import draw_dropout
+from .edits import EditedTexts, edited_texts
 from .estimation import (
     categorical_map,
     categorical_mle,
@@ -141,6 +143,7 @@ from .landscape import (
     rosenbrock_gradient,
 )
 from .layer_products import attention_products, recurrent_products
+from .likeliest import likeliest_path
 from .linear_algebra import (
     coordinates,
     cosine_similarity,
@@ -290,6 +293,7 @@ from .word2vec import (
 __all__ = [
     "CountedArray",
     "Dual",
+    "EditedTexts",
     "Reliability",
     "SoftmaxState",
     "Transformer",
@@ -357,6 +361,7 @@ __all__ = [
     "dropout",
     "dropout_backward",
     "dropout_regression",
+    "edited_texts",
     "effective_rank",
     "eigenvalues_2x2",
     "embedding",
@@ -416,6 +421,7 @@ __all__ = [
     "layer_norm",
     "layer_norm_backward",
     "layer_norm_jacobian",
+    "likeliest_path",
     "linear",
     "linear_attention",
     "linear_backward",
@@ -497,6 +503,7 @@ __all__ = [
     "relu",
     "relu_backward",
     "remove_top_components",
+    "renyi_entropy",
     "residual_growth",
     "ridge_regression",
     "rms_norm",
@@ -557,6 +564,7 @@ __all__ = [
     "symmetric_slope",
     "tanh",
     "tanh_backward",
+    "tempered",
     "tent_network",
     "text_divergence",
     "threshold_margin",
@@ -564,6 +572,8 @@ __all__ = [
     "token_cross_entropy_backward",
     "topic_guess",
     "topological_order",
+    "truncated",
+    "unseen_share",
     "unsmoothed",
     "variance",
     "variance_by_moments",

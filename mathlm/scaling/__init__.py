@@ -13,12 +13,15 @@ from .sharding import sharded_memory
 from .training_time import training_days
 from .utilization import flop_utilization
 from .wires import tensor_parallel_overhead, tokens_to_hide
+from .writing import decode_bytes, decode_limit
 
 __all__ = [
     "PUBLISHED",
     "Task",
     "arithmetic_intensity",
     "count_parameters",
+    "decode_bytes",
+    "decode_limit",
     "flop_utilization",
     "flops_per_token",
     "forward_flops",

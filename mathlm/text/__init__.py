@@ -1,7 +1,8 @@
 """Text to integers and back, the corpora, and what a text costs; no torch."""
 
-from . import corpus, digits, numerals, pretrained, samples, vectors, word_tests
+from . import corpus, digits, numerals, pretrained, regular, samples, vectors, word_tests
 from .archive import extract
+from .automaton import Automaton
 from .byte_alphabet import from_printable, to_printable
 from .byte_bpe import ByteBPE
 from .chat import ChatFormat, Message
@@ -11,6 +12,7 @@ from .compression import bits_per_byte, conditional_bits_per_byte
 from .cooccurrence import cooccurrence_counts, pair_counts, shrinking_windows, skip_gram_pairs
 from .counts import NGramCounts
 from .deduplication import NearDuplicate, exact_duplicates, first_of_group, near_duplicates
+from .diversity import compression_ratio, distinct_share, repeated_share, self_bleu
 from .documents import read_documents
 from .download import fetch
 from .fertility import Fertility, token_fertility, token_premium
@@ -34,12 +36,14 @@ from .pretokenize import PATTERNS, pre_tokenize
 from .quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
 from .quality_classifier import QualityClassifier, hashed_features
 from .redundancy import block_counts, block_entropy, letters
+from .regular_parser import parse_pattern
 from .signatures import candidate_pairs, collision_probability, jaccard, minhash, shingles
 from .smoothing import AddK, Backoff, Interpolated
 from .spans import corrupt_spans, cut_spans, draw_spans, restore_spans
 from .stream import DecodeStream
 from .token_costs import flop_per_byte, token_loss_to_bits
 from .token_file import TokenManifest, open_tokens, read_manifest, write_tokens
+from .token_trie import TokenTrie, tokens_to_match
 from .unigram import (
     em_step,
     expected_counts,
@@ -54,6 +58,7 @@ from .wordpiece import WordPiece
 
 __all__ = [
     "AddK",
+    "Automaton",
     "Backoff",
     "ByteBPE",
     "Bytes",
@@ -80,6 +85,7 @@ __all__ = [
     "QualityClassifier",
     "QualityRule",
     "TokenManifest",
+    "TokenTrie",
     "Vocabulary",
     "WordPiece",
     "Words",
@@ -92,6 +98,7 @@ __all__ = [
     "clean",
     "collision_probability",
     "common_lines",
+    "compression_ratio",
     "conditional_bits_per_byte",
     "contamination",
     "cooccurrence_counts",
@@ -101,6 +108,7 @@ __all__ = [
     "count_words",
     "cut_spans",
     "digits",
+    "distinct_share",
     "draw_spans",
     "em_step",
     "exact_duplicates",
@@ -131,6 +139,7 @@ __all__ = [
     "open_tokens",
     "pack",
     "pair_counts",
+    "parse_pattern",
     "pre_tokenize",
     "pretrained",
     "prompt_and_completion",
@@ -138,9 +147,12 @@ __all__ = [
     "reachable_tokens",
     "read_documents",
     "read_manifest",
+    "regular",
+    "repeated_share",
     "restore_spans",
     "sample_segmentation",
     "samples",
+    "self_bleu",
     "shingles",
     "shrinking_windows",
     "skip_gram_pairs",
@@ -150,6 +162,7 @@ __all__ = [
     "token_fertility",
     "token_loss_to_bits",
     "token_premium",
+    "tokens_to_match",
     "trace_merges",
     "utf8_encode",
     "utf8_length",

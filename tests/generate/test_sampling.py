@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -5,10 +6,10 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.generate import draw, keep_top_k, keep_top_p, token_probabilities
 
-PROPERTY = settings(deadline=None, derandomize=True, max_examples=200)
+PROPERTY = settings(deadline=None, derandomize=True, max_examples=80)
 logit_lists = st.lists(
     st.one_of(st.integers(-3, 3).map(float), st.floats(-30, 30)), min_size=1, max_size=8
 )
@@ -141,6 +142,8 @@ def test_draws_at_even_distances_come_in_proportion():
         ({"top_k": 0}, "top_k=0 must be at least 1"),
         ({"top_p": -0.1}, r"top_p=-0\.1 is outside"),
         ({"top_p": 1.1}, r"top_p=1\.1 is outside"),
+        ({"min_p": 1.1}, r"min_p=1\.1 is outside"),
+        ({"typical_p": -1.0}, r"typical_p=-1\.0 is outside"),
     ],
 )
 def test_options_out_of_range_are_refused(options, message):
@@ -148,6 +151,112 @@ def test_options_out_of_range_are_refused(options, message):
         token_probabilities(torch.zeros(3), **options)
 
 
-def test_logits_that_are_nan_are_refused():
-    with pytest.raises(InputError, match="1 of 3 logits are NaN"):
-        token_probabilities(torch.tensor([0.0, math.nan, 1.0]))
+RULES = [{"top_k": 2}, {"top_p": 0.7}, {"min_p": 0.5}, {"typical_p": 0.8}]
+
+
+def test_each_rule_sees_what_the_one_before_it_left():
+    """One call with all options is one call for each, in their order."""
+    logits = torch.randn(50, 9)
+    p = token_probabilities(logits, 0.8, top_k=6, top_p=0.9, min_p=0.2, typical_p=0.7)
+    rules = ({"top_k": 6}, {"top_p": 0.9}, {"min_p": 0.2}, {"typical_p": 0.7})
+    expected = in_turn(logits, {"temperature": 0.8}, *rules)
+    torch.testing.assert_close(p, expected, rtol=1e-12, atol=0)
+
+
+PAIRS = list(itertools.combinations(RULES, 2))
+
+
+@pytest.mark.parametrize(("first", "later"), PAIRS)
+def test_of_two_rules_the_first_is_the_first(first, later):
+    """Tested where the other order gives something else, which some logits always do."""
+    logits = 2 * torch.randn(300, 5)
+    both = token_probabilities(logits, **first, **later)
+    torch.testing.assert_close(both, in_turn(logits, first, later), rtol=1e-12, atol=0)
+    other = in_turn(logits, later, first) > 0
+    assert torch.equal(both > 0, other) == ((first, later) == (RULES[0], RULES[2]))
+
+
+def in_turn(logits, *rules):
+    """Each rule alone; top-k and min-p commute, since neither hears of the sum."""
+    for rule in rules:
+        logits = token_probabilities(logits, **rule).log()
+    return logits.exp()
+
+
+@pytest.mark.parametrize("rule", [{}, {"top_k": 3}, *RULES[1:]])
+@pytest.mark.parametrize("temperature", [0, 1e-300, 1.0, 1e300])
+def test_extreme_logits_give_a_distribution(rule, temperature):
+    for logits in ([1e300, -1e300, 0.0, 1.0], [-math.inf, 0.0, -math.inf, 0.0], [7.0] * 4):
+        p = token_probabilities(torch.tensor(logits), temperature, **rule)
+        assert abs(p.sum().item() - 1) <= 1e-12
+        assert (p >= 0).all()
+
+
+def test_a_token_that_cannot_come_never_does():
+    logits = torch.tensor([0.0, -math.inf, -1.0])
+    for options in ({}, {"top_k": 3}, {"top_p": 1.0}, {"typical_p": 1.0}, {"min_p": 0.0}):
+        assert token_probabilities(logits, 2.0, **options)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("logits", "message"),
+    [
+        ([0.0, math.nan, 1.0], "1 of 3 logits are NaN"),
+        ([0.0, math.inf, 1.0], r"1 of 3 logits are \+inf"),
+        ([[0.0, 1.0], [-math.inf, -math.inf]], "no token can come in row 1"),
+        ([], r"logits have shape \(0,\)"),
+    ],
+)
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_logits_that_no_softmax_has_are_refused(logits, message, temperature):
+    with pytest.raises(InputError, match=message):
+        token_probabilities(torch.tensor(logits), temperature)
+
+
+def test_logits_that_are_integers_are_refused(unchecked):
+    with pytest.raises(InputTypeError, match="must be floating-point numbers, got int64"):
+        token_probabilities(torch.tensor([1, 2, 3]))
+
+
+def test_large_logits_whose_sum_overflows_are_taken():
+    p = token_probabilities(torch.full((4, 2), 1e308))
+    assert p.tolist() == [[0.5, 0.5]] * 4
+
+
+def test_a_temperature_that_rounds_to_zero_is_refused():
+    for dtype, temperature in ((torch.float32, 1e-46), (torch.float64, 1e-320)):
+        with pytest.raises(InputError, match=f"temperature={temperature} is 0 in {dtype}"):
+            token_probabilities(torch.zeros(3, dtype=dtype), temperature)
+
+
+def test_penalties_that_make_logits_infinite_are_named():
+    written, logits = torch.tensor([0]), torch.tensor([5.0, 1.0], dtype=torch.float32)
+    for options in ({"repetition_penalty": 1e-300}, {"presence_penalty": -1e300}):
+        with pytest.raises(InputError, match=r"make logits infinite in torch\.float32"):
+            token_probabilities(logits, **options, written=written)
+
+
+def test_no_rows_are_no_distributions():
+    for options in ({}, {"top_k": 1}, {"top_p": 0.5}, {"temperature": 0.0}):
+        assert token_probabilities(torch.zeros(0, 3), **options).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("p", "u", "message"),
+    [
+        (torch.tensor([-0.5, 1.5]), torch.tensor(0.5), r"p has an entry -0\.5, less than 0"),
+        (torch.ones(2, 3), torch.tensor(0.5), r"u has shape \(\), expected \(2,\)"),
+        (torch.ones(2, 3), torch.rand(3), r"u has shape \(3,\), expected \(2,\)"),
+    ],
+)
+def test_draws_that_do_not_fit_are_refused(unchecked, p, u, message):
+    with pytest.raises(InputError, match=message):
+        draw(p, u)
+
+
+@pytest.mark.parametrize(
+    ("p", "u"), [([0.0, 0.0], 0.5), ([math.nan, 1.0], 0.5), ([0.5, 0.5], 1.0), ([1.0], -0.1)]
+)
+def test_draws_that_make_no_sense_are_refused(p, u):
+    with pytest.raises(InputError, match="give rows with a positive sum, and 0 ≤ u < 1"):
+        draw(torch.tensor(p), torch.tensor(u))

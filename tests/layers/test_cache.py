@@ -66,3 +66,45 @@ def test_a_decoder_cache_has_room_for_each_layer():
     cache = DecoderCache(3, 2, 1, 8, 4)
     assert (len(cache.layers), len(cache.memory_layers), cache.length) == (3, 3, 0)
     assert cache.layers[2].k.shape == (2, 1, 8, 4)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_the_cache_takes_the_bytes_that_the_formula_counts(batch):
+    """2 L B G S K b: keys and values of L = 3 layers, G = 2 heads, S = 40, K = 6, 8 bytes."""
+    cache = KeyValueCache(3, batch, 2, 40, 6)
+    assert cache.bytes == 2 * 3 * batch * 2 * 40 * 6 * 8
+
+
+def test_a_sliding_cache_takes_the_bytes_of_the_window_and_a_quarter():
+    """A window of 8 and 2 places more, whatever the capacity."""
+    cache = KeyValueCache(1, 1, 1, 1000, 6, window=8)
+    assert cache.bytes == 2 * 10 * 6 * 8
+
+
+def test_a_sliding_layer_returns_the_window_in_order():
+    """Before each append the window is the last 3 keys; the first are returned as they come."""
+    layer = KeyValueCache(1, 1, 1, 100, 1, window=4).layers[0]
+    x = torch.arange(20.0).view(1, 1, 20, 1)
+    for t in range(20):
+        k, v = layer.append(x[:, :, t : t + 1], -x[:, :, t : t + 1])
+        assert torch.equal(k.flatten()[-4:], x.flatten()[max(0, t - 3) : t + 1])
+        assert torch.equal(v, -k)
+    assert layer.length == 20
+
+
+def test_rows_of_a_cache_are_kept_in_the_order_asked_for():
+    cache, (k, v) = KeyValueCache(1, 3, 1, 8, 2), torch.randn(2, 3, 1, 5, 2)
+    cache.layers[0].append(k, v)
+    cache.select(torch.tensor([2, 2, 0, 1]))
+    assert torch.equal(cache.layers[0].k[:, :, :5], k[[2, 2, 0, 1]])
+    assert torch.equal(cache.layers[0].v[:, :, :5], v[[2, 2, 0, 1]])
+    assert cache.batch == 4
+
+
+def test_the_rows_of_a_memory_follow_those_of_the_decoder():
+    cache, memory = DecoderCache(1, 2, 1, 8, 4), torch.randn(2, 5, 4)
+    k, v = torch.randn(2, 2, 1, 5, 4)
+    cache.memory_layers[0].fill(memory, k, v)
+    cache.select(torch.tensor([1, 0]))
+    assert torch.equal(cache.memory_layers[0].k, k.flip(0))
+    cache.require_memory(memory.flip(0))

@@ -7,6 +7,7 @@ import torch
 
 from mathlm.errors import CheckpointError, ConfigError
 from mathlm.functional import RopeScaling
+from mathlm.generate import quantize
 from mathlm.models import GPT, GPTConfig, load_weights, save_pretrained
 
 SIZES = {
@@ -99,3 +100,9 @@ def test_a_model_that_is_there_is_not_overwritten(tmp_path):
 def test_other_dtypes_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"dtype=torch\.int8 is not one of float16"):
         save_pretrained(make(), tmp_path, dtype=torch.int8)
+
+
+def test_a_quantized_model_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"is quantized.*quantize what is loaded"):
+        save_pretrained(quantize(make().float()), tmp_path)
+    assert not list(tmp_path.iterdir())

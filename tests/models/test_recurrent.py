@@ -103,9 +103,11 @@ def test_padded_prompts_continue_as_they_do_alone(kind, side):
 
 
 def test_generation_reads_each_token_once(monkeypatch):
-    model, lengths, read = make(), [], Recurrent.read
+    model, lengths, hidden = make(), [], Recurrent.hidden
     monkeypatch.setattr(
-        Recurrent, "read", lambda *a: (lengths.append(a[1].shape[1]), read(*a))[1]
+        Recurrent,
+        "hidden",
+        lambda *a, **k: (lengths.append(a[1].shape[1]), hidden(*a, **k))[1],
     )
     generate(model, tokens(1, 6), 5)
     assert lengths == [6, 1, 1, 1, 1]

@@ -1,0 +1,154 @@
+"""Guesses of the next few tokens, for a target to accept or replace."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ..models import GPT
+from ..shapes import Float, Int
+from .choices import Choices
+from .reading import Reader
+from .sampling import Sampler
+
+PLAIN = Sampler()
+
+
+class Proposal(NamedTuple):
+    """Guessed tokens, and the distributions that they were drawn from.
+
+    Args:
+        tokens: The guesses, (n,), int64.
+        q: Probabilities that each was drawn with given those before it, (n, V); None = there
+            was no chance in it, each guess had probability 1.
+    """
+
+    tokens: Tensor
+    q: Tensor | None = None
+
+
+@runtime_checkable
+class Draft(Protocol):
+    """Guesses how a text goes on: any callable of this form."""
+
+    def __call__(self, ids: Tensor, ahead: int, choices: Choices) -> Proposal:
+        """Guess what follows.
+
+        Args:
+            ids: The text so far (T,).
+            ahead: Guesses at most; fewer may be made, and none.
+            choices: Makes the random choices, so that a seed fixes the text.
+        """
+        ...
+
+
+class ModelDraft:
+    """Guesses drawn from a smaller model, token by token.
+
+    It remembers what it has read of a text, and takes back what was rejected.
+
+    Args:
+        model: The model, in evaluation mode.
+        capacity: Tokens of the longest text; None = the model's context.
+        sampler: How a token is drawn.
+        given: Tokens of a text that are its prompt, which some penalties do not count.
+    """
+
+    def __init__(
+        self,
+        model: GPT,
+        capacity: int | None = None,
+        sampler: Sampler = PLAIN,
+        given: int = 0,
+    ) -> None:
+        room = model.config.context if capacity is None else capacity
+        self.reader = Reader(model, 1, room)
+        self.sampler, self.given = sampler, given
+
+    def __call__(self, ids: Tensor, ahead: int, choices: Choices) -> Proposal:
+        """Draw ``ahead`` tokens, each given those before it."""
+        self._forget_other_text(ids)
+        text, q = ids, []
+        for _ in range(ahead):
+            logits = self.reader.read(text[None, self.reader.length :])
+            q.append(probabilities_behind(logits, text, self.given, self.sampler)[0])
+            text = torch.cat((text, ids.new_tensor([choices.token(q[-1])])))
+        return Proposal(text[len(ids) :], torch.stack(q) if q else None)
+
+    def _forget_other_text(self, ids: Tensor) -> None:
+        """Keep what was read of this text, its last token excepted."""
+        n = min(self.reader.length, len(ids) - 1)
+        same = self.reader.ids[0, :n] == ids[:n]
+        self.reader.rewind(n if same.all() else int(same.int().argmin()))
+
+
+class PromptLookup:
+    """Guesses copied from earlier in the text: what followed the last time it went like this.
+
+    Computes::
+
+        find the latest x[s-n … s-1] = x[T-n … T-1] with s < T, n as large as it gets;
+        guess x[s], x[s+1], …   and again from x[s] on where the text ends
+
+    It reads no model, and guesses nothing where the text repeats nothing.
+
+    Args:
+        longest: Tokens that must be equal, at first.
+        shortest: Tokens that must be equal at least.
+
+    Raises:
+        InputError: If not 1 <= shortest <= longest.
+
+    References:
+        Saxena (2023), Prompt lookup decoding.
+    """
+
+    def __init__(self, longest: int = 8, shortest: int = 2) -> None:
+        if not 1 <= shortest <= longest:
+            raise InputError(
+                f"shortest={shortest} and longest={longest}: need 1 <= shortest <= longest"
+            )
+        self.longest, self.shortest = longest, shortest
+
+    def __call__(self, ids: Int[Tensor, " T"], ahead: int, choices: Choices) -> Proposal:
+        """Copy ``ahead`` tokens, or none."""
+        start = self._find(ids)
+        if start is None:
+            return Proposal(ids[:0])
+        steps = torch.arange(ahead, device=ids.device)
+        return Proposal(ids[start + steps % (len(ids) - start)])
+
+    def _find(self, ids: Tensor) -> int | None:
+        """Where the tokens stand that followed the latest of the longest equal runs."""
+        if len(ids) < 2:
+            return None
+        n = self.longest
+        padded = torch.cat((ids.new_full((n,), -1), ids))
+        same = padded[:-1].unfold(0, n, 1)[1:] == padded[-n:]  # (T - 1, n), ends at each place
+        equal = (same & (padded[-n:] >= 0)).flip(1).int().cumprod(1).sum(1)
+        if equal.max() < self.shortest:
+            return None
+        places = torch.arange(len(equal), device=ids.device)
+        return int((equal * len(ids) + places).argmax()) + 1
+
+
+def probabilities_behind(
+    logits: Float[Tensor, "n V"], text: Int[Tensor, " T"], given: int, sampler: Sampler
+) -> Float[Tensor, "n V"]:
+    """What is drawn from behind each of the last n tokens of a text.
+
+    Args:
+        logits: Logits behind them.
+        text: The text, its prompt included.
+        given: Tokens of the prompt.
+        sampler: How a token is drawn; its penalties hear of all tokens before the drawn one.
+    """
+    if not sampler.penalizes:
+        return sampler.probabilities(logits)
+    first = len(text) - len(logits) + 1
+    rows = [
+        sampler.probabilities(row, text[:given], text[given : first + i])
+        for i, row in enumerate(logits)
+    ]
+    return torch.stack(rows)

@@ -1,0 +1,88 @@
+"""What a step of writing reads from memory, and how many tokens a second that allows."""
+
+from ..errors import InputTypeError
+from ..models import GPTConfig
+from .count_checks import require_counts, require_positive
+from .counts import kv_cache_bytes
+from .parameters import count_parameters
+
+
+def decode_bytes(
+    config: GPTConfig,
+    cached: int,
+    batch: int = 1,
+    *,
+    weight_bytes: float | int = 2,
+    bytes_per_number: int = 2,
+) -> float:
+    """Bytes that one step of writing reads: all matrices once, and every row's cache.
+
+    Implements eq-fast-bytes, with S = cached + 1 tokens, or the window where that is less::
+
+        b_w M + 2 L B G S K b
+
+    M counts the matrices, the head's included, and the small vectors between them; of tables
+    that are only looked up, one row is read, which is left out.
+
+    Args:
+        config: Of the model.
+        cached: Tokens in front of the new one.
+        batch: B, rows that are written together.
+        weight_bytes: b_w, of one weight: 4 for float32, 0.5 for 4 bits.
+        bytes_per_number: b, of one number in the cache.
+
+    Returns:
+        Bytes for one token in each of B rows.
+
+    Raises:
+        InputTypeError: If it is no such configuration.
+        InputError: If a number is out of range.
+    """
+    if not isinstance(config, GPTConfig):
+        raise InputTypeError(f"config is a {type(config).__name__}, expected a GPTConfig")
+    require_counts(0, cached=cached)
+    require_positive(weight_bytes=weight_bytes)
+    parts = count_parameters(config, by_part=True)
+    tables = parts["position"] + parts["token_embedding"] * (not config.tie_embeddings)
+    seen = cached + 1 if config.window is None else min(cached + 1, config.window)
+    cache = kv_cache_bytes(config, seen, batch, bytes_per_number)
+    return float((sum(parts.values()) - tables) * weight_bytes + cache)
+
+
+def decode_limit(
+    config: GPTConfig,
+    bandwidth: float | int,
+    cached: int,
+    batch: int = 1,
+    *,
+    weight_bytes: float | int = 2,
+    bytes_per_number: int = 2,
+) -> float:
+    """Tokens a second that a memory allows at most, over all rows together.
+
+    Implements eq-fast-limit::
+
+        B W / (b_w M + 2 L B G S K b)
+
+    The arithmetic may need longer: see :func:`arithmetic_intensity`.
+
+    Args:
+        config: Of the model.
+        bandwidth: W, of the memory [bytes/s].
+        cached: Tokens in front of the new one.
+        batch: B, rows that are written together.
+        weight_bytes: b_w, of one weight.
+        bytes_per_number: b, of one number in the cache.
+
+    Returns:
+        Rate [tokens/s].
+
+    Raises:
+        InputTypeError: If it is no such configuration.
+        InputError: If a number is out of range.
+    """
+    require_positive(bandwidth=bandwidth)
+    moved = decode_bytes(
+        config, cached, batch, weight_bytes=weight_bytes, bytes_per_number=bytes_per_number
+    )
+    return float(batch * bandwidth / moved)

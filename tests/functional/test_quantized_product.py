@@ -1,0 +1,71 @@
+import pytest
+import torch
+
+from mathlm.functional import quantized_product as q
+
+SIZES = [(96, 32), (192, 64), (50, 32), (7, 64), (130, 128)]
+
+
+def random_codes(outputs, inputs, half):
+    return torch.randint(-half, half, (outputs, inputs), dtype=torch.int8)
+
+
+@pytest.mark.parametrize(("outputs", "inputs"), SIZES)
+def test_packed_codes_come_back(outputs, inputs):
+    bytes_, nibbles = random_codes(outputs, inputs, 128), random_codes(outputs, inputs, 8)
+    assert torch.equal(q.unpack_bytes(q.pack_bytes(bytes_), outputs), bytes_)
+    assert torch.equal(q.unpack_nibbles(q.pack_nibbles(nibbles), outputs), nibbles)
+
+
+def test_a_nibble_takes_half_a_byte():
+    assert q.pack_nibbles(random_codes(128, 64, 8)).nbytes == 128 * 64 // 2
+
+
+@pytest.mark.parametrize(("outputs", "inputs"), SIZES)
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_the_product_with_bytes_is_the_product_with_what_they_stand_for(outputs, inputs, rows):
+    codes, x = random_codes(outputs, inputs, 128), torch.randn(rows, inputs)
+    step = torch.rand(outputs)
+    expected = x @ (codes.double() * step[:, None]).T
+    y = q.byte_product(x.float(), q.pack_bytes(codes), step.float()).double()
+    assert (y - expected).norm() < 1e-5 * expected.norm()
+
+
+def grids(outputs, inputs, group):
+    """Grids of every output, and zeros for the outputs that fill the last block."""
+    padded = -(-outputs // q.nibble_block()) * q.nibble_block()
+    grid = torch.rand(inputs // group, padded, 2).bfloat16()
+    grid[:, outputs:] = 0
+    return grid
+
+
+@pytest.mark.skipif(not q.nibble_kernel(), reason="torch has no kernel of 4 bits here")
+@pytest.mark.parametrize(("outputs", "inputs"), SIZES)
+@pytest.mark.parametrize("rows", [1, 5])
+def test_the_product_with_nibbles_is_right_to_eight_binary_digits(outputs, inputs, rows):
+    codes, grid = random_codes(outputs, inputs, 8), grids(outputs, inputs, 32)
+    x = torch.randn(rows, inputs)
+    step, zero = grid[:, :outputs].double().transpose(0, 1).unbind(-1)  # (O, groups)
+    w = codes.double().unflatten(1, (-1, 32)) * step[..., None] + zero[..., None]
+    expected = x.bfloat16().double() @ w.flatten(1).T
+    y = q.nibble_product(x.float(), q.pack_nibbles(codes), grid)[:, :outputs].double()
+    assert (y - expected).norm() < 2**-8 * expected.norm()
+
+
+def test_one_row_goes_the_same_way():
+    codes, x = random_codes(50, 64, 128), torch.randn(1, 64).float()
+    blocks, step = q.pack_bytes(codes), torch.rand(50).float()
+    product = q.byte_row_product(blocks, step)
+    first = q.byte_product(x, blocks, step)
+    assert torch.equal(product(x), first)
+    assert torch.equal(product(2 * x), 2 * first)  # nothing of the row before is left
+    codes, grid = random_codes(50, 64, 8), grids(50, 64, 32)
+    if q.nibble_kernel():
+        blocks = q.pack_nibbles(codes)
+        expected = q.nibble_product(x, blocks, grid)[:, :50]
+        assert torch.equal(q.nibble_row_product(blocks, grid, 64, 50)(x), expected)
+
+
+def test_blocks_waste_the_fewest_outputs():
+    """576 = 6 · 96; 128 = 2 · 64 without waste, where 96 would waste 64; 100 in 7 · 16."""
+    assert [q.byte_block(n) for n in (576, 192, 128, 49_152, 100)] == [96, 96, 64, 96, 16]
