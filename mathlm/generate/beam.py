@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import torch
@@ -10,8 +11,9 @@ from torch import Tensor
 from ..errors import InputError, InputTypeError
 from ..models import GPT, Recurrent
 from ..shapes import Float, Int
-from .decoding import evaluating
+from .decoding import _require_integer, _require_prompt, evaluating
 from .reading import Reader
+from .sampling import require_logits
 from .stopping import stop_sequences
 
 LARGEST = 2**20  # continuations that an exhaustive search may hold
@@ -73,7 +75,8 @@ def beam_search(
     Raises:
         InputError: If an option is out of range, or the log-probabilities are of another shape,
             NaN, or not those of distributions.
-        InputTypeError: If ``start`` is not int64.
+        InputTypeError: If ``start`` is not int64, or an argument or what the function gives is
+            of another kind.
 
     References:
         Sutskever et al. (2014), arXiv:1409.3215, section 3.2.
@@ -107,7 +110,8 @@ def beam_generate(
 
     :func:`beam_search` with a :class:`Reader`: the prompt is read once, each step reads one
     token a beam, and the keys and values of a beam follow it when it moves to another row. One
-    beam is :func:`generate` at temperature 0. The model is in evaluation mode meanwhile.
+    beam is :func:`generate` at temperature 0. The model is in evaluation mode meanwhile. There
+    are no truncation, no penalties and no constraint here.
 
     Args:
         model: The language model.
@@ -125,11 +129,12 @@ def beam_generate(
     Raises:
         InputError: If an option is out of range, prompt and new tokens are together longer
             than the context, a token is outside the vocabulary, or a logit is NaN.
-        InputTypeError: If ``ids`` are not int64, or a stop is no token.
+        InputTypeError: If ``ids`` are not int64, a stop is no token, or an argument is of
+            another kind.
     """
-    _require_options(ids, max_new_tokens, beams, None, length_penalty)
+    _require_options(ids, max_new_tokens, beams, None, length_penalty, "ids")
+    _require_prompt(model, ids.unsqueeze(0), max_new_tokens, None)
     endings = stop_sequences(stop, model.config.vocab_size, None)
-    _require_room(model, len(ids), max_new_tokens)
     with evaluating(model):
         reader = Reader(model, 1, len(ids) + max_new_tokens, cache=cache)
         same = torch.arange(beams, device=ids.device)
@@ -138,8 +143,8 @@ def beam_generate(
             if len(rows) != reader.batch or not torch.equal(rows, same[: len(rows)]):
                 reader.select(rows)
             logits = reader.read(live[:, reader.length :])
-            logp = (logits.float() if logits.itemsize < 4 else logits).log_softmax(-1)
-            return _require_log_probabilities(logp, live, None)
+            require_logits(logits)
+            return (logits.float() if logits.itemsize < 4 else logits).log_softmax(-1)
 
         return _search(read, ids, max_new_tokens, beams, endings, length_penalty)
 
@@ -205,6 +210,8 @@ def wu_length_penalty(alpha: float | int) -> Callable[[int], float]:
     References:
         Wu et al. (2016), arXiv:1609.08144, eq. (14).
     """
+    if not isinstance(alpha, Real):
+        raise InputTypeError(f"alpha={alpha!r} must be a number")
     if not math.isfinite(alpha):
         raise InputError(f"alpha={alpha} must be finite")
     return lambda n: ((5 + n) / 6) ** alpha
@@ -261,12 +268,17 @@ def _divide_by(length_penalty: Divisor, n: int) -> float:
         divisor = length_penalty(n) if callable(length_penalty) else n**length_penalty
     except OverflowError:
         divisor = math.inf
+    if not isinstance(divisor, Real):
+        raise InputTypeError(
+            f"length_penalty({n}) gave {divisor!r}: it must be a number to divide by"
+        )
+    divisor = float(divisor)
     if not 0 < divisor < math.inf:
         raise InputError(
             f"length_penalty={length_penalty} divides the score of {n} tokens by {divisor}: "
             "that must be positive and finite"
         )
-    return float(divisor)
+    return divisor
 
 
 def _score(ids: Tensor, logp: Tensor, divisor: float) -> list[Hypothesis]:
@@ -274,21 +286,39 @@ def _score(ids: Tensor, logp: Tensor, divisor: float) -> list[Hypothesis]:
 
 
 def _require_options(
-    start: Tensor, max_new_tokens: int, beams: int, end: int | None, length_penalty: Divisor
+    start: Tensor,
+    max_new_tokens: int,
+    beams: int,
+    end: int | None,
+    length_penalty: Divisor,
+    name: str = "start",
 ) -> None:
     if not isinstance(start, Tensor):
-        raise InputTypeError(f"start is a {type(start).__name__}: give a tensor of token ids")
+        raise InputTypeError(f"{name} is a {type(start).__name__}: give a tensor of token ids")
     if start.ndim != 1 or not len(start):
-        raise InputError(f"start has shape {tuple(start.shape)}: give (tokens,), 1 or more")
+        raise InputError(f"{name} has shape {tuple(start.shape)}: give (tokens,), 1 or more")
     if start.dtype != torch.int64:
         found = str(start.dtype).removeprefix("torch.")
-        raise InputTypeError(f"start must be int64, got {found}")
-    for name, value in (("max_new_tokens", max_new_tokens), ("beams", beams)):
+        raise InputTypeError(f"{name} must be int64, got {found}")
+    for option, value in (("max_new_tokens", max_new_tokens), ("beams", beams)):
+        _require_integer(option, value)
         if value < 1:
-            raise InputError(f"{name}={value} must be at least 1")
+            raise InputError(f"{option}={value} must be at least 1")
+    _require_integer("end", 0 if end is None else end)
     if end is not None and end < 0:
         raise InputError(f"end={end} is no token: give its id, or None if nothing ends a text")
-    if not callable(length_penalty) and not math.isfinite(length_penalty):
+    _require_divisor(length_penalty)
+
+
+def _require_divisor(length_penalty: Divisor) -> None:
+    if callable(length_penalty):
+        return
+    if not isinstance(length_penalty, Real):
+        raise InputTypeError(
+            f"length_penalty={length_penalty!r} must be a number or a function of n, such as "
+            "wu_length_penalty(0.6)"
+        )
+    if not math.isfinite(length_penalty):
         raise InputError(f"length_penalty={length_penalty} must be finite")
 
 
@@ -296,6 +326,11 @@ def _require_log_probabilities(
     logp: Float[Tensor, "N V"], live: Tensor, end: int | None
 ) -> Float[Tensor, "N V"]:
     """Refuse what is not the logarithm of one distribution for each continuation."""
+    if not isinstance(logp, Tensor) or not logp.is_floating_point():
+        found = logp.dtype if isinstance(logp, Tensor) else f"a {type(logp).__name__}"
+        raise InputTypeError(
+            f"log_probabilities gave {found}, expected floating-point log-probabilities (N, V)"
+        )
     if logp.ndim != 2 or len(logp) != len(live) or (end is not None and end >= logp.shape[1]):
         vocabulary = "V" if end is None else f"V > end={end}"
         raise InputError(
@@ -311,15 +346,6 @@ def _require_log_probabilities(
             "log_softmax(logits)"
         )
     return logp
-
-
-def _require_room(model: GPT | Recurrent, prompt: int, new: int) -> None:
-    context = model.config.context
-    if context is not None and prompt + new > context:
-        raise InputError(
-            f"{prompt} prompt tokens and {new} new ones make a sequence of {prompt + new} "
-            f"tokens, longer than the context {context}"
-        )
 
 
 def _require_few(rows: int, vocabulary: int, n: int) -> None:

@@ -339,7 +339,7 @@ def _require_prompt(
             f"ids is a {type(ids).__name__}: give an int64 tensor (batch, tokens), such as "
             "torch.tensor([[1, 2, 3]])"
         )
-    device = model.token_embedding.weight.device
+    device = next(model.parameters()).device
     if ids.device != device:
         raise InputError(f"ids are on {ids.device}, the model is on {device}: move one of them")
     if ids.ndim != 2 or ids.numel() == 0:

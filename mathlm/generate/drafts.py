@@ -9,6 +9,7 @@ from ..errors import InputError
 from ..models import GPT
 from ..shapes import Float, Int
 from .choices import Choices
+from .decoding import _require_integer
 from .reading import Reader
 from .sampling import Sampler
 
@@ -99,12 +100,15 @@ class PromptLookup:
 
     Raises:
         InputError: If not 1 <= shortest <= longest.
+        InputTypeError: If one is no integer.
 
     References:
         Saxena (2023), Prompt lookup decoding.
     """
 
     def __init__(self, longest: int = 8, shortest: int = 2) -> None:
+        _require_integer("longest", longest)
+        _require_integer("shortest", shortest)
         if not 1 <= shortest <= longest:
             raise InputError(
                 f"shortest={shortest} and longest={longest}: need 1 <= shortest <= longest"

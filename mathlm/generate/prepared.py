@@ -34,10 +34,17 @@ def prepared_step(model: nn.Module) -> DecodeStep | None:
 
 
 @torch.no_grad()
-def fingerprint(model: nn.Module) -> tuple[tuple[int, ...], ...]:
-    """Where each tensor is, how often it was written to, and what its bits sum to."""
+def fingerprint(model: nn.Module) -> tuple[Any, ...]:
+    """Where each tensor is, how often it was written to, what its bits sum to; and settings."""
     tensors = [*model.parameters(), *model.buffers()]
-    return tuple((id(t), t.data_ptr(), _version(t), _bits(t)) for t in tensors)
+    held = tuple((id(t), t.data_ptr(), _version(t), _bits(t)) for t in tensors)
+    return held, tuple(map(_settings, model.modules()))
+
+
+def _settings(module: nn.Module) -> tuple[Any, ...]:
+    """Numbers and names that a module was told, such as ε or an activation."""
+    plain = (int, float, str)
+    return tuple(x for n, x in vars(module).items() if n != "training" and type(x) in plain)
 
 
 def _version(x: Tensor) -> int:
@@ -45,9 +52,11 @@ def _version(x: Tensor) -> int:
 
 
 def _bits(x: Tensor) -> int:
-    """The bits of a tensor as integers, summed."""
-    words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.itemsize]
-    x = x.detach()
-    if x.is_contiguous() and x.nbytes % 8 == 0:  # int64 is by far the fastest
-        x, words = x.view(-1), torch.int64
-    return int(x.view(words).sum())
+    """The bits of each row as integers, summed; rows in another order give another sum."""
+    words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int32}[x.itemsize]
+    x = x.detach().contiguous()
+    if x.itemsize < 8 and x.ndim and x.shape[-1] * x.itemsize % 8 == 0:
+        words = torch.int64  # by far the fastest; of float64 it would lose even counts of signs
+    held = x.reshape(-1).view(words)
+    rows = held.view(len(x), -1).sum(-1) if x.ndim > 1 else held.long()
+    return int((rows * torch.arange(1, 2 * len(rows), 2, device=rows.device)).sum())

@@ -1,5 +1,6 @@
 """A GPT with weights of 8 or 4 bits."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
@@ -12,12 +13,13 @@ from ..errors import InputError, InputTypeError
 from ..functional import best_activation_scale
 from ..layers.quantization import ByteLinear, NibbleLinear, QuantizedEmbedding, QuantizedLinear
 from ..models import GPT
-from .decoding import evaluating
+from .decoding import _require_integer, evaluating
 
 Method = Literal["nearest", "activation-aware"]
 GROUP = 64  # inputs that share a grid of 4 bits
 SOURCES = {"W_q": "in", "W_k": "in", "W_v": "in", "W_o": "out"}
 SOURCES |= {"W_in": "in", "W_gate": "in", "W_out": "out"}
+HUGE = 2.0**64  # weights whose squares float32 does not hold
 SAMPLE = 256  # inputs of a matrix that scales are chosen on
 
 
@@ -52,9 +54,9 @@ def quantize(
         A GPT for reading and generating: its matrices have no parameters to train.
 
     Raises:
-        InputTypeError: If it is no GPT of this package.
-        InputError: If an argument does not fit another, a weight is not finite, or the model
-            is quantized already.
+        InputTypeError: If it is no GPT of this package, or an argument is of another kind.
+        InputError: If an argument does not fit another, a weight is not finite or is 2^64 or
+            more, or the model is quantized already.
 
     References:
         Dettmers et al. (2022), arXiv:2208.07339, section 2.
@@ -66,8 +68,9 @@ def quantize(
         scales = input_scales(model, calibration, 4, GROUP if group is None else group)
     memo: dict[int, Any] = {}  # what the copy has in the place of each module
     for name, module in inner_maps(model):
-        weight, bias = module.weight.detach(), bias_of(module)
+        bias = bias_of(module)
         with naming(name):
+            weight = moderate(module.weight)
             if bits == 8:
                 memo[id(module)] = ByteLinear.of(weight, bias)
             else:
@@ -102,7 +105,11 @@ def input_scales(model: GPT, ids: Tensor, bits: int, group: int | None) -> dict[
 
     Returns:
         s of each map; see :func:`mathlm.functional.best_activation_scale`.
+
+    Raises:
+        InputError: If the model is quantized already.
     """
+    require_plain(model)
     maps = dict(inner_maps(model))
     groups = readers(maps)
     seen = inputs_seen(model, ids, [maps[names[0]] for names in groups])
@@ -153,12 +160,24 @@ def readers(names: Iterable[str]) -> list[list[str]]:
 def byte_tables(model: GPT) -> dict[int, nn.Module]:
     """What takes the place of the head and the embedding; one table where they are tied."""
     with naming("head"):
-        head = ByteLinear.of(model.head.weight.detach(), bias_of(model.head))
+        head = ByteLinear.of(moderate(model.head.weight), bias_of(model.head))
     table, weight = head, model.token_embedding.weight
     if weight is not model.head.weight:
         with naming("token_embedding"):
-            table = ByteLinear.of(weight.detach())
+            table = ByteLinear.of(moderate(weight))
     return {id(model.head): head, id(model.token_embedding): QuantizedEmbedding(table)}
+
+
+def moderate(weight: Tensor) -> Tensor:
+    """The weight, once it is known that products with its codes do not overflow at once."""
+    weight = weight.detach()
+    largest = float(weight.abs().max())
+    if HUGE <= largest < math.inf:
+        raise InputError(
+            f"the largest weight is {largest:.3g}, 2^64 or more: sums of products with its "
+            "codes overflow in float32; scale the weights down"
+        )
+    return weight
 
 
 def bias_of(module: nn.Linear) -> Tensor | None:
@@ -175,14 +194,22 @@ def naming(name: str) -> Iterator[None]:
         raise InputError(f"{name}: {error}") from error
 
 
+def require_plain(model: GPT) -> None:
+    """Refuse a model whose weights are codes."""
+    if any(isinstance(module, QuantizedLinear) for module in model.modules()):
+        raise InputError("the model is quantized already: start from the one it was made of")
+
+
 def require_options(
     model: object, bits: int, group: int | None, method: str, calibration: Tensor | None
 ) -> None:
     """Refuse what is no GPT, and options that do not go together."""
     if not isinstance(model, GPT):
         raise InputTypeError(f"quantize takes a GPT, got {type(model).__name__}")
-    if any(isinstance(module, QuantizedLinear) for module in model.modules()):
-        raise InputError("the model is quantized already: start from the one it was made of")
+    require_plain(model)
+    _require_integer("bits", bits)
+    if group is not None:
+        _require_integer("group", group)
     if bits not in (8, 4):
         raise InputError(f"bits={bits} must be 8 or 4: there is no store of other widths")
     if bits == 8 and group is not None:
@@ -195,4 +222,8 @@ def require_options(
     if aware != (calibration is not None):
         raise InputError(
             f"method={method!r} {'needs' if aware else 'takes no'} calibration ids, (B, T)"
+        )
+    if calibration is not None and not isinstance(calibration, Tensor):
+        raise InputTypeError(
+            f"calibration is a {type(calibration).__name__}: give ids, an int64 tensor (B, T)"
         )

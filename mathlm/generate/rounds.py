@@ -3,6 +3,7 @@
 Leviathan et al. (2023), arXiv:2211.17192; Chen et al. (2023), arXiv:2302.01318.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ..functional.speculation import excess
 from ..models import GPT, Recurrent
 from ..shapes import Int
 from .choices import Choices
+from .decoding import _require_integer
 from .drafts import PLAIN, Draft, ModelDraft, Proposal, probabilities_behind
 from .reading import Reader
 from .sampling import Sampler
@@ -82,12 +84,15 @@ def speculate(
 
     Raises:
         InputError: If the prompt is empty, the text gets longer than the context of a model,
-            the models have other tokens, ``ahead`` is not positive, or a guess is impossible.
-        InputTypeError: If the target cannot take back what it has read.
+            the models have other tokens, ``ahead`` is not positive, a guess is impossible, or
+            what it was drawn from is no distribution.
+        InputTypeError: If the target cannot take back what it has read, or an argument or
+            what the draft gives is of another kind.
     """
+    require_pair(target, draft)
+    _require_text(target, ids, max_new_tokens)
     total = len(ids) + max_new_tokens
     require_speculation(target, draft, total, ahead)
-    _require_text(target, ids, max_new_tokens)
     if isinstance(draft, GPT):
         draft = ModelDraft(draft, total, sampler, given=len(ids))
     reader = Reader(target, 1, total)
@@ -108,7 +113,9 @@ def _rounds(
         reader.read(text[None, :-1])
     while len(text) < total:
         room = min(ahead, total - len(text) - 1)  # one more token comes from the target
-        guesses, q = draft(text, room, choices) if room else Proposal(text[:0])
+        proposal = draft(text, room, choices) if room else Proposal(text[:0])
+        _require_proposal(proposal)
+        guesses, q = proposal
         _require_guesses(guesses, room, reader.model.config.vocab_size)
         guessed = torch.cat((text, guesses))
         logits = reader.read(guessed[None, reader.length :], last=False)[0]
@@ -139,6 +146,7 @@ def _probabilities_of(guesses: Tensor, q: Tensor | None, p: Tensor) -> Tensor:
             f"the draft gave q of shape {tuple(q.shape)} for {len(guesses)} guesses, expected "
             f"({len(guesses)}, {V}): a probability for each token of the target"
         )
+    _require_distributions(q)
     drawn = q.gather(1, guesses.unsqueeze(1))
     if not (drawn > 0).all():
         place = int((~(drawn > 0)).nonzero()[0, 0])
@@ -149,8 +157,8 @@ def _probabilities_of(guesses: Tensor, q: Tensor | None, p: Tensor) -> Tensor:
     return q.to(p.dtype)
 
 
-def require_speculation(target: GPT, draft: GPT | Draft, total: int, ahead: int) -> None:
-    """Refuse what cannot take back a rejected guess, or does not go together."""
+def require_pair(target: GPT, draft: GPT | Draft) -> None:
+    """Refuse what cannot take back a rejected guess, or makes none."""
     if not isinstance(target, GPT):
         raise InputTypeError(
             f"the target is a {type(target).__name__}: rejected guesses can only be taken back "
@@ -161,6 +169,11 @@ def require_speculation(target: GPT, draft: GPT | Draft, total: int, ahead: int)
             f"the draft is a {type(draft).__name__}: give a GPT, which can take back what was "
             "rejected, or a callable draft(ids, ahead, choices) -> Proposal"
         )
+
+
+def require_speculation(target: GPT, draft: GPT | Draft, total: int, ahead: int) -> None:
+    """Refuse texts that are too long, no guesses, and models that do not go together."""
+    _require_integer("ahead", ahead)
     if ahead < 1:
         raise InputError(f"ahead={ahead} must be at least 1; without guesses, use generate")
     _require_context("target", target, total)
@@ -184,11 +197,50 @@ def _require_context(name: str, model: GPT, total: int) -> None:
 
 
 def _require_text(target: GPT, ids: Tensor, max_new_tokens: int) -> None:
+    if not isinstance(ids, Tensor):
+        raise InputTypeError(
+            f"ids is a {type(ids).__name__}: give an int64 tensor (tokens,), such as "
+            "torch.tensor([1, 2, 3])"
+        )
     if ids.ndim != 1 or not len(ids):
         raise InputError(f"prompt has shape {tuple(ids.shape)}: give (tokens,), 1 or more")
     require_token_ids(ids, target.config.vocab_size)
+    _require_integer("max_new_tokens", max_new_tokens)
     if max_new_tokens < 0:
         raise InputError(f"max_new_tokens={max_new_tokens} must not be negative")
+
+
+def _require_proposal(proposal: Proposal) -> None:
+    if not isinstance(proposal, tuple) or len(proposal) != 2:
+        raise InputTypeError(
+            f"the draft gave {type(proposal).__name__}, expected a Proposal(tokens, q)"
+        )
+    tokens, q = proposal
+    if not isinstance(tokens, Tensor) or not (q is None or isinstance(q, Tensor)):
+        raise InputTypeError(
+            f"the draft gave a Proposal of {type(tokens).__name__} and {type(q).__name__}, "
+            "expected tensors: tokens (n,), and q (n, V) or None"
+        )
+
+
+def _require_distributions(q: Tensor) -> None:
+    """Refuse q with which the output would not be the target's."""
+    if not q.is_floating_point():
+        raise InputTypeError(f"the draft gave q of {q.dtype}: give floating-point numbers")
+    if (q < 0).any():
+        place, token = (q < 0).nonzero()[0].tolist()
+        raise InputError(
+            f"q of guess {place} gives token {token} the probability "
+            f"{q[place, token].item():.4g}: less than 0 is impossible"
+        )
+    mass = q.double().sum(1)
+    off = (mass - 1.0).abs().nan_to_num(math.inf)
+    if len(q) and off.max() > min(torch.finfo(q.dtype).eps ** 0.5, 1e-3):
+        place = int(off.argmax())
+        raise InputError(
+            f"q of guess {place} sums to {mass[place].item():.4g}, not 1: the output would not "
+            "be the target's; give the probabilities that the guess was drawn with"
+        )
 
 
 def _require_guesses(guesses: Tensor, room: int, V: int) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -31,9 +32,9 @@ def token_log_probabilities(
         out[b, t] = log p(ids[b, t + 1] | ids[b, 0] … ids[b, t])   with p = softmax(logits / T)
 
     It is the distribution that :func:`generate` draws from at the same temperature, without
-    truncation, penalties or constraint. Neither other rows nor padding on either side change a
-    number. The model is in evaluation mode meanwhile: dropout would be another model than the
-    one that writes.
+    truncation, penalties or constraint. Neither other rows nor padding change a number. The
+    model is in evaluation mode meanwhile: dropout would be another model than the one that
+    writes.
 
     Where gradients are recorded (``torch.is_grad_enabled()`` and a parameter that wants one)
     the text is read at once, and the result can be differentiated. Under ``torch.no_grad()``
@@ -43,7 +44,7 @@ def token_log_probabilities(
     Args:
         model: The language model.
         ids: Texts (B, T), int64, T at least 2.
-        mask: True where a token is real, (B, T); None = all are.
+        mask: True where a token is real, (B, T); padding may be anywhere. None = all are.
         temperature: Divides the logits; above 0.
 
     Returns:
@@ -53,16 +54,23 @@ def token_log_probabilities(
     Raises:
         InputError: If a row has fewer than two real tokens, a text is longer than the context,
             an id is outside the vocabulary, the mask does not fit, the temperature is not
-            positive, or a logit is NaN.
-        InputTypeError: If the ids are not int64 or the mask is not bool.
+            positive or 0 in the format of the logits, or a logit is NaN.
+        InputTypeError: If the ids are not int64, the mask is not bool, or the model is none.
     """
+    _require_model(model)
     _require_texts(ids, mask)
-    targets = ids[:, 1:]
-    if mask is not None:
-        preceded = mask.cumsum(1)[:, :-1] > 0
-        targets = targets.masked_fill(~(mask[:, 1:] & preceded), IGNORED)
-        mask = mask[:, :-1]
-    return _log_probabilities(model, ids[:, :-1], mask, targets, temperature)
+    _require_device("ids are", ids, next(model.parameters()).device)
+    require_token_ids(ids, model.config.vocab_size)
+    if mask is None:
+        return _log_probabilities(model, ids[:, :-1], None, ids[:, 1:], temperature)
+    places = torch.arange(ids.shape[1] - 1, device=ids.device) * mask[:, :-1]
+    before = places.cummax(1).values  # the last real place in front of each token
+    wanted = mask[:, 1:] & (mask.cumsum(1)[:, :-1] > 0)
+    row, place = wanted.nonzero(as_tuple=True)
+    targets = torch.full_like(places, IGNORED)
+    targets[row, before[row, place]] = ids[:, 1:][row, place]
+    logp = _log_probabilities(model, ids[:, :-1], mask[:, :-1], targets, temperature)
+    return logp.gather(1, before).masked_fill(~wanted, 0.0)
 
 
 def score(
@@ -93,14 +101,20 @@ def score(
     Raises:
         InputError: If there are no completions, their number is not that of the prompts, one of
             either is empty, or as in :func:`token_log_probabilities`.
-        InputTypeError: If ids are not int64.
+        InputTypeError: If ids are not int64, or texts are no tensors.
     """
-    completions = list(completions)
-    prompts = [prompt] * len(completions) if isinstance(prompt, Tensor) else list(prompt)
-    _require_pairs(prompts, completions)
-    ids, _, targets = pad_documents(
+    _require_model(model)
+    completions = _texts("completions", completions)
+    if isinstance(prompt, Tensor):
+        prompts = [prompt] * len(completions)
+    else:
+        prompts = _texts("prompt", prompt)
+    _require_pairs(prompts, completions, next(model.parameters()).device)
+    ids, real, targets = pad_documents(
         [torch.cat(pair) for pair in zip(prompts, completions, strict=True)]
     )
+    whole = torch.cat((ids[:, :1], targets.masked_fill(~real, 0)), 1)
+    require_token_ids(whole, model.config.vocab_size)
     starts = [len(p) - 1 for p in prompts]
     read = torch.arange(ids.shape[1], device=ids.device)
     of_prompt = read < torch.tensor(starts, device=ids.device)[:, None]
@@ -136,7 +150,10 @@ def _pick(
     logits: Float[Tensor, "B T V"], targets: Tensor, temperature: float | int
 ) -> Float[Tensor, "B T"]:
     logits = logits.float() if logits.itemsize < 4 else logits
-    logp = 0.0 - token_cross_entropy(logits / temperature, targets)
+    if temperature != 1:
+        _require_divisor(temperature, logits.dtype)
+        logits = (logits - logits.detach().amax(-1, keepdim=True)) / temperature
+    logp = 0.0 - token_cross_entropy(logits, targets)
     if logp.isnan().any():
         row, place = logp.isnan().nonzero()[0].tolist()
         raise InputError(
@@ -156,6 +173,11 @@ def _require_texts(ids: Tensor, mask: Tensor | None) -> None:
         )
     if mask is None:
         return
+    if not isinstance(mask, Tensor):
+        raise InputTypeError(
+            f"mask is a {type(mask).__name__}: give a bool tensor of the shape of ids "
+            f"{tuple(ids.shape)}"
+        )
     if mask.dtype != torch.bool:
         raise InputTypeError(f"mask must be bool, True = real token, got {mask.dtype}")
     if mask.shape != ids.shape:
@@ -171,7 +193,19 @@ def _require_texts(ids: Tensor, mask: Tensor | None) -> None:
         )
 
 
-def _require_pairs(prompts: list[Tensor], completions: list[Tensor]) -> None:
+def _texts(name: str, texts: Sequence[Tensor]) -> list[Tensor]:
+    try:
+        return list(texts)
+    except TypeError:
+        found = "None" if texts is None else f"a {type(texts).__name__}"
+        raise InputTypeError(
+            f"{name} is {found}: give a tensor (tokens,) for each text"
+        ) from None
+
+
+def _require_pairs(
+    prompts: list[Tensor], completions: list[Tensor], device: torch.device
+) -> None:
     if not completions:
         raise InputError("no completions: there is nothing to score")
     if len(prompts) != len(completions):
@@ -188,10 +222,30 @@ def _require_pairs(prompts: list[Tensor], completions: list[Tensor]) -> None:
                 raise InputError(
                     f"{name} {i} has shape {tuple(x.shape)}: give (tokens,), 1 or more"
                 )
+            _require_device(f"{name} {i} is", x, device)
+
+
+def _require_model(model: GPT | Recurrent) -> None:
+    if not isinstance(model, GPT | Recurrent):
+        raise InputTypeError(f"model is a {type(model).__name__}: give a GPT or a Recurrent")
+
+
+def _require_device(which: str, ids: Tensor, device: torch.device) -> None:
+    if ids.device != device:
+        raise InputError(f"{which} on {ids.device}, the model is on {device}: move one of them")
+
+
+def _require_divisor(temperature: float | int, dtype: torch.dtype) -> None:
+    smallest = torch.finfo(dtype).tiny
+    if temperature < smallest:
+        raise InputError(
+            f"temperature={temperature} is 0 in {dtype}: give at least {smallest:.2g}"
+        )
 
 
 def _require_fit(model: GPT | Recurrent, ids: Tensor, temperature: float | int) -> None:
-    require_token_ids(ids, model.config.vocab_size)
+    if not isinstance(temperature, Real):
+        raise InputTypeError(f"temperature={temperature!r} must be a number")
     if not 0 < temperature < math.inf:
         raise InputError(
             f"temperature={temperature} must be positive and finite: at 0 every token but the "

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ..errors import InputError
 from ..models import GPT
 from .choices import RandomChoices
-from .decoding import _require_prompt, _require_seed, evaluating
+from .decoding import _require_integer, _require_prompt, _require_seed, evaluating
 from .drafts import Draft
-from .rounds import Round, require_speculation, speculate
+from .rounds import Round, require_pair, require_speculation, speculate
 from .sampling import Sampler
 from .stopping import Rows, Stops, stop_sequences
 
@@ -50,8 +50,9 @@ def speculative_generate(
     The text has exactly the distribution of :func:`mathlm.generate.generate` with the target,
     whatever the draft; a good draft makes it faster. At temperature 0 it is the same text.
     Otherwise a seed gives another text than there, for the random numbers go other ways.
-    The options of drawing apply to both models alike. Each row accepts another number of
-    guesses, so rows are continued one after another; each has its own stream of random numbers.
+    The options of drawing apply to both models alike; there is no constraint here. Each row
+    accepts another number of guesses, so rows are continued one after another; each has its
+    own stream of random numbers.
 
     Args:
         target: The model whose text is wanted.
@@ -83,8 +84,9 @@ def speculative_generate(
             stop sequence is empty or outside the vocabulary.
         InputTypeError: If a dtype or a kind of argument is wrong.
     """
-    require_speculation(target, draft, ids.shape[-1] + max_new_tokens, ahead)
+    require_pair(target, draft)
     _require_prompt(target, ids, max_new_tokens, mask)
+    require_speculation(target, draft, ids.shape[1] + max_new_tokens, ahead)
     _require_seed(seed)
     penalties = repetition_penalty, presence_penalty, frequency_penalty
     sampler = Sampler(temperature, top_k, top_p, min_p, typical_p, *penalties)
@@ -122,6 +124,9 @@ def _side_by_side(texts: list[list[int]], pad: int | None) -> list[list[int]]:
 
 
 def _require_pad(pad: int | None, target: GPT) -> None:
+    if pad is None:
+        return
+    _require_integer("pad", pad)
     V = target.config.vocab_size
-    if pad is not None and not 0 <= pad < V:
+    if not 0 <= pad < V:
         raise InputError(f"pad={pad} is outside 0..{V - 1}")

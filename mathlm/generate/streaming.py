@@ -196,7 +196,7 @@ def stream_text(
     """
     _require_stop(stop)
     _require_same_vocabulary(model, tokenizer)
-    ids = _prompt_ids(tokenizer, prompt, model.token_embedding.weight.device)
+    ids = _prompt_ids(tokenizer, prompt, next(model.parameters()).device)
     steps = stream(model, ids, max_new_tokens, temperature, **options)
     complete: Finish = "stop" if max_new_tokens else "length"  # only the empty text may come
     return TextStream(steps, _decoder(tokenizer), stop or (), complete)

@@ -1,26 +1,20 @@
 """How often guesses are accepted, and what they save: measured, and as the formulas say.
 
-Times are seconds of the processor.
+python -m mathlm.recipes.speculation
 """
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from .. import generate as gen
 from ..functional import expected_tokens
-from ..generate import (
-    Draft,
-    RandomChoices,
-    Reader,
-    Round,
-    Sampler,
-    generate,
-    speculate,
-    speculative_generate,
-)
+from ..generate import Draft, Reader, Round
 from ..models import GPT
 
 
@@ -56,8 +50,10 @@ def measure(
     """What becomes of guesses while a text is written behind each prompt (N, T)."""
     rounds: list[Round] = []
     for i, ids in enumerate(prompts):
-        choices = RandomChoices(np.random.default_rng((seed, i)))
-        rounds += speculate(target, draft, ids, new, ahead, choices, Sampler(temperature))
+        choices = gen.RandomChoices(np.random.default_rng((seed, i)))
+        rounds += gen.speculate(
+            target, draft, ids, new, ahead, choices, gen.Sampler(temperature)
+        )
     examined = max(sum(done.examined for done in rounds), 1)
     chance = min(sum(done.chances.sum().item() for done in rounds) / examined, 1.0)
     full = [len(done.tokens) for done in rounds if len(done.guesses) == ahead]
@@ -90,9 +86,9 @@ def speedup(
     """Time of one text without guesses over that of one with them; the median over turns."""
 
     def ratio(seed: int) -> float:
-        plain = seconds(lambda: generate(target, prompt[None], new, temperature, seed=seed))
+        plain = seconds(lambda: gen.generate(target, prompt[None], new, temperature, seed=seed))
         return plain / seconds(
-            lambda: speculative_generate(
+            lambda: gen.speculative_generate(
                 target, draft, prompt[None], new, ahead, temperature, seed=seed
             )
         )
@@ -109,3 +105,14 @@ def reading_seconds(model: GPT, prompt: Tensor, count: int, turns: int = 15) -> 
         times.append(seconds(lambda: reader.read(more, last=False)))
         reader.rewind(len(prompt))
     return min(times)
+
+
+def main(folder: str | Path = "book/results") -> Fates:
+    """What becomes of the small draft's guesses for the GPT of the plays."""
+    names = "shakespeare-gpt", "shakespeare-draft"
+    target, draft = (GPT.from_pretrained(Path(folder, name)) for name in names)
+    return measure(target, draft, torch.tensor([list(b"ROMEO:\nI ")]), new=48, ahead=4)
+
+
+if __name__ == "__main__":
+    print(main())

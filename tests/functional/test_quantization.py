@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mathlm import functional as F
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.functional import Levels
 
 
@@ -167,3 +167,9 @@ def test_errors_that_have_no_measure_are_refused():
         F.expected_decibels(4, 0.5)
     with pytest.raises(InputError, match="rows of 4 weights meet 3 inputs"):
         F.product_variance(torch.ones(1, 3), F.affine_levels(torch.ones(2, 4), 4))
+
+
+@pytest.mark.parametrize("name", ["bits", "group"])
+def test_bits_and_groups_are_integers(name, unchecked):
+    with pytest.raises(InputTypeError, match=rf"{name}=4\.0 must be an integer"):
+        F.symmetric_levels(torch.ones(8), **{"bits": 4, name: 4.0})

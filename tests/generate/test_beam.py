@@ -200,3 +200,17 @@ def test_single_precision_is_close_enough_to_a_distribution():
     assert beam_search(lambda ids: logp.expand(len(ids), 5000), START, 2, 3)[0].ids.shape == (
         3,
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [([[0.0]], "gave a list, expected"), (torch.zeros(1, 1).long(), "gave torch.int64, expe")],
+)
+def test_log_probabilities_are_floating_point_numbers(answer, message, unchecked):
+    with pytest.raises(InputTypeError, match=message):
+        beam_search(lambda ids: answer, START, 2, 2)
+
+
+def test_the_token_that_ends_is_one_id(unchecked):
+    with pytest.raises(InputTypeError, match=r"end=\[1\] must be an integer"):
+        beam_search(table_model({}, 3), START, 2, 2, end=[1])

@@ -188,7 +188,7 @@ def test_the_mode_of_the_model_comes_back():
         ({"length_penalty": math.inf}, "length_penalty=inf must be finite"),
         ({"length_penalty": 1e9}, "divides the score of 2 tokens by inf"),
         ({"length_penalty": lambda n: 0.0}, r"divides the score of 1 tokens by 0\.0"),
-        ({"ids": PROMPT[None]}, r"start has shape \(1, 3\)"),
+        ({"ids": PROMPT[None]}, r"ids has shape \(1, 3\)"),
         ({"ids": PROMPT + 4}, r"outside 0\.\.3"),
     ],
 )
@@ -199,9 +199,9 @@ def test_searches_that_make_no_sense_are_refused(options, message, unchecked):
 
 
 def test_prompts_that_are_no_tokens_are_refused(unchecked):
-    with pytest.raises(InputTypeError, match="start must be int64, got float64"):
+    with pytest.raises(InputTypeError, match="ids must be int64, got float64"):
         beam_generate(make(), PROMPT.double(), 2, 2)
-    with pytest.raises(InputTypeError, match="start is a list: give a tensor"):
+    with pytest.raises(InputTypeError, match="ids is a list: give a tensor"):
         beam_generate(make(), [1, 2], 2, 2)
     with pytest.raises(InputTypeError, match="stop=3 is one int"):
         beam_generate(make(), PROMPT, 2, 2, stop=3)
@@ -210,7 +210,7 @@ def test_prompts_that_are_no_tokens_are_refused(unchecked):
 def test_a_model_that_gives_nan_is_noticed():
     model = make()
     model.head.register_forward_hook(lambda *a: a[2] * torch.nan)
-    with pytest.raises(InputError, match="row 0 sum to nan"):
+    with pytest.raises(InputError, match="4 of 4 logits are NaN"):
         beam_generate(model, PROMPT, 2, 2)
 
 
@@ -219,3 +219,24 @@ def test_more_texts_than_can_be_enumerated_are_refused():
         exhaustive_search(lambda ids: torch.zeros(len(ids), 64).log_softmax(-1), PROMPT, 9)
     with pytest.raises(InputError, match="alpha=nan must be finite"):
         wu_length_penalty(math.nan)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beams": 2.5}, "beams=2.5 must be an integer"),
+        ({"max_new_tokens": "2"}, "max_new_tokens='2' must be an integer"),
+        ({"length_penalty": "wu"}, "length_penalty='wu' must be a number or a function"),
+        ({"length_penalty": lambda n: None}, r"length_penalty\(1\) gave None"),
+        ({"model": torch.nn.Linear(2, 2)}, "model is a Linear: give a GPT"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(options, message, unchecked):
+    given = {"model": make(), "ids": PROMPT, "max_new_tokens": 2, "beams": 2} | options
+    with pytest.raises(InputTypeError, match=message):
+        beam_generate(**given)
+
+
+def test_the_exponent_of_wu_is_a_number(unchecked):
+    with pytest.raises(InputTypeError, match="alpha='a' must be a number"):
+        wu_length_penalty("a")

@@ -88,7 +88,7 @@ def test_a_full_cache_is_refused_by_the_step_of_fixed_shapes():
         step(tokens(1, 1))
 
 
-@pytest.mark.parametrize("change", ["add", "data", "replace", "swap"])
+@pytest.mark.parametrize("change", ["add", "data", "replace", "swap", "rows", "sign", "set"])
 def test_a_model_that_has_changed_is_laid_out_anew(change):
     model, ids = make(), tokens(1, 6)
     assert prepared_step(model) is prepared_step(model)
@@ -100,6 +100,12 @@ def test_a_model_that_has_changed_is_laid_out_anew(change):
             weight.data[0, 0] += 1e-9
         elif change == "replace":
             model.blocks[1].feed_forward.W_in.weight = nn.Parameter(weight + 0.1)
+        elif change == "rows":
+            weight.data[[0, 1]] = weight.data[[1, 0]]
+        elif change == "sign":
+            weight.data[0] *= -1.0
+        elif change == "set":
+            model.blocks[1].feed_forward.activation = "relu"
         else:
             weight.data = weight.data.flip(0)
     reader = Reader(model, 1, 6)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.generate import ModelDraft, PromptLookup, RandomChoices, Sampler
 from mathlm.models import GPT, GPTConfig
 
@@ -92,3 +92,9 @@ def test_penalties_hear_of_the_guesses_before():
     for i in range(3):
         expected = sampler.probabilities(logits[5 + i], text[:4], text[4 : 6 + i])
         assert torch.allclose(q[i], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_lengths_of_a_run_are_integers():
+    with pytest.raises(InputTypeError, match="longest='a' must be an integer"):
+        PromptLookup("a")

@@ -179,3 +179,35 @@ def test_what_cannot_be_quantized_is_refused():
     model.blocks[1].attention.W_k.weight.data[0, 0] = math.nan
     with pytest.raises(InputError, match=r"blocks.1.attention.W_k: 1 of 1024 numbers are NaN"):
         quantize(model)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bits": 8.0}, "bits=8.0 must be an integer"),
+        ({"bits": "8"}, "bits='8' must be an integer"),
+        ({"bits": 4, "group": 64.0}, "group=64.0 must be an integer"),
+        (
+            {"bits": 4, "method": "activation-aware", "calibration": [[1]]},
+            "calibration is a list",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_arguments_of_another_kind_are_named(options, message):
+    with pytest.raises(InputTypeError, match=message):
+        quantize(small(), **options)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("name", ["blocks.1.feed_forward.W_in", "head", "token_embedding"])
+def test_weights_whose_codes_would_make_nan_are_refused(bits, name):
+    model = small(tie_embeddings=False)
+    model.get_submodule(name).weight.data[3, 4] = -1e38
+    with pytest.raises(InputError, match=rf"{name}: the largest weight is 1e\+38"):
+        quantize(model, bits)
+
+
+def test_scales_are_those_of_weights_that_are_no_codes():
+    with pytest.raises(InputError, match="quantized already"):
+        input_scales(quantize(small()), IDS, 4, 8)

@@ -299,3 +299,53 @@ def test_completions_that_cannot_be_scored_are_refused(
 ):
     with pytest.raises(error, match=message):
         score(make(), prompt, completions)
+
+
+@EVERY
+@pytest.mark.parametrize("recorded", [True, False])
+def test_padding_between_the_tokens_of_a_text_changes_no_number(family, recorded, monkeypatch):
+    """Holes of one and of three places; pieces of five places end inside them."""
+    monkeypatch.setattr(scoring, "LOGITS", 5 * 2 * V)
+    model, ids = make(family), texts(2, 12)
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    mask[0, 3], mask[1, 4:7], mask[1, 0] = False, False, False
+    with torch.set_grad_enabled(recorded):
+        found = token_log_probabilities(model, ids, mask)
+    for row, real, logp in zip(ids, mask, found.detach(), strict=True):
+        targets = real[1:] & (real.cumsum(0)[:-1] > 0)
+        expected = by_definition(model, row[real]).detach()
+        torch.testing.assert_close(logp[targets], expected, rtol=1e-12, atol=1e-12)
+        assert (logp[~targets] == 0).all()
+
+
+@pytest.mark.parametrize("token", [-100, V])
+def test_the_last_token_is_one_of_the_vocabulary(token):
+    with pytest.raises(InputError, match=rf"token id {token} at \[0, 2\] is outside 0\.\.12"):
+        token_log_probabilities(make(), torch.tensor([[1, 2, token]]))
+    completions = [torch.tensor([1]), torch.tensor([1, 2, token])]
+    with pytest.raises(InputError, match=rf"token id {token} at \[1, 3\] is outside 0\.\.12"):
+        score(make(), torch.tensor([5]), completions)
+
+
+def test_a_temperature_that_is_zero_in_the_format_of_the_logits_is_refused():
+    model = make().float()
+    model.head.register_forward_hook(lambda *a: a[2] + 100)
+    with pytest.raises(InputError, match=r"temperature=1e-45 is 0 in torch\.float32"):
+        token_log_probabilities(model, texts(), temperature=1e-45)
+    ids = torch.cat((texts(1, 4), torch.zeros(1, 1, dtype=torch.long)), 1)
+    ids[0, 4] = model(ids[:, :4])[0, -1].argmax()
+    assert token_log_probabilities(model, ids, temperature=1e-37)[0, -1] == 0
+
+
+def test_arguments_of_another_kind_are_named(unchecked):
+    model, ids = make(), texts()
+    with pytest.raises(InputTypeError, match=r"mask is a list: .* of ids \(3, 12\)"):
+        token_log_probabilities(model, ids, [[True] * 12] * 3)
+    with pytest.raises(InputTypeError, match="temperature='hot' must be a number"):
+        token_log_probabilities(model, ids, temperature="hot")
+    with pytest.raises(InputTypeError, match="model is a Linear: give a GPT or a Recurrent"):
+        token_log_probabilities(torch.nn.Linear(2, 2), ids)
+    with pytest.raises(InputTypeError, match="prompt is None: give a tensor"):
+        score(model, None, [ids[0]])
+    with pytest.raises(InputError, match="ids are on meta, the model is on cpu"):
+        token_log_probabilities(model, ids.to("meta"))

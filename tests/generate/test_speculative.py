@@ -252,7 +252,7 @@ def test_drafts_that_do_not_fit_are_refused(draft, message):
     ("arguments", "options", "message"),
     [
         ((prompt(9, 2, 0), 5), {}, r"prompt has shape \(2, 0\)"),
-        ((prompt(9, 1, 5), 56), {}, "together 61, longer than the context 60 of the target"),
+        ((prompt(9, 1, 5), 56), {}, "sequence of 61 tokens, longer than the context 60"),
         ((prompt(9, 1, 5), -1), {}, "max_new_tokens=-1"),
         ((prompt(9, 1, 5), 5, 0), {}, "ahead=0 must be at least 1; without guesses, use gen"),
         ((prompt(9, 1, 5), 5, 4, -0.5), {}, "temperature=-0.5 must be finite"),
@@ -276,3 +276,49 @@ def test_models_that_cannot_take_back_a_guess_are_refused(unchecked):
         speculative_generate(gpt, gru, prompt(9, 1, 5), 5)
     with pytest.raises(InputTypeError, match="the draft is a NoneType: give a GPT"):
         speculative_generate(gpt, None, prompt(9, 1, 5), 5)
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        (torch.ones(9), "q of guess 0 sums to 9, not 1: the output would not be the target's"),
+        (torch.tensor([1.5, -0.5, *[0.0] * 7]), "guess 0 gives token 1 the probability -0.5"),
+        (torch.tensor([0.5, *[0.0] * 8]), "q of guess 0 sums to 0.5, not 1"),
+        (torch.tensor([1.0, torch.nan, *[0.0] * 7]), "q of guess 0 sums to nan"),
+    ],
+)
+def test_what_guesses_were_drawn_from_must_be_a_distribution(q, message):
+    draft = lambda ids, n, choices: Proposal(ids.new_zeros(n), q.repeat(n, 1))  # noqa: E731
+    with pytest.raises(InputError, match=message):
+        speculative_generate(make(0, 9), draft, prompt(9, 1, 5), 10)
+
+
+@pytest.mark.parametrize("answer", [3, None, Proposal([1]), Proposal(torch.tensor([1]), [1.0])])
+def test_a_draft_that_gives_no_proposal_is_refused(answer, unchecked):
+    with pytest.raises(InputTypeError, match=r"the draft gave .*, expected"):
+        speculative_generate(make(0, 9), lambda *a: answer, prompt(9, 1, 5), 10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([[1, 2]], 5), {}, "ids is a list: give an int64 tensor"),
+        ((prompt(9, 1, 5), 2.0), {}, "max_new_tokens=2.0 must be an integer"),
+        ((prompt(9, 1, 5), 5, "4"), {}, "ahead='4' must be an integer"),
+        ((prompt(9, 1, 5), 5), {"pad": 1.0}, "pad=1.0 must be an integer"),
+        ((prompt(9, 1, 5), 5), {"mask": [[True] * 5]}, "mask is a list: give a bool tensor"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(arguments, options, message, unchecked):
+    with pytest.raises(InputTypeError, match=message):
+        speculative_generate(make(0, 9), make(1, 9), *arguments, **options)
+
+
+def test_one_text_is_checked_as_a_batch_is(unchecked):
+    target, choices = make(0, 9), RandomChoices(np.random.default_rng(0))
+    with pytest.raises(
+        InputTypeError, match=r"ids is a list: give an int64 tensor \(tokens,\)"
+    ):
+        next(speculate(target, target, [1, 2], 4, 2, choices))
+    with pytest.raises(InputTypeError, match="max_new_tokens='4' must be an integer"):
+        next(speculate(target, target, prompt(9, 3), "4", 2, choices))

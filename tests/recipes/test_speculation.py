@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -6,7 +7,7 @@ import torch
 from mathlm.functional import expected_speedup, expected_tokens
 from mathlm.generate import PromptLookup, Proposal
 from mathlm.models import GPT, GPTConfig
-from mathlm.recipes import speculation_study
+from mathlm.recipes import speculation, speculation_study
 from mathlm.recipes.speculation import measure, reading_seconds, speedup
 
 PROMPTS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 5, 6]])
@@ -65,3 +66,10 @@ def test_the_study_records_every_case(tmp_path, monkeypatch):
     case = found[1]
     expected = expected_speedup(case["chance"], 2, case["cost"], case["verify"])
     assert case["speedup_formula"] == pytest.approx(expected)
+
+
+def test_the_command_finds_the_two_models_of_the_plays():
+    """The draft is right about two times in three."""
+    fates = speculation.main(Path(__file__).parents[2] / "book" / "results")
+    assert fates["tokens"] > 1.5
+    assert 0.4 < fates["chance"] < 0.9
