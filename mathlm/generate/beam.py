@@ -11,7 +11,8 @@ from torch import Tensor
 from ..errors import InputError, InputTypeError
 from ..models import GPT, Recurrent
 from ..shapes import Float, Int
-from .decoding import _require_integer, _require_prompt, evaluating
+from .checks import require_integer, require_prompt
+from .modes import evaluating
 from .reading import Reader
 from .sampling import require_logits
 from .stopping import stop_sequences
@@ -133,7 +134,7 @@ def beam_generate(
             another kind.
     """
     _require_options(ids, max_new_tokens, beams, None, length_penalty, "ids")
-    _require_prompt(model, ids.unsqueeze(0), max_new_tokens, None)
+    require_prompt(model, ids.unsqueeze(0), max_new_tokens, None)
     endings = stop_sequences(stop, model.config.vocab_size, None)
     with evaluating(model):
         reader = Reader(model, 1, len(ids) + max_new_tokens, cache=cache)
@@ -301,10 +302,10 @@ def _require_options(
         found = str(start.dtype).removeprefix("torch.")
         raise InputTypeError(f"{name} must be int64, got {found}")
     for option, value in (("max_new_tokens", max_new_tokens), ("beams", beams)):
-        _require_integer(option, value)
+        require_integer(option, value)
         if value < 1:
             raise InputError(f"{option}={value} must be at least 1")
-    _require_integer("end", 0 if end is None else end)
+    require_integer("end", 0 if end is None else end)
     if end is not None and end < 0:
         raise InputError(f"end={end} is no token: give its id, or None if nothing ends a text")
     _require_divisor(length_penalty)

@@ -1,9 +1,7 @@
 """Text from a model, token by token."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import fields
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,11 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, InputTypeError
-from ..functional import require_token_ids
 from ..models import GPT, Recurrent
 from ..shapes import Float, Int
+from .checks import require_integer, require_prompt, require_seed
 from .constraint import Constraint
+from .modes import without_training
 from .reading import Reader
 from .sampling import Sampler, draw, require_logits
 from .steps import Step
@@ -179,11 +178,11 @@ def stream(
             f"stop, constraint, pad, {', '.join(sorted(names))}"
         )
     sampler = Sampler(temperature, top_k, top_p, **draw_options)
-    _require_prompt(model, ids, max_new_tokens, mask)
-    _require_seed(seed)
+    require_prompt(model, ids, max_new_tokens, mask)
+    require_seed(seed)
     V = model.config.vocab_size
     if pad is not None:
-        _require_integer("pad", pad)
+        require_integer("pad", pad)
         if not 0 <= pad < V:
             raise InputError(f"pad={pad} is outside 0..{V - 1}")
     require_constraint(constraint, max_new_tokens)
@@ -209,11 +208,11 @@ def _steps(
     prompt = _without_padding(ids, mask)
     written: list[Tensor] = []
     modules = list(model.modules())
-    with _without_training(modules):
+    with without_training(modules):
         reader = Reader(model, len(ids), ids.shape[1] + rows.room, cache=cache)
     while None in rows.finish and rows.room:
         new = written[-1].unsqueeze(1) if written else ids
-        with _without_training(modules):
+        with without_training(modules):
             logits = reader.read(new, None if written else mask)
         tokens, p = _next(logits, sampler, rows, numbers, prompt, written)
         live = tuple(end is None for end in rows.finish)
@@ -267,26 +266,6 @@ def _fill(
     return torch.where(ended, written[-1] if pad is None else pad, tokens)
 
 
-@contextmanager
-def evaluating(model: torch.nn.Module) -> Iterator[None]:
-    """Evaluation mode inside, and each module's own mode again afterwards."""
-    with _without_training(list(model.modules())):
-        yield
-
-
-@contextmanager
-def _without_training(modules: list[torch.nn.Module]) -> Iterator[None]:
-    """Evaluation mode inside, for these modules."""
-    training = [module for module in modules if module.training]
-    for module in training:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
 def _without_padding(ids: Tensor, mask: Tensor | None) -> Tensor:
     """Each row's real tokens, one of them in place of padding."""
     if mask is None:
@@ -311,69 +290,3 @@ def _pad_left(prompts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     ids = torch.stack([torch.nn.functional.pad(p, (T - len(p), 0)) for p in prompts])
     real = torch.arange(T - 1, -1, -1, device=ids.device)
     return ids, real < torch.tensor([[len(p)] for p in prompts], device=ids.device)
-
-
-def _require_integer(name: str, value: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise InputTypeError(f"{name}={value!r} must be an integer")
-
-
-def _require_seed(seed: int | None) -> None:
-    if seed is None:
-        return
-    _require_integer("seed", seed)
-    if seed < 0:
-        raise InputError(f"seed={seed} must be 0 or more, or None for fresh random numbers")
-
-
-def _require_prompt(
-    model: GPT | Recurrent, ids: Tensor, max_new_tokens: int, mask: Tensor | None
-) -> None:
-    if not isinstance(model, GPT | Recurrent):
-        raise InputTypeError(
-            f"model is a {type(model).__name__}: give a GPT or a Recurrent; an encoder-decoder "
-            "goes to translate"
-        )
-    if not isinstance(ids, Tensor):
-        raise InputTypeError(
-            f"ids is a {type(ids).__name__}: give an int64 tensor (batch, tokens), such as "
-            "torch.tensor([[1, 2, 3]])"
-        )
-    device = next(model.parameters()).device
-    if ids.device != device:
-        raise InputError(f"ids are on {ids.device}, the model is on {device}: move one of them")
-    if ids.ndim != 2 or ids.numel() == 0:
-        raise InputError(
-            f"prompt has shape {tuple(ids.shape)}: give (batch, tokens), 1 or more"
-        )
-    require_token_ids(ids, model.config.vocab_size)
-    _require_integer("max_new_tokens", max_new_tokens)
-    if max_new_tokens < 0:
-        raise InputError(f"max_new_tokens={max_new_tokens} must not be negative")
-    total, context = ids.shape[1] + max_new_tokens, model.config.context
-    if context is not None and total > context:
-        raise InputError(
-            f"{ids.shape[1]} prompt tokens and {max_new_tokens} new ones make a sequence of "
-            f"{total} tokens, longer than the context {context}"
-        )
-    _require_mask(mask, ids)
-
-
-def _require_mask(mask: Tensor | None, ids: Tensor) -> None:
-    if mask is None:
-        return
-    if not isinstance(mask, Tensor):
-        raise InputTypeError(
-            f"mask is a {type(mask).__name__}: give a bool tensor of the shape of ids "
-            f"{tuple(ids.shape)}"
-        )
-    if mask.shape != ids.shape:
-        raise InputError(
-            f"mask {tuple(mask.shape)} must have the shape of ids {tuple(ids.shape)}"
-        )
-    if mask.dtype != torch.bool:
-        found = str(mask.dtype).removeprefix("torch.")
-        raise InputTypeError(f"mask must be bool, True = real token, got {found}")
-    if not mask.any(1).all():
-        row = int((~mask.any(1)).nonzero()[0])
-        raise InputError(f"row {row} of the prompt has no real token")

@@ -8,8 +8,8 @@ from torch import Tensor
 from ..errors import InputError
 from ..models import GPT
 from ..shapes import Float, Int
+from .checks import require_integer
 from .choices import Choices
-from .decoding import _require_integer
 from .reading import Reader
 from .sampling import Sampler
 
@@ -107,8 +107,8 @@ class PromptLookup:
     """
 
     def __init__(self, longest: int = 8, shortest: int = 2) -> None:
-        _require_integer("longest", longest)
-        _require_integer("shortest", shortest)
+        require_integer("longest", longest)
+        require_integer("shortest", shortest)
         if not 1 <= shortest <= longest:
             raise InputError(
                 f"shortest={shortest} and longest={longest}: need 1 <= shortest <= longest"

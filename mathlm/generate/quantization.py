@@ -13,7 +13,8 @@ from ..errors import InputError, InputTypeError
 from ..functional import best_activation_scale
 from ..layers.quantization import ByteLinear, NibbleLinear, QuantizedEmbedding, QuantizedLinear
 from ..models import GPT
-from .decoding import _require_integer, evaluating
+from .checks import require_integer
+from .modes import evaluating
 
 Method = Literal["nearest", "activation-aware"]
 GROUP = 64  # inputs that share a grid of 4 bits
@@ -207,9 +208,9 @@ def require_options(
     if not isinstance(model, GPT):
         raise InputTypeError(f"quantize takes a GPT, got {type(model).__name__}")
     require_plain(model)
-    _require_integer("bits", bits)
+    require_integer("bits", bits)
     if group is not None:
-        _require_integer("group", group)
+        require_integer("group", group)
     if bits not in (8, 4):
         raise InputError(f"bits={bits} must be 8 or 4: there is no store of other widths")
     if bits == 8 and group is not None:

@@ -15,8 +15,8 @@ from ..functional import acceptance_probability, require_token_ids
 from ..functional.speculation import excess
 from ..models import GPT, Recurrent
 from ..shapes import Int
+from .checks import require_integer
 from .choices import Choices
-from .decoding import _require_integer
 from .drafts import PLAIN, Draft, ModelDraft, Proposal, probabilities_behind
 from .reading import Reader
 from .sampling import Sampler
@@ -173,7 +173,7 @@ def require_pair(target: GPT, draft: GPT | Draft) -> None:
 
 def require_speculation(target: GPT, draft: GPT | Draft, total: int, ahead: int) -> None:
     """Refuse texts that are too long, no guesses, and models that do not go together."""
-    _require_integer("ahead", ahead)
+    require_integer("ahead", ahead)
     if ahead < 1:
         raise InputError(f"ahead={ahead} must be at least 1; without guesses, use generate")
     _require_context("target", target, total)
@@ -205,7 +205,7 @@ def _require_text(target: GPT, ids: Tensor, max_new_tokens: int) -> None:
     if ids.ndim != 1 or not len(ids):
         raise InputError(f"prompt has shape {tuple(ids.shape)}: give (tokens,), 1 or more")
     require_token_ids(ids, target.config.vocab_size)
-    _require_integer("max_new_tokens", max_new_tokens)
+    require_integer("max_new_tokens", max_new_tokens)
     if max_new_tokens < 0:
         raise InputError(f"max_new_tokens={max_new_tokens} must not be negative")
 

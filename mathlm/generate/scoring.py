@@ -11,7 +11,8 @@ from ..errors import InputError, InputTypeError
 from ..functional import pad_documents, require_token_ids, token_cross_entropy
 from ..models import GPT, Recurrent
 from ..shapes import Float
-from .decoding import evaluating
+from .checks import require_device, require_mask
+from .modes import evaluating
 from .reading import Reader
 
 IGNORED = -100
@@ -59,7 +60,7 @@ def token_log_probabilities(
     """
     _require_model(model)
     _require_texts(ids, mask)
-    _require_device("ids are", ids, next(model.parameters()).device)
+    require_device("ids are", ids, next(model.parameters()).device)
     require_token_ids(ids, model.config.vocab_size)
     if mask is None:
         return _log_probabilities(model, ids[:, :-1], None, ids[:, 1:], temperature)
@@ -173,17 +174,7 @@ def _require_texts(ids: Tensor, mask: Tensor | None) -> None:
         )
     if mask is None:
         return
-    if not isinstance(mask, Tensor):
-        raise InputTypeError(
-            f"mask is a {type(mask).__name__}: give a bool tensor of the shape of ids "
-            f"{tuple(ids.shape)}"
-        )
-    if mask.dtype != torch.bool:
-        raise InputTypeError(f"mask must be bool, True = real token, got {mask.dtype}")
-    if mask.shape != ids.shape:
-        raise InputError(
-            f"mask {tuple(mask.shape)} must have the shape of ids {tuple(ids.shape)}"
-        )
+    require_mask(mask, ids)
     real = mask.sum(1)
     if int(real.min()) < 2:
         row = int((real < 2).nonzero()[0])
@@ -222,17 +213,12 @@ def _require_pairs(
                 raise InputError(
                     f"{name} {i} has shape {tuple(x.shape)}: give (tokens,), 1 or more"
                 )
-            _require_device(f"{name} {i} is", x, device)
+            require_device(f"{name} {i} is", x, device)
 
 
 def _require_model(model: GPT | Recurrent) -> None:
     if not isinstance(model, GPT | Recurrent):
         raise InputTypeError(f"model is a {type(model).__name__}: give a GPT or a Recurrent")
-
-
-def _require_device(which: str, ids: Tensor, device: torch.device) -> None:
-    if ids.device != device:
-        raise InputError(f"{which} on {ids.device}, the model is on {device}: move one of them")
 
 
 def _require_divisor(temperature: float | int, dtype: torch.dtype) -> None:

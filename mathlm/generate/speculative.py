@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..models import GPT
+from .checks import require_integer, require_prompt, require_seed
 from .choices import RandomChoices
-from .decoding import _require_integer, _require_prompt, _require_seed, evaluating
 from .drafts import Draft
+from .modes import evaluating
 from .rounds import Round, require_pair, require_speculation, speculate
 from .sampling import Sampler
 from .stopping import Rows, Stops, stop_sequences
@@ -85,9 +86,9 @@ def speculative_generate(
         InputTypeError: If a dtype or a kind of argument is wrong.
     """
     require_pair(target, draft)
-    _require_prompt(target, ids, max_new_tokens, mask)
+    require_prompt(target, ids, max_new_tokens, mask)
     require_speculation(target, draft, ids.shape[1] + max_new_tokens, ahead)
-    _require_seed(seed)
+    require_seed(seed)
     penalties = repetition_penalty, presence_penalty, frequency_penalty
     sampler = Sampler(temperature, top_k, top_p, min_p, typical_p, *penalties)
     stops = stop_sequences(stop, target.config.vocab_size, None)
@@ -126,7 +127,7 @@ def _side_by_side(texts: list[list[int]], pad: int | None) -> list[list[int]]:
 def _require_pad(pad: int | None, target: GPT) -> None:
     if pad is None:
         return
-    _require_integer("pad", pad)
+    require_integer("pad", pad)
     V = target.config.vocab_size
     if not 0 <= pad < V:
         raise InputError(f"pad={pad} is outside 0..{V - 1}")
