@@ -39,6 +39,7 @@ def generate(
     stop: Sequence[Sequence[int] | int] | None = None,
     constraint: Constraint | None = None,
     pad: int | None = None,
+    fixed: bool = False,
 ) -> Tensor:
     """Continue each row of ``ids``, each token drawn given all before it.
 
@@ -74,6 +75,8 @@ def generate(
         constraint: What a row may write. It ends where its text is complete, and completes it
             within ``max_new_tokens``.
         pad: Fills rows that have ended; None = each repeats its last token.
+        fixed: Whether steps have shapes that do not change, with a cache: on CUDA they are
+            recorded as a graph, which pays for long texts. The tokens are the same.
 
     Returns:
         Ids with the prompt in front, (B, T + n); n is ``max_new_tokens``, or less where every
@@ -104,6 +107,7 @@ def generate(
         stop=stop,
         constraint=constraint,
         pad=pad,
+        fixed=fixed,
     )
     return torch.cat([ids, *(step.tokens.unsqueeze(1) for step in steps)], 1)
 
@@ -161,6 +165,7 @@ def stream(
     stop: Sequence[Sequence[int] | int] | None = None,
     constraint: Constraint | None = None,
     pad: int | None = None,
+    fixed: bool = False,
     **draw_options: Any,
 ) -> Iterator[Step]:
     """The steps of :func:`generate`, each as soon as it is made.
@@ -187,7 +192,8 @@ def stream(
             raise InputError(f"pad={pad} is outside 0..{V - 1}")
     require_constraint(constraint, max_new_tokens)
     rows = Rows(len(ids), max_new_tokens, stop_sequences(stop, V, constraint), constraint)
-    return _steps(model, ids, mask, sampler, rows, seed, cache, pad)
+    reader_options = {"cache": cache, "fixed": fixed}
+    return _steps(model, ids, mask, sampler, rows, seed, pad, reader_options)
 
 
 @torch.no_grad()
@@ -198,8 +204,8 @@ def _steps(
     sampler: Sampler,
     rows: Rows,
     seed: int | None,
-    cache: bool,
     pad: int | None,
+    reader_options: dict[str, bool],
 ) -> Iterator[Step]:
     """Read, draw, and tell, until every row has ended."""
     numbers = [
@@ -209,7 +215,7 @@ def _steps(
     written: list[Tensor] = []
     modules = list(model.modules())
     with without_training(modules):
-        reader = Reader(model, len(ids), ids.shape[1] + rows.room, cache=cache)
+        reader = Reader(model, len(ids), ids.shape[1] + rows.room, **reader_options)
     while None in rows.finish and rows.room:
         new = written[-1].unsqueeze(1) if written else ids
         with without_training(modules):

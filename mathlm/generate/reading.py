@@ -35,7 +35,8 @@ class Reader:
         sliding: Whether a model with a window keeps little more than the window. It can go
             back by a few tokens only, and takes padding in front only.
         fixed: Whether single tokens are read by a :class:`FixedStep` where that is possible:
-            recorded as one graph on CUDA. None = on CUDA.
+            on CUDA it is recorded as a graph, which takes some steps' time and then saves most
+            of each.
 
     Raises:
         InputError: If a number is less than 1, the capacity is beyond the model's context, or
@@ -50,7 +51,7 @@ class Reader:
         *,
         cache: bool = True,
         sliding: bool = False,
-        fixed: bool | None = None,
+        fixed: bool = False,
     ) -> None:
         _require_sizes(model, batch, capacity)
         self.model, self.capacity, self.length = model, capacity, 0
@@ -62,7 +63,7 @@ class Reader:
         device = next(model.parameters()).device
         self._ids = torch.zeros(batch, capacity, dtype=torch.int64, device=device)
         self.mask: Bool[Tensor, "B S"] | None = None  # None: every token is real
-        self.fixed: Any = device.type == "cuda" if fixed is None else fixed
+        self.fixed: Any = fixed
 
     @property
     def batch(self) -> int:

@@ -43,6 +43,13 @@ def test_temperature_zero_is_the_likeliest_token_each_time(family, cache):
     assert torch.equal(generate(model, ids, 64, 0.0, cache=cache), expected)
 
 
+@EVERY
+def test_with_fixed_shapes_the_same_tokens_are_drawn(family):
+    model, ids = make(family), torch.randint(30, (3, 5))
+    usual = generate(model, ids, 20, 0.7, seed=3)
+    assert torch.equal(generate(model, ids, 20, 0.7, seed=3, fixed=True), usual)
+
+
 def test_temperature_zero_does_not_hear_the_seed():
     model, ids = make(), torch.randint(30, (2, 5))
     runs = [generate(model, ids, 8, 0.0, seed=seed) for seed in (0, 1, None)]

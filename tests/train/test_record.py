@@ -44,7 +44,7 @@ def test_a_record_is_the_same_each_time(tmp_path):
         (torch.float32, "torch.float32"),
         (torch.tensor(2.0), 2.0),
     ],
-    ids=str,
+    ids=lambda x: getattr(x, "__name__", str(x)),
 )
 def test_a_value_is_described_in_json(value, said):
     found = describe(value)
