@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from . import (
+    adaptation,
     attention,
     generation,
     gpt,
@@ -32,6 +33,7 @@ ALL = {
     **tokenizers.BENCHMARKS,
     **smollm2.BENCHMARKS,
     **generation.BENCHMARKS,
+    **adaptation.BENCHMARKS,
     **reference.BENCHMARKS,
 }
 HEAD = f"{'name':25} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"

@@ -20,6 +20,8 @@ __all__ = [  # dependency order
     "optim",
     "train",
     "generate",
+    "adapt",
+    "align",
     "interpret",
     "scaling",
     "plot",

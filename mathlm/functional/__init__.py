@@ -7,6 +7,7 @@ from .activation_aware import (
     best_activation_scale,
     output_error,
 )
+from .adapter import bottleneck
 from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
 from .calibration import (
     brier_score,
@@ -22,6 +23,7 @@ from .jacobian_norms import influence
 from .likelihood import pad_documents, perplexity
 from .log_partition import z_loss
 from .loss import cross_entropy, token_cross_entropy
+from .low_rank import lora_scale, low_rank_update, merged_weight
 from .normalization import (
     batch_norm,
     batch_statistics,
@@ -38,6 +40,7 @@ from .position import (
     rotate_interleaved,
     sinusoidal_table,
 )
+from .prefix import gated_prefix
 from .quantization import (
     Levels,
     affine_levels,
@@ -83,6 +86,7 @@ __all__ = [
     "batch_statistics",
     "best_activation_scale",
     "best_ahead",
+    "bottleneck",
     "brier_score",
     "causal_mask",
     "cross_entropy",
@@ -102,6 +106,7 @@ __all__ = [
     "fixed_batch_norm",
     "float_spacing",
     "fused_attention",
+    "gated_prefix",
     "geglu_tanh",
     "gelu",
     "gelu_tanh",
@@ -111,8 +116,11 @@ __all__ = [
     "influence",
     "l2_normalize",
     "layer_norm",
+    "lora_scale",
+    "low_rank_update",
     "lstm_cell",
     "mean_pool",
+    "merged_weight",
     "negative_sampling_loss",
     "output_distribution",
     "output_error",

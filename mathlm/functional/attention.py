@@ -112,8 +112,8 @@ def dot_product_attention(
 
 def fused_attention(
     q: Float[Tensor, "*batch T K"],
-    k: Float[Tensor, "*batch S K"],
-    v: Float[Tensor, "*batch S V"],
+    k: Float[Tensor, "*groups S K"],
+    v: Float[Tensor, "*groups S V"],
     mask: Tensor | None = None,
     bias: Float[Tensor, "..."] | None = None,
     *,
@@ -129,8 +129,9 @@ def fused_attention(
 
     Args:
         q: Queries.
-        k: Keys.
-        v: Values.
+        k: Keys. With four axes they may have fewer heads, G in place of H: key head g is read
+            by the query heads g H/G to (g + 1) H/G - 1.
+        v: Values, likewise.
         mask: As in :func:`dot_product_attention`.
         bias: As in :func:`dot_product_attention`.
         causal: Use :func:`causal_mask` instead of ``mask``, without building it where the
@@ -145,6 +146,7 @@ def fused_attention(
         InputError: If the shapes do not fit, or both ``causal`` and ``mask`` are given.
     """
     _require_fit(q, k, v, mask)
+    _require_groups(q, k, v)
     T, S = q.shape[-2], k.shape[-2]
     if causal and mask is not None:
         raise InputError("give causal=True or a mask, not both: combine them into one mask")
@@ -154,7 +156,14 @@ def fused_attention(
     if mask is None:
         bias = None if bias is None else bias.to(q.dtype)
         return F.scaled_dot_product_attention(
-            q, k, v, attn_mask=bias, dropout_p=dropout, is_causal=aligned, scale=scale
+            q,
+            k,
+            v,
+            attn_mask=bias,
+            dropout_p=dropout,
+            is_causal=aligned,
+            scale=scale,
+            enable_gqa=_grouped(q, k),
         )
     return _fused_masked(q, k, v, mask, bias, dropout, scale)
 
@@ -169,13 +178,15 @@ def _fused_masked(
     scale: float | int | None,
 ) -> Tensor:
     """A query that sees nothing is shown everything, and its value replaced by 0."""
+    if _grouped(q, k) and mask.ndim > 2 and mask.shape[-3] > 1:  # each head hides its own keys
+        k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
     q, k, v = _hide_unseen(q, k, v, mask)
     blind = ~mask.any(-1, keepdim=True)
     allowed = mask | blind
     if bias is not None:
         allowed = bias.to(q.dtype).masked_fill(~allowed, -math.inf)
     y = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=allowed, dropout_p=dropout, scale=scale
+        q, k, v, attn_mask=allowed, dropout_p=dropout, scale=scale, enable_gqa=_grouped(q, k)
     )
     return y.masked_fill(blind, 0.0)
 
@@ -186,6 +197,24 @@ def _hide_unseen(
     """Zero the queries that see nothing and the keys and values that nothing sees."""
     blind, unseen = ~mask.any(-1, keepdim=True), ~mask.any(-2).unsqueeze(-1)
     return q.masked_fill(blind, 0.0), k.masked_fill(unseen, 0.0), v.masked_fill(unseen, 0.0)
+
+
+def _grouped(q: Tensor, k: Tensor) -> bool:
+    """Whether several heads of queries share one of keys."""
+    return q.ndim == 4 and q.shape[1] != k.shape[1]
+
+
+def _require_groups(q: Tensor, k: Tensor, v: Tensor) -> None:
+    fits = q.shape[:-2] == k.shape[:-2] == v.shape[:-2]
+    if q.ndim == k.ndim == v.ndim == 4 and k.shape[1] > 0:
+        fits = k.shape[:2] == v.shape[:2] and q.shape[0] == k.shape[0]
+        fits = fits and q.shape[1] % k.shape[1] == 0
+    if not fits:
+        raise InputError(
+            f"q {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)} do not fit: they "
+            "need the same axes in front, or with four of them heads of keys that divide "
+            "those of queries"
+        )
 
 
 def _require_fit(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> None:

@@ -16,6 +16,7 @@ from ..layers import (
     KeyValueCache,
     LayerCache,
     LayerNorm,
+    LoRALinear,
     QuantizedLinear,
     RMSNorm,
     SelfAttention,
@@ -60,7 +61,8 @@ class DecodeStep:
     no token is padding.
 
     The step has copies of the matrices as they were; :func:`prepared_step` notices if the model
-    has changed since. Quantized maps keep their own codes.
+    has changed since. Quantized maps keep their own codes. A low-rank update in float32 or
+    float64 is part of the copy; in half precision, where that would round it, it stays beside.
 
     Args:
         model: Of plain blocks, see :func:`decodable`.
@@ -132,6 +134,8 @@ class DecodeStep:
 def decodable(model: Any) -> bool:
     """Whether a model is a GPT of the plain parts that :class:`DecodeStep` knows."""
     kinds = {GPT: (model,), Block: getattr(model, "blocks", ())}
+    if getattr(model, "virtual", None) is not None:
+        return False
     if not all(type(m) is kind for kind, modules in kinds.items() for m in modules):
         return False
     parts = {SelfAttention: "attention", FeedForward: "feed_forward"}
@@ -194,21 +198,37 @@ def side_by_side(*maps: Any, gain: Tensor | None = None) -> Map:
 
     Plain matrices are copied, laid out by columns and multiplied by the gain.
     """
-    if any(type(m) is not nn.Linear for m in maps):
+    whole = [matrix(m) for m in maps]
+    if any(pair is None for pair in whole):
         f = others_side_by_side(maps)
         return f if gain is None else lambda x: f(x * gain)
-    W = torch.cat([m.weight.detach().T for m in maps], 1).contiguous()  # (in, out)
+    W = torch.cat([pair[0].T for pair in whole], 1).contiguous()  # (in, out)
     W = W if gain is None else gain.unsqueeze(1) * W
-    if maps[0].bias is None:
+    biases = [pair[1] for pair in whole]
+    if biases[0] is None:
         return lambda x: torch.mm(x, W)
-    b = torch.cat([m.bias.detach() for m in maps])
+    b = torch.cat(biases)
     return lambda x: torch.addmm(b, x, W)
+
+
+def matrix(module: Any) -> Any:
+    """Weights and bias of a map, its update included; None if it brings its own product."""
+    base = module.base if type(module) is LoRALinear else module
+    if type(base) is not nn.Linear:
+        return None
+    bias = None if base.bias is None else base.bias.detach()
+    if base is module or module.active is None:
+        return base.weight.detach(), bias
+    if module.merged is not None:
+        return module.merged, bias
+    return (module.weights(), bias) if base.weight.itemsize >= 4 else None
 
 
 def added(module: Any) -> Callable[[Tensor, Tensor], Tensor]:
     """A map whose outputs are added to a stream; without a bias, in the product itself."""
-    if type(module) is nn.Linear and module.bias is None:
-        W = module.weight.detach().T.contiguous()
+    whole = matrix(module)
+    if whole is not None and whole[1] is None:
+        W = whole[0].T.contiguous()
         return lambda x, y: torch.addmm(x, y, W)
     f = side_by_side(module)
     return lambda x, y: x + f(y)

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
+from ..layers import LoRALinear
 from ..models import GPT
 from .decode_step import DecodeStep, decodable
 
@@ -44,7 +45,8 @@ def fingerprint(model: nn.Module) -> tuple[Any, ...]:
 def _settings(module: nn.Module) -> tuple[Any, ...]:
     """Numbers and names that a module was told, such as ε or an activation."""
     plain = (int, float, str)
-    return tuple(x for n, x in vars(module).items() if n != "training" and type(x) in plain)
+    said = tuple(x for n, x in vars(module).items() if n != "training" and type(x) in plain)
+    return (*said, *module.settings.items()) if isinstance(module, LoRALinear) else said
 
 
 def _version(x: Tensor) -> int:

@@ -13,6 +13,7 @@ from ..errors import InputError, InputTypeError
 from ..functional import best_activation_scale
 from ..layers.quantization import ByteLinear, NibbleLinear, QuantizedEmbedding, QuantizedLinear
 from ..models import GPT
+from ..models.additions import added_parts, explain_parts
 from .checks import require_integer
 from .modes import evaluating
 
@@ -57,7 +58,7 @@ def quantize(
     Raises:
         InputTypeError: If it is no GPT of this package, or an argument is of another kind.
         InputError: If an argument does not fit another, a weight is not finite or is 2^64 or
-            more, or the model is quantized already.
+            more, or the model is quantized already or has adapters.
 
     References:
         Dettmers et al. (2022), arXiv:2208.07339, section 2.
@@ -108,7 +109,7 @@ def input_scales(model: GPT, ids: Tensor, bits: int, group: int | None) -> dict[
         s of each map; see :func:`mathlm.functional.best_activation_scale`.
 
     Raises:
-        InputError: If the model is quantized already.
+        InputError: If the model is quantized already, or has adapters.
     """
     require_plain(model)
     maps = dict(inner_maps(model))
@@ -196,9 +197,11 @@ def naming(name: str) -> Iterator[None]:
 
 
 def require_plain(model: GPT) -> None:
-    """Refuse a model whose weights are codes."""
+    """Refuse a model whose weights are codes, or that has more than weights."""
     if any(isinstance(module, QuantizedLinear) for module in model.modules()):
         raise InputError("the model is quantized already: start from the one it was made of")
+    if added_parts(model):
+        raise InputError(f"codes are made of a model without {explain_parts(model)}")
 
 
 def require_options(

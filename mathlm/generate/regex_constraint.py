@@ -201,9 +201,7 @@ def _trie(tokens: ByteBPE | Bytes | TokenTrie | Sequence[bytes], end: int | None
     """The tokens that are text: neither special ones nor the end."""
     if isinstance(tokens, TokenTrie):
         found: Sequence[bytes] = tokens.tokens
-    elif isinstance(tokens, Bytes):
-        found = [bytes([i]) for i in range(256)]
-    elif isinstance(tokens, ByteBPE):
+    elif isinstance(tokens, ByteBPE | Bytes):
         special = set(tokens.special.values())
         ids = range(tokens.vocab_size)
         found = [b"" if i in special else tokens.token_bytes(i) for i in ids]

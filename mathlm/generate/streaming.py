@@ -230,9 +230,9 @@ def _overlap(text: str, stop: str) -> int:
 
 
 def _decoder(tokenizer: TextTokenizer) -> "DecodeStream | TokenTexts":
-    if isinstance(tokenizer, ByteBPE):
+    if isinstance(tokenizer, ByteBPE | Bytes):
         return tokenizer.stream()
-    return DecodeStream(bytes) if isinstance(tokenizer, Bytes) else TokenTexts(tokenizer)
+    return TokenTexts(tokenizer)
 
 
 def _prompt_ids(

@@ -1,11 +1,13 @@
 """Modules: they own parameters; the mathematics is in ``mathlm.functional``."""
 
+from .adapter import AdaptedBlock, Bottleneck
 from .attention import SelfAttention
 from .block import Block, PostNormBlock
 from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache, SlidingLayerCache
 from .cross_attention import CrossAttention
 from .decoder_block import DecoderBlock, PostNormDecoderBlock
 from .feedforward import FeedForward
+from .low_rank import LoRALinear, LoRASettings
 from .normalization import BatchNorm, LayerNorm, RMSNorm
 from .position import (
     AlibiPosition,
@@ -14,6 +16,7 @@ from .position import (
     RotaryPosition,
     SinusoidalPosition,
 )
+from .prefix import Ahead, GatedAhead, Prefix
 from .quantization import (
     ByteLinear,
     NibbleLinear,
@@ -25,24 +28,31 @@ from .recurrent import GRU, LSTM, RNN, StateCache
 from .taps import Scope, Taps, scope, tap
 
 __all__ = [
+    "AdaptedBlock",
+    "Ahead",
     "AlibiPosition",
     "BatchNorm",
     "Block",
+    "Bottleneck",
     "ByteLinear",
     "CrossAttention",
     "DecoderBlock",
     "DecoderCache",
     "FeedForward",
     "GRU",
+    "GatedAhead",
     "KeyValueCache",
     "LSTM",
     "LayerCache",
     "LayerNorm",
     "LearnedPosition",
+    "LoRALinear",
+    "LoRASettings",
     "MemoryCache",
     "NibbleLinear",
     "PostNormBlock",
     "PostNormDecoderBlock",
+    "Prefix",
     "QuantizedEmbedding",
     "QuantizedLinear",
     "RMSNorm",

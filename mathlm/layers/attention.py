@@ -10,6 +10,7 @@ from ..shapes import Bool, Float
 from .cache import LayerCache
 from .normalization import RMSNorm
 from .position import Rotation
+from .prefix import Ahead, GatedAhead
 from .taps import Taps, tap
 
 
@@ -81,6 +82,7 @@ class SelfAttention(nn.Module):
         rotation: Rotation | None = None,
         bias: Float[Tensor, "..."] | None = None,
         cache: LayerCache | None = None,
+        ahead: Ahead | GatedAhead | None = None,
         taps: Taps | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Mix the positions of ``x``; in causal order position t sees positions up to t.
@@ -93,7 +95,10 @@ class SelfAttention(nn.Module):
             rotation: cos and sin by which queries and keys are turned.
             bias: Added to the scores, broadcastable to (B, H, T, S).
             cache: Keys and values of earlier positions; takes up those of ``x``.
-            taps: Receives ``q``, ``k``, ``v``, ``weights`` and ``heads``.
+            ahead: Keys and values before all others, which are no token's. The bias counts
+                them, the mask does not; a gated one goes through a softmax of its own.
+            taps: Receives ``q``, ``k``, ``v``, ``weights`` and ``heads``; of a gated prefix
+                ``prefix_weights`` and ``prefix_heads``, which is added to the heads.
 
         Returns:
             One vector for each position of ``x``.
@@ -104,14 +109,21 @@ class SelfAttention(nn.Module):
         """
         require_row_masks(mask)
         q, k, v = self.project(x)
+        asked = q  # a gated prefix has no position: its queries are not turned
         if rotation is not None:
             q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)
         if cache is not None:
             k, v = cache.append(k, v)
-            mask, bias = (_last_keys(x, k.shape[2]) for x in (mask, bias))
-        if self.group > 1:
+            mask = _last_keys(mask, k.shape[2])
+        if isinstance(ahead, Ahead):
+            k, v, mask = ahead.join(k, v, mask)
+        if cache is not None:
+            bias = _last_keys(bias, k.shape[2])
+        if self.group > 1 and not (taps is None and k.is_cpu):  # the CPU's kernel needs no copy
             k, v = (h.repeat_interleave(self.group, 1) for h in (k, v))  # G to H heads
         y = self.attend(q, k, v, mask, bias, taps)  # (B, H, T, K)
+        if isinstance(ahead, GatedAhead):
+            y = y + ahead.read(asked, mask, self.scale, taps)
         return self.W_o(y.transpose(1, 2).flatten(2))
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Tensor, Tensor, Tensor]:
@@ -127,8 +139,8 @@ class SelfAttention(nn.Module):
     def attend(
         self,
         q: Float[Tensor, "B H T K"],
-        k: Float[Tensor, "B H S K"],
-        v: Float[Tensor, "B H S K"],
+        k: Float[Tensor, "B G S K"],
+        v: Float[Tensor, "B G S K"],
         mask: Tensor | None,
         bias: Tensor | None,
         taps: Taps | None,

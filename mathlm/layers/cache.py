@@ -1,5 +1,7 @@
 """The key/value cache: what attention remembers of the tokens it has read."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -148,6 +150,7 @@ class KeyValueCache:
         self.device = room.device
         self.mask: Bool[Tensor, "B S"] | None = None  # None: every position is a real token
         self.positions: Int[Tensor, "B S"] | None = None  # None: derived from the mask
+        self.ahead: list[Any] | None = None  # of each layer, what stands before the text
 
     @property
     def length(self) -> int:

@@ -1,12 +1,14 @@
 """GPT: a causal transformer from token ids to logits."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..errors import InputError
 from ..functional import require_token_batch
 from ..layers import (
     AlibiPosition,
@@ -24,10 +26,12 @@ from ..layers import (
     scope,
     tap,
 )
+from ..layers.prefix import Ahead, KeptKeys
 from ..shapes import Float
 from .gpt_config import GPTConfig
 from .gpt_files import fill_model, read_model
 from .layout import Layout, lay_out
+from .virtual import VirtualTokens
 
 INIT_STD = 0.02
 
@@ -57,6 +61,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(make_block(config) for _ in range(config.n_layers))
         self.final_norm = make_norm(config)
+        self.virtual: VirtualTokens | None = None  # what stands before every text
         self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
         if config.tie_embeddings:
             self.head.weight = self.token_embedding.weight
@@ -140,23 +145,41 @@ class GPT(nn.Module):
         self._require_ids(ids, cache)
         config = self.config
         layout = lay_out(ids, mask, positions, cache, config.context, config.window, prefix)
-        x = tap(taps, "embedding", self.embed(ids, layout))
-        attend: dict[str, Any] = {"mask": layout.mask, **self._position_terms(layout)}
+        virtual = self._virtual_terms(cache)
+        placed = layout.behind(0 if self.virtual is None else self.virtual.shift)
+        x = tap(taps, "embedding", self.embed(ids, placed))
+        attend: dict[str, Any] = {"mask": layout.mask, **self._position_terms(placed)}
         for i, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layers[i]
-            x = block(x, cache=layer, taps=scope(taps, f"blocks.{i}."), **attend)
+            x = block(x, cache=layer, taps=scope(taps, f"blocks.{i}."), **virtual[i], **attend)
         if cache is not None:
             layout.remember(cache)
         return tap(taps, "final_norm", self.final_norm(x))
 
     def embed(self, ids: Tensor, layout: Layout) -> Float[Tensor, "B T D"]:
         """Vectors of the tokens, with their positions where these are added; padding is 0."""
-        x = self.token_embedding(ids)
-        if isinstance(self.position, LearnedPosition | SinusoidalPosition):
-            x = x + self.position(layout.queries)
+        x = self._placed(self.token_embedding(ids), layout)
         if layout.real is not None:
             x = x.masked_fill(~layout.real.unsqueeze(-1), 0.0)
         return self.dropout(x)
+
+    def read_vectors(self, vectors: Float[Tensor, "m D"]) -> list[Ahead]:
+        """Keys and values of every layer for vectors that stand where embeddings would.
+
+        Args:
+            vectors: In causal order, at positions 0 … m - 1.
+
+        Returns:
+            Those of each block, (G, m, K), turned to their positions as in a cache.
+        """
+        places = torch.arange(len(vectors), device=vectors.device)
+        layout = Layout(places, places, None, None, False)
+        gain = next(self.final_norm.parameters())
+        x = self.dropout(self._placed(vectors.to(gain.dtype).unsqueeze(0), layout))
+        terms, kept = self._position_terms(layout), [KeptKeys() for _ in self.blocks]
+        for block, layer in zip(self.blocks, kept, strict=True):
+            x = block(x, cache=layer, **terms)
+        return [Ahead(layer.k[0], layer.v[0]) for layer in kept]
 
     def new_cache(
         self, batch: int, capacity: int | None = None, sliding: bool = False
@@ -188,6 +211,25 @@ class GPT(nn.Module):
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 
+    def _placed(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
+        """Vectors with their positions, where these are added."""
+        if isinstance(self.position, LearnedPosition | SinusoidalPosition):
+            return x + self.position(layout.queries)
+        return x
+
+    def _virtual_terms(self, cache: KeyValueCache | None) -> Sequence[dict[str, Any]]:
+        """What attention needs to know of virtual tokens in each layer."""
+        if cache is not None and cache.length:
+            require_same_virtual(self.virtual, cache)
+        if self.virtual is None:
+            return [{}] * len(self.blocks)
+        if cache is None:
+            return [{"ahead": layer} for layer in self.virtual(self.read_vectors)]
+        if cache.ahead is None:
+            with torch.no_grad():  # as all of a cache
+                cache.ahead = list(self.virtual(self.read_vectors))
+        return [{"ahead": layer} for layer in cache.ahead]
+
     def _position_terms(self, layout: Layout) -> dict[str, Any]:
         """What attention needs to know of positions; made once for all layers."""
         if isinstance(self.position, RotaryPosition):
@@ -201,6 +243,17 @@ class GPT(nn.Module):
         require_token_batch(ids, self.config.vocab_size, self.config.context, past)
         if cache is not None:
             cache.require_room(*ids.shape)
+
+
+def require_same_virtual(virtual: VirtualTokens | None, cache: KeyValueCache) -> None:
+    """Refuse a cache whose tokens were read with virtual tokens before them, or without."""
+    if (cache.ahead is None) == (virtual is None):
+        return
+    then, now = ("with", "none") if virtual is None else ("without", "some")
+    raise InputError(
+        f"the cache holds {cache.length} tokens that were read {then} virtual tokens before "
+        f"them, and the model has {now}: start a new cache"
+    )
 
 
 def make_norm(config: GPTConfig) -> nn.Module:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..errors import CheckpointError, ConfigError
 from ..layers import QuantizedLinear
+from .additions import added_parts, explain_parts
 from .gpt import GPT
 from .gpt_config import GPTConfig
 from .gpt_folder import (
@@ -51,8 +52,8 @@ def save_pretrained(
         The folder.
 
     Raises:
-        ConfigError: If no such type has these choices, the model is quantized, or the dtype is
-            not one of those.
+        ConfigError: If no such type has these choices, the model is quantized or has adapters,
+            or the dtype is not one of those.
         CheckpointError: If the folder holds a model already.
     """
     folder, config = Path(folder), model.config
@@ -62,6 +63,11 @@ def save_pretrained(
         raise ConfigError(
             "the model is quantized, which such a folder cannot hold: save the model that it "
             "was made of, and quantize what is loaded"
+        )
+    if added_parts(model):
+        raise ConfigError(
+            f"such a folder holds a model alone; this one has {explain_parts(model)}, and "
+            "save_adapter(model, folder) saves what was added"
         )
     kind = kind_of(config)
     for name in ("config.json", FILE):

@@ -1,6 +1,6 @@
 """Where each token of a batch stands, and which tokens may see which."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -32,6 +32,14 @@ class Layout:
     def real(self) -> Tensor | None:
         """True where a new token is real, (B, T); None = all are."""
         return None if self.padding is None else self.padding[:, -self.queries.shape[-1] :]
+
+    def behind(self, m: int) -> "Layout":
+        """The positions of the same tokens behind m keys that are no tokens."""
+        if m == 0:
+            return self
+        first = torch.arange(m, device=self.keys.device).expand(*self.keys.shape[:-1], m)
+        keys = torch.cat((first, self.keys + m), -1)
+        return replace(self, queries=self.queries + m, keys=keys)
 
     def remember(self, cache: KeyValueCache) -> None:
         """Leave in the cache what the next call needs to know."""

@@ -58,7 +58,7 @@ const draw = () => {
   const matrices = L * (D * (H + 2 * G) * K + H * K * D + (llama ? 3 : 2) * D * F) + V * D;
   const perToken = 3 * 2 * (matrices + 2 * L * T * H * K);
   const norm = llama ? 3 * D + 1 : 2 * D + 2;
-  const heads = (llama ? 5 : 4) * H * K + H, between = (llama ? 4 : 2) * F;
+  const heads = ((llama ? 3 : 2) * H + 2 * G) * K + H, between = (llama ? 4 : 2) * F;
   const saved = 2 * T * (L * (2 * norm + heads + between) + norm + V);
   const cache = 2 * L * G * K * T * 2;
   const rate = state.devices[pick("device")], devices = 2 ** pick("count");

@@ -16,6 +16,7 @@ from .activation import (
     tanh,
     tanh_backward,
 )
+from .adapter import bottleneck, bottleneck_backward
 from .affine import linear, linear_backward
 from .analogy import analogy_accuracy, solve_analogies, solve_analogies_by_product
 from .association import pmi, ppmi, randomized_svd, shifted_pmi, svd_vectors
@@ -98,6 +99,13 @@ from .flash import (
     online_softmax_sum,
 )
 from .flops import CountedArray, count_flops
+from .forgetting import (
+    best_between,
+    descended,
+    pulled,
+    replayed,
+    second_order_change,
+)
 from .forward_mode import Dual, hessian_vector_product, push_forward
 from .gaussian import fit_normal, gaussian_kl, normal_cdf, normal_log_density, standardize
 from .gradcheck import numerical_gradient, numerical_vjp
@@ -168,6 +176,7 @@ from .logits import (
     softmax_jacobian,
 )
 from .lookup import embedding, embedding_backward
+from .lora import low_rank_linear, low_rank_linear_backward
 from .loss import (
     binary_cross_entropy,
     binary_cross_entropy_backward,
@@ -223,6 +232,7 @@ from .position_geometry import (
     running_mean,
 )
 from .predictions import initial_loss, look_alikes, smoothing_floor, word_share
+from .prefix import prefix_share
 from .probability import (
     chain_factors,
     conditional,
@@ -315,6 +325,7 @@ __all__ = [
     "batch_gradient_square",
     "batch_norm",
     "batch_norm_backward",
+    "best_between",
     "best_descent",
     "best_momentum",
     "best_step",
@@ -323,6 +334,8 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_backward",
     "bootstrap_interval",
+    "bottleneck",
+    "bottleneck_backward",
     "categorical_map",
     "categorical_mle",
     "categorical_posterior_mean",
@@ -349,6 +362,7 @@ __all__ = [
     "deep_linear_gradients",
     "dependence",
     "descend",
+    "descended",
     "descent_factors",
     "determinant",
     "directional_derivative",
@@ -434,6 +448,8 @@ __all__ = [
     "look_alikes",
     "lost_share",
     "low_rank",
+    "low_rank_linear",
+    "low_rank_linear_backward",
     "lstm",
     "lstm_backward",
     "lstm_cell",
@@ -488,8 +504,10 @@ __all__ = [
     "ppmi",
     "pre_norm_block",
     "pre_norm_block_backward",
+    "prefix_share",
     "projection",
     "pull_back",
+    "pulled",
     "push_forward",
     "quadratic",
     "quadratic_gradient",
@@ -504,6 +522,7 @@ __all__ = [
     "relu_backward",
     "remove_top_components",
     "renyi_entropy",
+    "replayed",
     "residual_growth",
     "ridge_regression",
     "rms_norm",
@@ -522,6 +541,7 @@ __all__ = [
     "running_mean",
     "scheduled_optimum",
     "secant_slope",
+    "second_order_change",
     "self_attention",
     "self_attention_backward",
     "self_attention_jacobian",

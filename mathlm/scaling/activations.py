@@ -20,8 +20,9 @@ def saved_numbers(config: Any, tokens: Tokens, batch: int = 1) -> int:
 
     that is 16 L D + V for each token, nearly, where F = 4 D. A linear map keeps what it read, a
     normalization what it read and 1/σ, an activation what it read. Fused attention keeps its
-    queries, keys, values and mixtures, and one number for each query and head; where a bias is
-    added to the scores (alibi, relative), all H T S weights are kept instead.
+    queries, keys, values and mixtures, and one number for each query and head. Keys and values
+    that several heads share are kept once. Where a bias is added to the scores (alibi,
+    relative), all H T S weights are kept instead of the sums, and shared keys for each head.
 
     The models are those of this package, without dropout and padding masks, on the CPU. Weights
     and token ids, which also are kept, do not count.
@@ -54,7 +55,8 @@ def gpt(config: GPTConfig, T: int, _: int, B: int) -> int:
     norm = normalized(config.d_model, config.norm)
     biased, windowed = config.position in ("alibi", "relative"), config.window is not None
     moved = config.position == "rope" or config.qk_norm or windowed
-    block = attended(H, K, T if biased else 1, moved and not biased)
+    groups = H if biased else config.kv_heads
+    block = attended(H, groups, K, T if biased else 1, moved and not biased)
     block += 2 * norm + between(config.ff_width, config.activation)
     if config.qk_norm:
         block += (H + config.kv_heads) * (2 * K + 1)
@@ -65,7 +67,7 @@ def gpt(config: GPTConfig, T: int, _: int, B: int) -> int:
 def bert(config: BertConfig, T: int, _: int, B: int) -> int:
     """Kept of a :class:`mathlm.models.Bert`, whose output nothing reads."""
     D, L, H = config.d_model, config.n_layers, config.n_heads
-    block = attended(H, D // H, 1, False) + between(config.ff_width, config.activation)
+    block = attended(H, H, D // H, 1, False) + between(config.ff_width, config.activation)
     return B * T * (L * block + (2 * L + 1) * normalized(D, "layer") - D)
 
 
@@ -75,8 +77,8 @@ def transformer(config: TransformerConfig, T: int, S: int, B: int) -> int:
     norm, biased = normalized(D, config.norm), config.position == "relative"
     ends = norm if config.norm_first else D  # behind the last block, or in front of the first
     inner = between(config.ff_width, config.activation)
-    encoder = 2 * norm + inner + attended(H, K, S if biased else 1, False)
-    decoder = 3 * norm + inner + attended(H, K, T if biased else 1, False)
+    encoder = 2 * norm + inner + attended(H, H, K, S if biased else 1, False)
+    decoder = 3 * norm + inner + attended(H, H, K, T if biased else 1, False)
     across = T * (2 * H * K + H) + S * 2 * H * K  # queries, mixtures and sums; keys and values
     source = S * (config.n_layers * encoder + ends)
     target = T * (config.decoder_layers * decoder + ends + config.target_vocab)
@@ -88,13 +90,13 @@ def normalized(D: int, norm: str) -> int:
     return 3 * D + 1 if norm == "rms" else 2 * D + 2
 
 
-def attended(H: int, K: int, row: int, moved: bool) -> int:
+def attended(H: int, G: int, K: int, row: int, moved: bool) -> int:
     """Queries, keys, values and mixtures, and of each head a row of weights, or their sum.
 
     Where queries were turned, normalized or masked, the fused kernel returns the heads in
     another order, and joining them takes a copy.
     """
-    return (5 if moved else 4) * H * K + H * row
+    return (3 if moved else 2) * H * K + 2 * G * K + H * row
 
 
 def between(F: int, activation: str) -> int:

@@ -1,6 +1,16 @@
 """Text to integers and back, the corpora, and what a text costs; no torch."""
 
-from . import corpus, digits, numerals, pretrained, regular, samples, vectors, word_tests
+from . import (
+    corpus,
+    digits,
+    instructions,
+    numerals,
+    pretrained,
+    regular,
+    samples,
+    vectors,
+    word_tests,
+)
 from .archive import extract
 from .automaton import Automaton
 from .byte_alphabet import from_printable, to_printable
@@ -121,6 +131,7 @@ __all__ = [
     "from_printable",
     "gguf_tensor",
     "hashed_features",
+    "instructions",
     "jaccard",
     "keep_probability",
     "learn_merges",

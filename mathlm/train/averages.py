@@ -19,9 +19,9 @@ class Averages:
 
         θ̄ ← d θ̄ + (1 - d) θ   after each step; θ̄ = θ before the first
 
-    The weight of the past falls by half in ln 2 / (1 - d) steps, about. Buffers are not
-    averaged. Weights of 16 bits are averaged in float32. Of a sharded weight each rank keeps
-    the mean of its part.
+    The weight of the past falls by half in ln 2 / (1 - d) steps, about. Buffers and frozen
+    weights are not averaged. Weights of 16 bits are averaged in float32. Of a sharded weight
+    each rank keeps the mean of its part.
 
     Args:
         model: The model, before or after it was distributed.
@@ -41,8 +41,9 @@ class Averages:
         self.values = {name: wide(p).clone() for name, p in self.weights()}
 
     def weights(self) -> list[tuple[str, Tensor]]:
-        """The weights of the model, by name."""
-        return [(name, p.detach()) for name, p in self.model.named_parameters()]
+        """The trained weights of the model, by name."""
+        named = self.model.named_parameters()
+        return [(name, p.detach()) for name, p in named if p.requires_grad]
 
     def update(self) -> None:
         """Move the means towards the weights."""

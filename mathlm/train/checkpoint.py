@@ -2,7 +2,7 @@
 
 A checkpoint is a folder ``step_000123`` with
 
-* ``model.safetensors``: the weights; a tied weight stands there once;
+* ``model.safetensors``: the weights; a tied weight stands there once, a frozen one not at all;
 * ``optimizer.safetensors``: the tensors of the optimizer;
 * ``NAME.safetensors``: the tensors of each other part that was given;
 * ``state.json``: step, configuration, history, states of the random generators, format;
@@ -28,10 +28,11 @@ from ..errors import CheckpointError, CheckpointMismatchError
 from ..models.weights import check_tensors_fit, read_tensors, refuse_pickle, to_bytes
 from .distributed import rank
 from .folders import MANIFEST, remove_folder, verify_folder, write_folder
+from .frozen import expected_state, tensors_sha256, trained_state
 from .parts import Stateful, check_names, check_part_fits, load_part, numbers_of, tensors_of
 from .record import describe, versions
 from .rng import rng_state, set_rng_state
-from .sharding import copy_full, gathered, own_state
+from .sharding import copy_full, gathered
 from .tensors import check_optimizer_fits, load_optimizer, optimizer_tensors
 
 FORMAT = 2
@@ -58,7 +59,8 @@ def save_checkpoint(
         folder: Folder of the run.
         step: Steps done.
         model: Model whose parameters and buffers are saved; what :func:`distribute` made of it
-            will do.
+            will do. Of a model that is trained in part the frozen parameters stay out, and a
+            hash of them is kept.
         optimizer: Optimizer whose state is saved; None saves the model alone.
         config: What a run must share with this one to continue it; JSON data.
         history: Records of the run so far.
@@ -76,13 +78,15 @@ def save_checkpoint(
     present = {name: part for name, part in (parts or {}).items() if part is not None}
     check_names(present)
     tensors, rest = optimizer_tensors(optimizer) if optimizer else ({}, None)
-    contents = {"model": own_state(model), "optimizer": tensors}
+    held, frozen = trained_state(model)
+    contents = {"model": held, "optimizer": tensors}
     contents |= {name: tensors_of(part) for name, part in present.items()}
     whole = {name: gathered(content) for name, content in contents.items()}
     state = {
         "format": FORMAT,
         "step": step,
         "config": describe(config or {}),
+        "frozen": tensors_sha256(frozen) if frozen and rank() == 0 else None,
         "history": list(history),
         "rng": rng_state(),
         "optimizer": rest,
@@ -121,7 +125,8 @@ def load_checkpoint(
 
     Args:
         path: A checkpoint, or the folder of a run, of which the newest is taken.
-        model: Model of the same shape as the one that was saved.
+        model: Model of the same shape as the one that was saved; what was frozen then must
+            have its values already.
         optimizer: Optimizer over the parameters of ``model``; None loads the weights alone.
         config: What the run must share with the one that was saved; None does not compare.
         parts: What else takes its state from the checkpoint; a part that it lacks stays.
@@ -141,7 +146,8 @@ def load_checkpoint(
     if config is not None and not allow_change:
         refuse_changes(state["config"], json.loads(json.dumps(describe(config))))
     weights = read_tensors(path / "model.safetensors")
-    check_tensors_fit("state does not fit the model", weights, own_state(model))
+    expected = expected_state(model, weights, state.get("frozen"))
+    check_tensors_fit("state does not fit the model", weights, expected)
     saved = [
         (part, read_tensors(path / f"{name}.safetensors"), state["parts"][name], name)
         for name, part in (parts or {}).items()

@@ -35,9 +35,15 @@ class TrainerConfig:
         parallel: How the model was distributed over the ranks; see
             :func:`mathlm.train.distribute`.
         compile: Whether ``torch.compile`` compiles the model before the first step.
+        patience: Evaluations in a row without a new least held-out loss after which the run
+            ends, before ``steps`` if need be; the model then has the weights of the best one.
+            Checkpoints hold these beside the last weights, from which a run goes on; a running
+            mean stays that of the last step. None runs all steps and ends with the last
+            weights.
 
     Raises:
-        ConfigError: If a number is not positive, or outside its range, or a name unknown.
+        ConfigError: If a number is not positive, or outside its range, or a name unknown, or
+            there is patience without ``eval_every``.
     """
 
     steps: int
@@ -56,6 +62,7 @@ class TrainerConfig:
     ema: float | None = None
     parallel: Kind = "sum"
     compile: bool = False
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         names = (
@@ -66,6 +73,7 @@ class TrainerConfig:
             "eval_every",
             "save_every",
             "keep",
+            "patience",
         )
         for name in names:
             value = getattr(self, name)
@@ -73,6 +81,11 @@ class TrainerConfig:
                 raise ConfigError(f"{name}={value} must be positive")
         if self.seed < 0:
             raise ConfigError(f"seed={self.seed} must not be negative")
+        if self.patience is not None and self.eval_every is None:
+            raise ConfigError(
+                f"patience={self.patience} counts evaluations, and without eval_every there is "
+                "one only: give both"
+            )
         if self.ema is not None and not 0 < self.ema < 1:
             raise ConfigError(f"ema={self.ema} must lie between 0 and 1")
         for name, choices in (("precision", get_args(Precision)), ("parallel", get_args(Kind))):

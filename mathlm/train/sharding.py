@@ -39,6 +39,7 @@ def full_tensors(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
 
 def copy_full(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Copy ``tensors``, in full and known to fit, into the model or this rank's part of it."""
+    state = own_state(model)
     with torch.no_grad():
-        for name, own in own_state(model).items():
-            local(own).copy_(local(part_like(tensors[name], own)))
+        for name, tensor in tensors.items():
+            local(state[name]).copy_(local(part_like(tensor, state[name])))

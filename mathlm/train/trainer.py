@@ -35,6 +35,7 @@ from .parallel import (
     reshard,
 )
 from .parts import Stateful
+from .patience import Best
 from .precision import Scaling, compile_model, computing_in
 from .rng import kept_rng, seed_torch
 from .saving import check_folder
@@ -66,10 +67,11 @@ class Trainer:
         history: One record for each logged step.
         averages: Running mean of the weights, or None.
         scaling: The loss scale, or None.
+        best: The weights of the best evaluation, or None without patience.
 
     Raises:
         ConfigError: If the model is not distributed as ``config.parallel`` says, or cannot be
-            compiled.
+            compiled, or there is patience but nothing to evaluate on.
     """
 
     def __init__(
@@ -82,6 +84,8 @@ class Trainer:
         held_out: Iterable[Batch] | None = None,
     ) -> None:
         check_kind(model, config.parallel)
+        if config.patience is not None and held_out is None:
+            raise ConfigError(f"patience={config.patience} needs held-out batches to judge by")
         self.device = resolve_device(config.device)
         self.model, self.objective, self.data = model.to(self.device), objective, data
         self.optimizer, self.config, self.held_out = optimizer, config, held_out
@@ -90,6 +94,7 @@ class Trainer:
         self.averages = Averages(model, config.ema) if config.ema is not None else None
         half = config.precision == "float16"
         self.scaling = Scaling(config.loss_scale) if half else None
+        self.best = Best(model, config.patience) if config.patience is not None else None
         self.folder = Path(config.folder) if config.folder is not None else None
         self.step = 0
         self.history: list[Record] = []
@@ -101,7 +106,7 @@ class Trainer:
             compile_model(bare(model))
 
     def fit(self) -> list[Record]:
-        """Train until ``config.steps``; returns the history.
+        """Train until ``config.steps``, or until patience ends; returns the history.
 
         Ctrl-C and SIGTERM let the step finish and save it, then raise SystemExit with the
         status 130 or 143.
@@ -118,14 +123,21 @@ class Trainer:
         share_from_first(iter(self.model.state_dict().values()))
         bar = Progress(self.config.steps, "train", self.step, shown=rank() == 0)
         with kept_rng(self.device), self.interruption, bar:
-            while self.step < self.config.steps:
+            while not self.finished:
                 with self.speed.timing():
                     loss, norm = self.train_step()
                 self.record(loss, norm)
                 self.save_if_due()
                 bar.update(loss=loss)
                 self.stop_if_asked()
+        if self.best:
+            self.best.restore(self.step)
         return self.history
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps are done, or none was better for too long."""
+        return self.step >= self.config.steps or (self.best is not None and self.best.is_over)
 
     def train_step(self) -> tuple[float, float]:
         """One step of the optimizer; returns the loss and the norm of the gradient."""
@@ -287,6 +299,8 @@ class Trainer:
             record["loss_scale"] = self.scaling.scale
         if self.held_out is not None and self.is_due(self.config.eval_every):
             record["held_out_loss"] = self.evaluate()
+            if self.best:
+                self.best.consider(record["held_out_loss"], self.step)
             if self.averages:
                 record["held_out_loss_ema"] = self.evaluate_averages()
         if "held_out_loss" in record or skipped or self.is_due(self.config.log_every):
@@ -301,8 +315,8 @@ class Trainer:
             log.info("%s", ", ".join(words))
 
     def is_due(self, every: int | None) -> bool:
-        """Whether this step is a multiple of ``every``, or the last."""
-        return self.step == self.config.steps or (every is not None and self.step % every == 0)
+        """Whether this step is a multiple of ``every``, or the run's last."""
+        return self.finished or (every is not None and self.step % every == 0)
 
     def save_if_due(self) -> None:
         """Write a checkpoint, if there is a folder for it and this step is one to save."""
@@ -327,7 +341,7 @@ class Trainer:
     @property
     def parts(self) -> dict[str, Stateful | None]:
         """What a run carries beside the model and the optimizer."""
-        return {"averages": self.averages, "loss_scale": self.scaling}
+        return {"averages": self.averages, "best": self.best, "loss_scale": self.scaling}
 
     def stop_if_asked(self) -> None:
         """Save and leave, if a signal came; all ranks leave after the same step."""

@@ -75,8 +75,18 @@ def order(pages: list[str]) -> list[str]:
 
 def test_every_recipe_is_named_with_its_command():
     page = (API / "recipes.md").read_text(encoding="utf-8")
-    recipes = [
-        p.stem for p in (ROOT / "mathlm" / "recipes").glob("*.py") if p.stem != "__init__"
-    ]
-    missing = [name for name in recipes if f"-m mathlm.recipes.{name}" not in page]
+    commands = [name for name, text in recipes() if "__main__" in text]
+    missing = [name for name in commands if f"-m mathlm.recipes.{name}" not in page]
     assert not missing
+
+
+def test_a_recipe_without_a_command_is_part_of_one():
+    parts = [name for name, text in recipes() if "__main__" not in text]
+    used = {name for name in parts for own, text in recipes() if own != name and name in text}
+    assert used == set(parts)
+
+
+def recipes():
+    """Name and text of each recipe."""
+    files = (ROOT / "mathlm" / "recipes").glob("*.py")
+    return [(p.stem, p.read_text(encoding="utf-8")) for p in files if p.stem != "__init__"]

@@ -225,3 +225,24 @@ def test_a_scale_takes_the_place_of_one_over_the_root_of_the_width(hidden, with_
     torch.testing.assert_close(y, dot_product_attention(long, k, v, mask, bias), **TIGHT)
     A = F.attention_weights(q, k, mask, bias, scale=0.3)
     torch.testing.assert_close(A, F.attention_weights(long, k, mask, bias), **TIGHT)
+
+
+@pytest.mark.parametrize("seen", [None, (1, 1), (2, 1), (2, 4)])
+def test_shared_heads_of_keys_equal_repeated_ones(seen):
+    q, k, v = torch.randn(2, 4, 5, 3), torch.randn(2, 2, 5, 3), torch.randn(2, 2, 5, 3)
+    inputs = [x.requires_grad_() for x in (q, k, v)]
+    mask = None if seen is None else torch.rand(*seen, 5, 5) < 0.4
+    shared = F.fused_attention(q, k, v, mask, causal=mask is None)
+    all_k, all_v = (x.repeat_interleave(2, 1) for x in (k, v))
+    repeated = F.fused_attention(q, all_k, all_v, mask, causal=mask is None)
+    dy = torch.randn_like(shared)
+    torch.testing.assert_close(shared, repeated, rtol=0, atol=1e-12)
+    theirs = torch.autograd.grad(repeated, inputs, dy)
+    for ours, expected in zip(torch.autograd.grad(shared, inputs, dy), theirs, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=0, atol=1e-12)
+
+
+def test_heads_of_keys_that_do_not_divide_those_of_queries_are_refused():
+    q, k = torch.randn(1, 4, 2, 3), torch.randn(1, 3, 2, 3)
+    with pytest.raises(InputError, match="divide"):
+        F.fused_attention(q, k, k)

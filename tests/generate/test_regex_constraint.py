@@ -148,6 +148,13 @@ def test_a_tree_of_tokens_serves_many_patterns():
     assert len(RegexConstraint("a+", Bytes()).allowed(0)) == 256
 
 
+def test_a_special_token_of_bytes_is_no_text():
+    tokens = RegexConstraint("a+", Bytes(["<|end|>"])).trie.tokens
+    assert tokens[0xC0] == b""
+    assert tokens[0xC1] == b"\xc1"
+    assert RegexConstraint("a+", Bytes()).trie.tokens[0xC0] == b"\xc0"
+
+
 def test_it_is_a_constraint():
     assert isinstance(RegexConstraint("a", [b"a"]), Constraint)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.generate import RegexConstraint, Step, TextStream, generate, stream_text, write
-from mathlm.generate.streaming import StopGate, TokenTexts
+from mathlm.generate.streaming import StopGate, TokenTexts, _decoder
 from mathlm.models import GPT, GPTConfig, Recurrent
 from mathlm.text import ByteBPE, Bytes, DecodeStream, Words
 
@@ -143,6 +143,15 @@ def test_writing_ends_at_a_stop_and_not_only_is_cut():
     assert "".join(found) == whole[: whole.index(stop)]
     assert found.finish == "stop"
     assert len(found.ids) < 60
+
+
+def test_a_text_of_bytes_ends_at_the_name_of_a_special_token():
+    """The decoder writes the name, so that a stop string can meet it."""
+    tokenizer = Bytes(["<|end|>"])
+    ids = [*"é".encode(), tokenizer.special["<|end|>"], 104]
+    found = text_stream(ids, _decoder(tokenizer), ["<|end|>"])
+    assert list(found) == ["é"]
+    assert found.finish == "stop"
 
 
 def test_a_prompt_may_be_ids():

@@ -14,6 +14,7 @@ GPTS = [
     {}, LLAMA, LLAMA | {"qk_norm": True, "bias": False}, LLAMA | {"window": 5},
     {"activation": "relu", "position": "none"}, {"window": 5}, {"qk_norm": True},
     {"position": "alibi"}, {"position": "alibi", "window": 5, "norm": "rms"},
+    {"position": "alibi", "n_kv_heads": 2},
     {"d_head": 20, "d_ff": 70, "n_kv_heads": 1}, {"tie_embeddings": False, "n_layers": 5},
 ]  # fmt: skip
 TRANSFORMERS = [

@@ -1,0 +1,118 @@
+"""Keys and values before the text that are parameters, not those of tokens."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..functional.prefix import gated_prefix
+from ..shapes import Float
+from .cache import LayerCache
+from .taps import Taps, tap
+
+
+class Ahead(NamedTuple):
+    """Keys and values before the text in one layer, under one softmax with those of the text.
+
+    Args:
+        k: Keys (G, m, K), as a cache holds them: turned to their positions 0 … m - 1.
+        v: Values (G, m, K).
+    """
+
+    k: Tensor
+    v: Tensor
+
+    def join(
+        self, k: Float[Tensor, "B G S K"], v: Float[Tensor, "B G S K"], mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Keys, values and mask with these in front; who sees any of the text sees them."""
+        own_k, own_v = (x.to(k.dtype).expand(len(k), -1, -1, -1) for x in self)
+        if mask is not None:
+            seen = mask.any(-1, keepdim=True).expand(*mask.shape[:-1], self.k.shape[1])
+            mask = torch.cat((seen, mask), -1)
+        return torch.cat((own_k, k), 2), torch.cat((own_v, v), 2), mask
+
+
+class GatedAhead(NamedTuple):
+    """Keys and values beside the text in one layer, under a softmax of their own.
+
+    Args:
+        k: Keys (G, m, K), which have no positions and are not turned.
+        v: Values (G, m, K).
+        gate: Factor of what each query head reads from them, (H,).
+    """
+
+    k: Tensor
+    v: Tensor
+    gate: Tensor
+
+    def read(
+        self,
+        q: Float[Tensor, "B H T K"],
+        mask: Tensor | None,
+        scale: float | int | None,
+        taps: Taps | None,
+    ) -> Float[Tensor, "B H T K"]:
+        """What the gate lets through; taps ``prefix_weights`` and ``prefix_heads``."""
+        k, v, gate = (x.to(q.dtype) for x in self)
+        z, weights = gated_prefix(q, k, v, gate, scale=scale)
+        tap(taps, "prefix_weights", weights)
+        if mask is not None:  # a query that sees nothing of the text reads nothing
+            z = z.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+        return tap(taps, "prefix_heads", z)
+
+
+class Prefix(nn.Module):
+    """Trained keys and values before the text, for one layer.
+
+    Implements eq-small-joined::
+
+        joined:  Y = softmax(Q [K_P; K]ᵀ / √d_k) [V_P; V]
+        gated:   Y = softmax(Q Kᵀ / √d_k) V + g softmax(Q K_Pᵀ / √d_k) V_P,   g = 0 at the start
+
+    2 m G K numbers, and H more with a gate.
+
+    Args:
+        k: K_P at the start, (G, m, K).
+        v: V_P at the start, (G, m, K).
+        n_heads: H, of a gated prefix; None = joined.
+
+    References:
+        Li and Liang (2021), arXiv:2101.00190, section 4.
+        Zhang et al. (2023), arXiv:2303.16199, section 3.2.
+    """
+
+    def __init__(
+        self,
+        k: Float[Tensor, "G m K"],
+        v: Float[Tensor, "G m K"],
+        n_heads: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.k, self.v = nn.Parameter(k.clone()), nn.Parameter(v.clone())
+        self.gate = None if n_heads is None else nn.Parameter(k.new_zeros(n_heads))
+
+    def forward(self) -> Ahead | GatedAhead:
+        """What attention needs of it."""
+        if self.gate is None:
+            return Ahead(self.k, self.v)
+        return GatedAhead(self.k, self.v, self.gate)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        G, m, K = self.k.shape
+        return f"groups={G}, length={m}, d_head={K}, gated={self.gate is not None}"
+
+
+class KeptKeys(LayerCache):
+    """Takes up the keys and values of one reading, with their gradients."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.zeros(1, 1, 0, 1), torch.zeros(1, 1, 0, 1))
+
+    def append(
+        self, k: Float[Tensor, "B G T K"], v: Float[Tensor, "B G T K"]
+    ) -> tuple[Float[Tensor, "B G S K"], Float[Tensor, "B G S K"]]:
+        """Keep them, and return them."""
+        self.k, self.v = k, v
+        return k, v

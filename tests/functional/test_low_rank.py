@@ -1,0 +1,115 @@
+import math
+
+import pytest
+import torch
+
+from mathlm.errors import InputError
+from mathlm.functional import lora_scale, low_rank_update, merged_weight
+from mathlm.train.memory import LiveBytes
+
+
+def factors(outputs=3, inputs=5, rank=2, dtype=None):
+    return torch.randn(rank, inputs, dtype=dtype), torch.randn(outputs, rank, dtype=dtype)
+
+
+@pytest.mark.parametrize("batch", [(), (4,), (2, 3)])
+def test_update_is_the_product_with_the_matrix_written_out(batch):
+    A, B = factors()
+    x = torch.randn(*batch, 5)
+    expected = x @ (0.7 * B @ A).T
+    torch.testing.assert_close(low_rank_update(x, A, B, 0.7), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_scale_of_both_forms():
+    """α/r = 32/16 = 2, α/√r = 32/4 = 8."""
+    assert lora_scale(16, 32) == 2
+    assert lora_scale(16, 32, rank_stabilized=True) == 8
+
+
+@pytest.mark.parametrize("stabilized", [False, True])
+def test_entries_of_the_update_keep_their_size_only_with_the_root_of_the_rank(stabilized):
+    """Independent entries: those of B A grow as √r, and times α/r fall as 1/√r."""
+    sizes = []
+    for r in (4, 256):
+        A, B = factors(200, 200, r)
+        sizes.append((lora_scale(r, 8, stabilized) * B @ A).std())
+    expected = 1 if stabilized else 1 / 8
+    assert sizes[1] / sizes[0] == pytest.approx(expected, rel=0.1)
+
+
+def test_dropout_keeps_the_mean_of_the_update_and_none_is_exact():
+    A, B = factors()
+    x = torch.randn(5).expand(40_000, 5)
+    mean = low_rank_update(x, A, B, 1.0, 0.3).mean(0)
+    spread = low_rank_update(x, A, B, 1.0, 0.3).std(0) / math.sqrt(len(x))
+    assert ((mean - low_rank_update(x[0], A, B)).abs() < 5 * spread).all()
+    assert torch.equal(low_rank_update(x, A, B, 1.0, 0), low_rank_update(x, A, B))
+
+
+def test_inputs_of_half_precision_meet_factors_of_full():
+    A, B = factors(dtype=torch.float32)
+    x = torch.randn(4, 5, dtype=torch.bfloat16)
+    assert torch.equal(low_rank_update(x, A, B), low_rank_update(x.float(), A, B))
+
+
+@pytest.mark.parametrize("batch", [(), (4,), (2, 3)])
+def test_gradients_of_half_precision_inputs_are_those_of_the_sums_in_full(batch):
+    A, B = (t.requires_grad_() for t in factors(dtype=torch.float32))
+    x = torch.randn(*batch, 5, dtype=torch.bfloat16, requires_grad=True)
+    wide = x.detach().float().requires_grad_()
+    dy = torch.randn(*batch, 3, dtype=torch.float32)
+    found = torch.autograd.grad(low_rank_update(x, A, B, 0.7), (x, A, B), dy)
+    dx, dA, dB = torch.autograd.grad(0.7 * wide @ A.T @ B.T, (wide, A, B), dy)
+    torch.testing.assert_close(found[1:], (dA, dB))
+    assert found[0].dtype == torch.bfloat16
+    torch.testing.assert_close(found[0].float(), dx, rtol=2**-8, atol=1e-6)
+
+
+def test_inputs_of_half_precision_are_not_kept_in_full():
+    """Of 64 inputs of width 5 autograd keeps A x (64, 2) and nothing of size (64, 5)."""
+    A, B = (t.requires_grad_() for t in factors(dtype=torch.float32))
+    x = torch.randn(64, 5, dtype=torch.bfloat16)
+    with LiveBytes() as memory:
+        y = low_rank_update(x, A, B)
+    assert memory.live == 4 * (y.numel() + 64 * 2)
+
+
+def test_gradients_flow_where_the_format_is_chosen_for_each_operation():
+    A, B = (t.requires_grad_() for t in factors(dtype=torch.float32))
+    x = torch.randn(4, 5, dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = low_rank_update(x, A, B)
+    dx, dA, dB = torch.autograd.grad(y.float().sum(), (x, A, B))
+    assert [t.dtype for t in (dx, dA, dB)] == [torch.bfloat16, torch.float32, torch.float32]
+    torch.testing.assert_close(dx.float(), (A.T @ B.sum(0)).expand(4, 5), rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_merging_rounds_the_sum_once(dtype):
+    """Each entry is the nearest of its format to the sum: no neighbor is nearer."""
+    A, B = factors(40, 50, dtype=torch.float32)
+    W = torch.randn(40, 50).to(dtype)
+    exact = W.double() + 0.01 * (B.double() @ A.double())
+    merged = merged_weight(W, A, B, 0.01)
+    step = 2.0 ** (exact.abs().log2().floor() - (7 if dtype == torch.bfloat16 else 10))
+    assert merged.dtype == dtype
+    assert ((merged.double() - exact).abs() <= step / 2 * (1 + 1e-4) + 1e-7).all()
+
+
+def test_an_update_below_half_a_step_of_the_format_is_lost():
+    """Beside 1, bfloat16 has 1 + 1/128: an update of 1/300 leaves 1, one of 1/200 does not."""
+    W = torch.ones(1, 2, dtype=torch.bfloat16)
+    A, B = torch.tensor([[1 / 300, 1 / 200]]).float(), torch.ones(1, 1).float()
+    assert merged_weight(W, A, B).tolist() == [[1, 1 + 1 / 128]]
+
+
+@pytest.mark.parametrize("rank", [0, -2])
+def test_no_rank_is_refused(rank):
+    with pytest.raises(InputError, match=f"rank={rank} must be at least 1"):
+        lora_scale(rank, 8)
+
+
+@pytest.mark.parametrize("alpha", [0, -1.0, math.nan, math.inf])
+def test_a_strength_that_is_no_positive_number_is_refused(alpha):
+    with pytest.raises(InputError, match="must be positive and finite"):
+        lora_scale(4, alpha)
