@@ -1,16 +1,62 @@
 """What a model thinks of answers: the number that tuning raises and preferences compare."""
 
+import math
+
+import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
 from ..functional import token_cross_entropy
+from ..generate.modes import evaluating
 from ..shapes import Float
 from ..train import read_causal
 from ..train.batches import Batch
-from ..train.objectives import IGNORED
 
 
-def answer_log_probabilities(model: nn.Module, batch: Batch) -> Float[Tensor, " B"]:
+def target_log_probabilities(
+    model: nn.Module, batch: Batch, *, temperature: float | int = 1.0
+) -> Float[Tensor, "B T"]:
+    """Log-probability of each token that is asked for, given what stands before it.
+
+    Computes::
+
+        out[b, t] = log p(target[b, t] | ids[b, 0] … ids[b, t])   with p = softmax(logits / τ)
+
+    It is the one place where alignment asks a model for log-probabilities. The model is in
+    evaluation mode meanwhile: with dropout, a policy and an equal reference would differ, and
+    texts would be judged by another model than the one that writes. Gradients pass.
+
+    Args:
+        model: From ``ids`` (B, T) to logits (B, T, V).
+        batch: ``ids`` and ``targets`` (B, T), int64; -100 where nothing is asked.
+        temperature: Divides the logits: what the texts were drawn with [1]; above 0.
+
+    Returns:
+        (B, T) [nats]; exactly 0 where nothing is asked.
+
+    Raises:
+        InputError: If the temperature is not positive and finite, or as in
+            :func:`mathlm.train.next_token`.
+        InputTypeError: If the ids or targets are not int64.
+    """
+    return 0.0 - token_cross_entropy(answer_logits(model, batch, temperature), batch["targets"])
+
+
+def answer_logits(
+    model: nn.Module, batch: Batch, temperature: float | int = 1.0
+) -> Float[Tensor, "B T V"]:
+    """Logits divided by the temperature, in 32 bits or more, without dropout."""
+    if not 0 < temperature < math.inf:
+        raise InputError(f"temperature={temperature} must be positive and finite")
+    with evaluating(model):
+        logits = read_causal(model, batch)
+    logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+    return logits if temperature == 1 else logits / temperature
+
+
+def answer_log_probabilities(
+    model: nn.Module, batch: Batch, *, temperature: float | int = 1.0
+) -> Float[Tensor, " B"]:
     """Log-probability of what is asked in each row, given what stands before it.
 
     Implements eq-tune-answer::
@@ -19,10 +65,12 @@ def answer_log_probabilities(model: nn.Module, batch: Batch) -> Float[Tensor, " 
 
     For rows of one conversation each, as :class:`ChatBatches` gives them with ``packed=False``:
     every token of its answers counts, the end of each turn among them, and nothing else does.
+    Dropout is off, as in :func:`target_log_probabilities`, whose row sums these are.
 
     Args:
         model: From ``ids`` (B, T) to logits (B, T, V).
         batch: ``ids`` and ``targets`` (B, T).
+        temperature: Divides the logits; above 0.
 
     Returns:
         (B,) [nats], summed over the answers' tokens; 0 where nothing is asked.
@@ -35,8 +83,7 @@ def answer_log_probabilities(model: nn.Module, batch: Batch) -> Float[Tensor, " 
     documents = batch.get("documents")
     if documents is not None:
         _require_one_each(documents)
-    loss = token_cross_entropy(read_causal(model, batch), batch["targets"], IGNORED)
-    return -loss.sum(1)
+    return target_log_probabilities(model, batch, temperature=temperature).sum(1)
 
 
 def _require_one_each(documents: Tensor) -> None:
