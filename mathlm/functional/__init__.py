@@ -21,6 +21,7 @@ from .collapse import token_spread
 from .distance_bias import alibi_bias, alibi_slopes, relative_bias, relative_buckets
 from .jacobian_norms import influence
 from .likelihood import pad_documents, perplexity
+from .log_complement import log1mexp
 from .log_partition import z_loss
 from .loss import cross_entropy, token_cross_entropy
 from .low_rank import lora_scale, low_rank_update, merged_weight
@@ -116,6 +117,7 @@ __all__ = [
     "influence",
     "l2_normalize",
     "layer_norm",
+    "log1mexp",
     "lora_scale",
     "low_rank_update",
     "lstm_cell",

@@ -1,0 +1,98 @@
+"""Preference losses without a reference model: on mean log-probabilities per token."""
+
+import math
+
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from ..errors import InputError
+from ..functional import log1mexp
+from ..shapes import Float
+from .preference_losses import require_positive
+
+
+def log_odds(mean_logp: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+    """Log of the odds of a text, whose probability is the geometric mean of its tokens'.
+
+    Computes::
+
+        log(p / (1 - p)) = log p - log(1 - p),   log p = log π(y | x) / |y|
+
+    Args:
+        mean_logp: log p, below 0 [nats/token].
+
+    Raises:
+        InputError: If an entry is not below 0: the odds of what is certain are infinite.
+
+    References:
+        Hong, Lee and Thorne (2024), arXiv:2403.07691, eq. (4).
+    """
+    return mean_logp - log1mexp(mean_logp)
+
+
+def orpo_loss(
+    mean_logp_chosen: Float[Tensor, "*batch"],
+    mean_logp_rejected: Float[Tensor, "*batch"],
+    weight: float | int = 0.1,
+) -> Float[Tensor, "*batch"]:
+    """Surprise per token of the chosen text, and a penalty if its odds are not the better ones.
+
+    Computes::
+
+        ℓ = -log p_chosen - λ log σ(log odds(p_chosen) - log odds(p_rejected))
+
+    Args:
+        mean_logp_chosen: log p = log π(y | x) / |y| of the text that was preferred, below 0
+            [nats/token].
+        mean_logp_rejected: log p of the other.
+        weight: λ >= 0.
+
+    Returns:
+        ℓ [nats] for each pair.
+
+    Raises:
+        InputError: If λ is negative or not finite, or a mean log-probability not below 0.
+
+    References:
+        Hong, Lee and Thorne (2024), arXiv:2403.07691, eq. (6) and (7).
+    """
+    if not 0 <= weight < math.inf:
+        raise InputError(f"weight={weight} must be at least 0 and finite")
+    ratio = log_odds(mean_logp_chosen) - log_odds(mean_logp_rejected)
+    return -mean_logp_chosen - weight * logsigmoid(ratio)
+
+
+def simpo_loss(
+    mean_logp_chosen: Float[Tensor, "*batch"],
+    mean_logp_rejected: Float[Tensor, "*batch"],
+    beta: float | int = 2.0,
+    gamma: float | int = 1.0,
+) -> Float[Tensor, "*batch"]:
+    """Surprise that the chosen text wins by a margin, if log-probability per token is reward.
+
+    Computes::
+
+        ℓ = -log σ(β log p_chosen - β log p_rejected - γ),   log p = log π(y | x) / |y|
+
+    Args:
+        mean_logp_chosen: log p of the text that was preferred [nats/token].
+        mean_logp_rejected: log p of the other.
+        beta: β > 0.
+        gamma: γ >= 0, the margin of rewards that is asked for.
+
+    Returns:
+        ℓ [nats] for each pair.
+
+    Raises:
+        InputError: If β is not positive, γ negative, or one not finite.
+
+    References:
+        Meng, Xia and Chen (2024), arXiv:2405.14734, eq. (6).
+    """
+    require_positive("beta", beta)
+    if not 0 <= gamma < math.inf:
+        raise InputError(f"gamma={gamma} must be at least 0 and finite")
+    return -logsigmoid(beta * (mean_logp_chosen - mean_logp_rejected) - gamma)
+
+
+__all__ = ["log_odds", "orpo_loss", "simpo_loss"]
