@@ -1,0 +1,68 @@
+"""What a mask counts, and checks of what stands beside it."""
+
+from math import inf
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError, InputTypeError
+
+
+def counted(x: Tensor, mask: Tensor | None) -> Tensor:
+    """``x`` where the mask is True; elsewhere 0, in value and gradient, whatever stands there.
+
+    It must come before anything that is not linear: what is NaN or infinite in a value that is
+    thrown away afterwards would still be NaN in the gradient.
+    """
+    return x if mask is None else torch.where(mask, x, 0.0)
+
+
+def require_alike(**tensors: Tensor | None) -> None:
+    """Refuse tensors of different shapes, and a mask that is not boolean; None is left out."""
+    given = {name: value for name, value in tensors.items() if value is not None}
+    mask = given.get("mask")
+    if mask is not None and mask.dtype != torch.bool:
+        found = str(mask.dtype).removeprefix("torch.")
+        raise InputTypeError(f"mask must be bool, got {found}; True = counts")
+    if len({value.shape for value in given.values()}) > 1:
+        found = ", ".join(f"{name} {tuple(value.shape)}" for name, value in given.items())
+        raise InputError(f"the shapes differ: {found}; they must be the same")
+
+
+def require_row_each(numbers: Tensor, rows: Tensor, name: str) -> None:
+    """Refuse ``numbers`` that are not one for each row of ``rows``."""
+    if numbers.shape != rows.shape[:1]:
+        raise InputError(
+            f"{name} has shape {tuple(numbers.shape)}, expected ({len(rows)},): one a sequence"
+        )
+
+
+def require_finite(x: Tensor, name: str, *axes: str) -> None:
+    """Refuse NaN and infinity; the message names the first by the axes' names."""
+    bad = ~x.detach().isfinite()
+    if bad.any():
+        where = bad.nonzero()[0].tolist()
+        place = ", ".join(f"{axis} {i}" for axis, i in zip(axes, where, strict=True))
+        value = float(x.detach()[tuple(where)])
+        raise InputError(f"{name} of {place} is {value}; it must be a finite number")
+
+
+def require_share(**numbers: float | int) -> None:
+    """Refuse numbers outside 0..1."""
+    for name, value in numbers.items():
+        if not 0 <= value <= 1:
+            raise InputError(f"{name}={value} is outside 0..1")
+
+
+def require_positive(**numbers: float | int) -> None:
+    """Refuse numbers that are not above 0 and finite."""
+    for name, value in numbers.items():
+        if not 0 < value < inf:
+            raise InputError(f"{name}={value} must be above 0 and finite")
+
+
+def require_weight(**numbers: float | int) -> None:
+    """Refuse numbers that are negative or not finite."""
+    for name, value in numbers.items():
+        if not 0 <= value < inf:
+            raise InputError(f"{name}={value} must be at least 0 and finite")
