@@ -166,12 +166,15 @@ def stream(
     constraint: Constraint | None = None,
     pad: int | None = None,
     fixed: bool = False,
+    first_row: int = 0,
     **draw_options: Any,
 ) -> Iterator[Step]:
     """The steps of :func:`generate`, each as soon as it is made.
 
     Arguments are those of :func:`generate`, and are checked before the first step. The model is
-    in evaluation mode while a step is made, and in its own mode between steps.
+    in evaluation mode while a step is made, and in its own mode between steps. ``first_row`` is
+    the number of the first row, of which its random numbers are made: a part of a batch draws
+    what it would have drawn within the whole.
 
     Returns:
         An iterator over the steps; the last says in ``finish`` why each row has ended.
@@ -185,6 +188,9 @@ def stream(
     sampler = Sampler(temperature, top_k, top_p, **draw_options)
     require_prompt(model, ids, max_new_tokens, mask)
     require_seed(seed)
+    require_integer("first_row", first_row)
+    if first_row < 0:
+        raise InputError(f"first_row={first_row} must not be negative")
     V = model.config.vocab_size
     if pad is not None:
         require_integer("pad", pad)
@@ -193,7 +199,11 @@ def stream(
     require_constraint(constraint, max_new_tokens)
     rows = Rows(len(ids), max_new_tokens, stop_sequences(stop, V, constraint), constraint)
     reader_options = {"cache": cache, "fixed": fixed}
-    return _steps(model, ids, mask, sampler, rows, seed, pad, reader_options)
+    numbers = [
+        np.random.default_rng(None if seed is None else (seed, first_row + i))
+        for i in range(len(ids))
+    ]
+    return _steps(model, ids, mask, sampler, rows, numbers, pad, reader_options)
 
 
 @torch.no_grad()
@@ -203,14 +213,11 @@ def _steps(
     mask: Tensor | None,
     sampler: Sampler,
     rows: Rows,
-    seed: int | None,
+    numbers: list[np.random.Generator],
     pad: int | None,
     reader_options: dict[str, bool],
 ) -> Iterator[Step]:
     """Read, draw, and tell, until every row has ended."""
-    numbers = [
-        np.random.default_rng(None if seed is None else (seed, i)) for i in range(len(ids))
-    ]
     prompt = _without_padding(ids, mask)
     written: list[Tensor] = []
     modules = list(model.modules())
