@@ -198,7 +198,7 @@ def require_positive(name: str, value: float | int) -> None:
 
 
 def require_share(name: str, value: float | int, *, open_end: bool) -> None:
-    """Refuse what is no share of wrong labels: from 1/2 on they say nothing of the right ones."""
+    """Refuse what is no share of wrong labels; from 1/2 on they tell nothing."""
     if not 0 <= value <= 0.5 or (open_end and value == 0.5):
         end = "below" if open_end else "at most"
         raise InputError(f"{name}={value} must be at least 0 and {end} 0.5")
@@ -209,7 +209,7 @@ def require_lengths(lengths: Tensor) -> None:
     if not (lengths >= 1).all():
         where = (~(lengths >= 1)).nonzero()[0].tolist()
         raise InputError(
-            f"the text at {where} has {lengths[tuple(where)].item()} tokens; expected at least 1"
+            f"the text at {where} has {lengths[tuple(where)].item()} tokens; expected 1 or more"
         )
 
 

@@ -5,6 +5,7 @@ from . import (
     digits,
     instructions,
     numerals,
+    preferences,
     pretrained,
     regular,
     samples,
@@ -42,6 +43,7 @@ from .merges import (
 from .ngram import KneserNey
 from .packing import Packed, number_documents, pack
 from .plain_bytes import Bytes
+from .preferences import Judged, Preference
 from .pretokenize import PATTERNS, pre_tokenize
 from .quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
 from .quality_classifier import QualityClassifier, hashed_features
@@ -84,6 +86,7 @@ __all__ = [
     "Fertility",
     "GOPHER_RULES",
     "Interpolated",
+    "Judged",
     "KneserNey",
     "MergeStep",
     "Message",
@@ -92,6 +95,7 @@ __all__ = [
     "Overlap",
     "PATTERNS",
     "Packed",
+    "Preference",
     "QualityClassifier",
     "QualityRule",
     "TokenManifest",
@@ -152,6 +156,7 @@ __all__ = [
     "pair_counts",
     "parse_pattern",
     "pre_tokenize",
+    "preferences",
     "pretrained",
     "prompt_and_completion",
     "prose_lines",

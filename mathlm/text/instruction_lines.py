@@ -47,13 +47,13 @@ def read(path: str | os.PathLike[str]) -> list[list[Message]]:
     if not file.is_file():
         kind = "a folder, not a file" if file.is_dir() else "not there"
         raise DataNotFoundError(f"{file} is {kind}; give a file with one JSON object a line")
-    found = [conversation(line, where) for where, line in _lines(file)]
+    found = [conversation(line, where) for where, line in json_lines(file)]
     if not found:
         raise DataError(f"{file} holds no conversation; expected lines such as {FORMS}")
     return found
 
 
-def _lines(file: Path) -> Iterator[tuple[str, str]]:
+def json_lines(file: Path) -> Iterator[tuple[str, str]]:
     """The lines that are not empty, each with its place for a message."""
     try:
         with file.open(encoding="utf-8-sig", newline="\n") as source:
@@ -70,6 +70,22 @@ def conversation(line: str, where: str) -> list[Message]:
     Raises:
         DataError: If it holds none; the message begins with ``where``.
     """
+    content = json_object(line, where, FORMS)
+    forms = [name for name in ("messages", "prompt", "instruction") if name in content]
+    if len(forms) != 1:
+        has = f"has {forms} at once" if forms else f"has the keys {list(content)}"
+        raise DataError(f"{where} {has}; expected one of {FORMS}")
+    if forms == ["messages"]:
+        return _messages(content, where)
+    return _pair(content, forms[0], where)
+
+
+def json_object(line: str, where: str, forms: str) -> dict[str, Any]:
+    """The object in one line.
+
+    Raises:
+        DataError: If there is none, or one with a key twice; the message begins with ``where``.
+    """
     try:
         content = json.loads(line, object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as error:
@@ -79,15 +95,9 @@ def conversation(line: str, where: str) -> list[Message]:
     if not isinstance(content, dict):
         raise DataError(
             f"{where} is a {type(content).__name__}, expected an object; write one a line: "
-            f"{FORMS}"
+            f"{forms}"
         )
-    forms = [name for name in ("messages", "prompt", "instruction") if name in content]
-    if len(forms) != 1:
-        has = f"has {forms} at once" if forms else f"has the keys {list(content)}"
-        raise DataError(f"{where} {has}; expected one of {FORMS}")
-    if forms == ["messages"]:
-        return _messages(content, where)
-    return _pair(content, forms[0], where)
+    return content
 
 
 def _no_json(where: str, why: object) -> DataError:
@@ -109,12 +119,12 @@ def _pair(content: dict[str, Any], form: str, where: str) -> list[Message]:
         expected = " or ".join(f'"{name}"' for name in ANSWERS[form])
         found = f"both {answers}" if answers else f"the keys {list(content)}"
         raise DataError(f'{where} has {found}; "{form}" needs one answer under {expected}')
-    asked = _text(content, form, where)
+    asked = text_of(content, form, where)
     if form == "instruction" and content.get("input") is not None:
-        asked = "\n\n".join(filter(None, [asked, _text(content, "input", where)]))
-    turns = [Message("user", asked), Message("assistant", _text(content, answers[0], where))]
+        asked = "\n\n".join(filter(None, [asked, text_of(content, "input", where)]))
+    turns = [Message("user", asked), Message("assistant", text_of(content, answers[0], where))]
     if content.get("system") is not None:
-        turns.insert(0, Message("system", _text(content, "system", where)))
+        turns.insert(0, Message("system", text_of(content, "system", where)))
     return turns
 
 
@@ -129,6 +139,15 @@ def _messages(content: dict[str, Any], where: str) -> list[Message]:
         raise DataError(
             f'{where}: "messages" is {messages!r:.40}, expected a list of one or more'
         )
+    return messages_of(messages, where)
+
+
+def messages_of(messages: list[Any], where: str, *, answered: bool = True) -> list[Message]:
+    """Turns in an order that a format can write, up to an answer or up to what is answered.
+
+    Raises:
+        DataError: If they are none; the message begins with ``where``.
+    """
     turns = [_message(message, f"{where}, message {i}") for i, message in enumerate(messages)]
     before = None
     for i, turn in enumerate(turns):
@@ -139,10 +158,15 @@ def _messages(content: dict[str, Any], where: str) -> list[Message]:
                 f"{FOLLOWS[before]}"
             )
         before = turn.role
-    if before != "assistant":
+    if answered and before != "assistant":
         raise DataError(
             f"{where} ends with a message of {before!r}; the last one must be the assistant's "
             "answer, from which a model learns"
+        )
+    if not answered and before not in ("user", "tool"):
+        raise DataError(
+            f"{where} ends with a message of {before!r}; the last one must be of a user or a "
+            "tool, which is answered"
         )
     return turns
 
@@ -154,10 +178,10 @@ def _message(message: Any, where: str) -> Message:
         raise DataError(f"{where} has {has}; expected the keys role and content alone")
     if message["role"] not in ROLES:
         raise DataError(f"{where} has role {message['role']!r}; the roles are {ROLES}")
-    return Message(message["role"], _text(message, "content", where))
+    return Message(message["role"], text_of(message, "content", where))
 
 
-def _text(content: dict[str, Any], key: str, where: str) -> str:
+def text_of(content: dict[str, Any], key: str, where: str) -> str:
     """The text under a key."""
     value = content[key]
     if not isinstance(value, str):
