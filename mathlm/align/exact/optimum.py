@@ -1,0 +1,135 @@
+"""Numbers of a distribution over listed completions, and the distribution that is best."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...errors import InputError
+from ...shapes import Float
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best policy for a reward and a price on leaving the reference.
+
+    Attributes:
+        beta: β, the price [reward/nat].
+        logp: log π*(y), (P, Y) [nats].
+        value: What it reaches, E[r] - β KL = β log Z, (P,).
+        reward: E[r] under it, (P,).
+        kl: KL(π* ‖ π_ref), (P,) [nats].
+    """
+
+    beta: float
+    logp: Float[Tensor, "P Y"]
+    value: Float[Tensor, " P"]
+    reward: Float[Tensor, " P"]
+    kl: Float[Tensor, " P"]
+
+
+def expectation(logp: Float[Tensor, "P Y"], f: Float[Tensor, "P Y"]) -> Float[Tensor, " P"]:
+    """Exact mean of a number of each completion.
+
+    Computes::
+
+        E[f] = Σ_y π(y) f(y)
+
+    Args:
+        logp: log π(y) [nats]; -∞ = never, and f does not count there.
+        f: Any number of each completion.
+    """
+    never = logp == -math.inf
+    return (logp.exp() * f.masked_fill(never, 0.0)).sum(-1)
+
+
+def divergence(logp: Float[Tensor, "P Y"], other: Float[Tensor, "P Y"]) -> Float[Tensor, " P"]:
+    """Exact KL(π ‖ other) over the listed completions.
+
+    Computes::
+
+        KL(π ‖ q) = Σ_y π(y) (log π(y) - log q(y))
+
+    Args:
+        logp: log π(y) [nats]; -∞ = never.
+        other: log q(y) [nats].
+
+    Returns:
+        (P,) [nats]; infinite where q never says what π says.
+    """
+    return expectation(logp, logp - other.where(logp > -math.inf, 0.0))
+
+
+def regularized_reward(
+    logp: Float[Tensor, "P Y"],
+    logp_ref: Float[Tensor, "P Y"],
+    rewards: Float[Tensor, "P Y"],
+    beta: float | int,
+) -> Float[Tensor, " P"]:
+    """What alignment maximizes: mean reward less the price of leaving the reference.
+
+    Computes::
+
+        J(π) = E_π[r] - β KL(π ‖ π_ref) = β log Z - β KL(π ‖ π*)
+
+    Args:
+        logp: log π(y) [nats].
+        logp_ref: log π_ref(y) [nats].
+        rewards: r(y).
+        beta: β ≥ 0 [reward/nat].
+    """
+    require_beta(beta)
+    reward = expectation(logp, rewards)
+    return reward if beta == 0 else reward - beta * divergence(logp, logp_ref)
+
+
+def tilted_optimum(
+    logp_ref: Float[Tensor, "P Y"], rewards: Float[Tensor, "P Y"], beta: float | int
+) -> Optimum:
+    """The reference, tilted by the reward: the policy that no other betters.
+
+    Computes::
+
+        π*(y) = π_ref(y) exp(r(y) / β) / Z,   Z = Σ_y π_ref(y) exp(r(y) / β)
+        E[r] - β KL(π* ‖ π_ref) = β log Z
+
+    β = 0 is the limit in which only the best rewards are left, as the reference weighs them;
+    β = ∞ that in which the policy is the reference.
+
+    Args:
+        logp_ref: log π_ref(y) [nats]; -∞ where the reference never goes, nor the optimum.
+        rewards: r(y), finite.
+        beta: β, from 0 to ∞ [reward/nat].
+
+    Returns:
+        The optimum and its numbers, for each prompt.
+
+    Raises:
+        InputError: If β is negative or NaN, or a reward is not finite.
+    """
+    require_beta(beta, infinite=True)
+    if not rewards.isfinite().all():
+        raise InputError("a reward is NaN or infinite: the optimum needs finite ones")
+    logp = _tilted(logp_ref, rewards, beta)
+    reward, kl = expectation(logp, rewards), divergence(logp, logp_ref)
+    value = reward if beta in (0, math.inf) else reward - beta * kl
+    return Optimum(float(beta), logp, value, reward, kl)
+
+
+def _tilted(logp_ref: Tensor, rewards: Tensor, beta: float | int) -> Tensor:
+    """Logarithm of π*."""
+    if beta == math.inf:
+        return logp_ref - logp_ref.logsumexp(-1, keepdim=True)
+    reachable = rewards.masked_fill(logp_ref == -math.inf, -math.inf)
+    gap = rewards - reachable.amax(-1, keepdim=True)  # 0 at the best
+    best = torch.zeros_like(gap).masked_fill(gap != 0, -math.inf)
+    tilt = best if beta == 0 else gap / beta
+    scores = logp_ref + tilt.where(logp_ref > -math.inf, 0.0)
+    return scores - scores.logsumexp(-1, keepdim=True)
+
+
+def require_beta(beta: float | int, infinite: bool = False) -> None:
+    """Refuse a price below 0, and an infinite one where it has no meaning."""
+    if not 0 <= beta <= math.inf or (beta == math.inf and not infinite):
+        raise InputError(f"beta={beta} must be at least 0" + ("" if infinite else ", finite"))

@@ -1,0 +1,94 @@
+"""The world on which the book judges its methods of alignment."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ...models import GPT, GPTConfig
+from ...shapes import Float, Int
+from .world import World, all_completions
+
+
+def standard_world(
+    seed: int = 0,
+    *,
+    vocabulary: int = 6,
+    length: int = 3,
+    prompts: int = 4,
+    end: int | None = None,
+) -> World:
+    """A small world with an uneven reference and random rewards.
+
+    Six tokens and completions of three make 216; four prompts are one token each. The
+    reference is a GPT of two layers with random weights, large enough that its next tokens
+    are far from equally likely; rewards are normal, with mean 0 and standard deviation 1 over
+    the completions of each prompt. The same seed gives the same world in any precision, up to
+    rounding; weights and tables have torch's default dtype.
+
+    Args:
+        seed: Of weights and rewards.
+        vocabulary: V, tokens.
+        length: Tokens of a completion, at most.
+        prompts: P, at most V.
+        end: Token that ends a completion earlier; None = all are equally long.
+
+    Raises:
+        InputError: If the sizes do not fit.
+    """
+    draws = torch.Generator().manual_seed(seed)
+    asked = torch.arange(prompts).unsqueeze(1)
+    completions = all_completions(vocabulary, length, end)
+    model = random_gpt(vocabulary, prompts=1, length=length, draws=draws)
+    rewards = standard_scores(
+        torch.randn(prompts, len(completions), generator=draws, dtype=torch.float64)
+    )
+    return world_of(model, asked, completions, rewards)
+
+
+def world_of(
+    model: nn.Module,
+    prompts: Int[Tensor, "P n"],
+    completions: Int[Tensor, "Y m"],
+    rewards: Float[Tensor, "P Y"],
+) -> World:
+    """A world whose reference is a model: any causal one over the completions' tokens.
+
+    Args:
+        model: From ids (B, T) to logits (B, T, V); kept as it is, so do not train it.
+        prompts: Ids (P, n).
+        completions: Ids (Y, m), complete.
+        rewards: r(x, y).
+    """
+    dtype = next(model.parameters()).dtype
+    blank = torch.full(rewards.shape, -math.log(rewards.shape[1]), dtype=dtype)
+    bare = World(prompts, completions, blank, rewards.to(dtype), model)
+    with torch.no_grad():
+        logp_ref = bare.log_probabilities(model)
+    return World(prompts, completions, logp_ref, bare.rewards, model)
+
+
+def standard_scores(values: Float[Tensor, "P Y"]) -> Float[Tensor, "P Y"]:
+    """Each row with mean 0 and (population) standard deviation 1."""
+    centred = values - values.mean(-1, keepdim=True)
+    return centred / centred.square().mean(-1, keepdim=True).sqrt()
+
+
+@torch.no_grad()
+def random_gpt(vocabulary: int, prompts: int, length: int, draws: torch.Generator) -> GPT:
+    """A GPT of two layers whose next tokens are uneven, in torch's default dtype."""
+    config = GPTConfig(
+        vocab_size=vocabulary,
+        context=prompts + length,
+        d_model=32,
+        n_layers=2,
+        n_heads=2,
+        tie_embeddings=False,
+    )
+    with torch.random.fork_rng(devices=[]):
+        model = GPT(config).eval()
+    for weights in model.parameters():
+        if weights.ndim == 2:
+            drawn = torch.randn(weights.shape, generator=draws, dtype=torch.float64)
+            weights.copy_(drawn / math.sqrt(weights.shape[1]))
+    return model
