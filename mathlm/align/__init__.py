@@ -1,5 +1,6 @@
 """Training on what people asked for: conversations, and which tokens of them are learned."""
 
+from . import exact
 from .advantages import (
     centred_advantages,
     gae,
@@ -9,7 +10,16 @@ from .advantages import (
     rewards_with_kl,
 )
 from .aggregation import fixed_length_mean, sequence_mean, sequence_sum, token_mean
+from .annotators import Annotator, Comparisons, compare
 from .answers import answer_log_probabilities, answer_logits, target_log_probabilities
+from .best_of_n import (
+    Best,
+    best_of_n_kl,
+    best_of_n_kl_bound,
+    best_of_n_log_probabilities,
+    best_of_n_mean,
+    draw_best,
+)
 from .chat_batches import ChatBatches
 from .entropies import token_entropies
 from .group_losses import (
@@ -22,6 +32,7 @@ from .group_losses import (
 )
 from .kl_estimators import kl_k1, kl_k2, kl_k3
 from .kto import kto_loss, mismatched_kl
+from .logistic import LinearReward, fit_linear_reward
 from .policy_diagnostics import approximate_kl, clip_share, explained_variance
 from .policy_losses import ppo_loss, reinforce_loss, value_loss
 from .preference_losses import (
@@ -33,23 +44,56 @@ from .preference_losses import (
     robust_dpo_loss,
 )
 from .reference_free import log_odds, orpo_loss, simpo_loss
+from .reference_model import Reference, require_other
+from .reward_losses import (
+    bradley_terry_loss,
+    centring_penalty,
+    davidson_log_probabilities,
+    rao_kupper_log_probabilities,
+)
+from .reward_model import RewardEnsemble, RewardModel, cautious_reward, ensemble_std, worst_case
 from .sft import Encoded, encode_chats
+from .strengths import Strengths, count_wins, fit_strengths, fit_strengths_by_mm
 from .whitening import whiten
 
 __all__ = [
+    "Annotator",
+    "Best",
     "ChatBatches",
+    "Comparisons",
     "Encoded",
+    "LinearReward",
+    "Reference",
+    "RewardEnsemble",
+    "RewardModel",
+    "Strengths",
     "answer_log_probabilities",
     "answer_logits",
     "approximate_kl",
+    "best_of_n_kl",
+    "best_of_n_kl_bound",
+    "best_of_n_log_probabilities",
+    "best_of_n_mean",
+    "bradley_terry_loss",
+    "cautious_reward",
     "centred_advantages",
+    "centring_penalty",
     "clip_share",
+    "compare",
     "corrected_grpo_loss",
+    "count_wins",
     "dapo_loss",
+    "davidson_log_probabilities",
     "dpo_loss",
     "dr_grpo_loss",
+    "draw_best",
     "encode_chats",
+    "ensemble_std",
+    "exact",
     "explained_variance",
+    "fit_linear_reward",
+    "fit_strengths",
+    "fit_strengths_by_mm",
     "fixed_length_mean",
     "gae",
     "group_advantages",
@@ -68,7 +112,9 @@ __all__ = [
     "mismatched_kl",
     "orpo_loss",
     "ppo_loss",
+    "rao_kupper_log_probabilities",
     "reinforce_loss",
+    "require_other",
     "returns",
     "rewards_with_kl",
     "rloo_loss",
@@ -81,4 +127,5 @@ __all__ = [
     "token_mean",
     "value_loss",
     "whiten",
+    "worst_case",
 ]

@@ -1,6 +1,7 @@
 """What a model thinks of answers: the number that tuning raises and preferences compare."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -8,9 +9,13 @@ from torch import Tensor, nn
 from ..errors import InputError
 from ..functional import token_cross_entropy
 from ..generate.modes import evaluating
+from ..models import GPT
 from ..shapes import Float
 from ..train import read_causal
 from ..train.batches import Batch
+from ..train.objectives import IGNORED
+
+LogProbabilities = Callable[..., Tensor]  # as target_log_probabilities
 
 
 def target_log_probabilities(
@@ -39,19 +44,53 @@ def target_log_probabilities(
             :func:`mathlm.train.next_token`.
         InputTypeError: If the ids or targets are not int64.
     """
-    return 0.0 - token_cross_entropy(answer_logits(model, batch, temperature), batch["targets"])
+    if not (isinstance(model, GPT) and has_plain_forward(model)):
+        logits = answer_logits(model, batch, temperature)
+        return 0.0 - token_cross_entropy(logits, batch["targets"])
+    with evaluating(model):
+        hidden = read_causal(model.hidden, batch)
+        asked = asked_places(batch)
+        logits = model.head(hidden[asked])  # (N, V): no logits where nothing is asked
+    logp = 0.0 - token_cross_entropy(divided(logits, temperature), batch["targets"][asked])
+    return logp.new_zeros(asked.shape).masked_scatter(asked, logp)
 
 
 def answer_logits(
     model: nn.Module, batch: Batch, temperature: float | int = 1.0
 ) -> Float[Tensor, "B T V"]:
     """Logits divided by the temperature, in 32 bits or more, without dropout."""
+    with evaluating(model):
+        return divided(read_causal(model, batch), temperature)
+
+
+def divided(logits: Float[Tensor, "*batch V"], temperature: float | int) -> Tensor:
+    """Logits divided by the temperature, in 32 bits or more."""
     if not 0 < temperature < math.inf:
         raise InputError(f"temperature={temperature} must be positive and finite")
-    with evaluating(model):
-        logits = read_causal(model, batch)
     logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
     return logits if temperature == 1 else logits / temperature
+
+
+def has_plain_forward(model: GPT) -> bool:
+    """Whether a forward pass is its hidden states and its head, and nothing else."""
+    return (
+        type(model).forward is GPT.forward
+        and "forward" not in vars(model)
+        and not model._forward_hooks
+        and not model._forward_pre_hooks
+        and model._compiled_call_impl is None
+    )
+
+
+def asked_places(batch: Batch) -> Tensor:
+    """True where a token is asked for, (B, T)."""
+    ids, targets = batch["ids"], batch["targets"]
+    if ids.shape != targets.shape:
+        raise InputError(
+            f"ids {tuple(ids.shape)} and targets {tuple(targets.shape)} must have one shape: "
+            "at each place the token that follows, or -100"
+        )
+    return targets != IGNORED
 
 
 def answer_log_probabilities(

@@ -206,7 +206,7 @@ def shifted(batch: Batch, steps: int) -> Tensor:
 Reader = Callable[[nn.Module, Batch], Tensor]
 
 
-def read_causal(model: nn.Module, batch: Batch) -> Tensor:
+def read_causal(model: Callable[..., Tensor], batch: Batch) -> Tensor:
     """Logits of :func:`next_token`; documents of one row are kept apart."""
     ids = _token_ids(batch)
     documents = batch.get("documents")
