@@ -79,7 +79,7 @@ def kl_k3(
     logp_ref: Float[Tensor, "*batch"],
     mask: Bool[Tensor, "*batch"] | None = None,
 ) -> Float[Tensor, "*batch"]:
-    """Log-ratio with a control variate: unbiased, never negative; the other way round as a loss.
+    """Log-ratio with a control variate: unbiased, never negative; as a loss, the other KL.
 
     Computes::
 
