@@ -6,12 +6,14 @@ from .gradients import policy_gradient, score_function_objective
 from .optimum import Optimum, divergence, expectation, regularized_reward, tilted_optimum
 from .prefixes import Prefixes, prefixes_of
 from .standard import standard_scores, standard_world, world_of
+from .table_sampler import TableSampler
 from .world import World, all_completions
 
 __all__ = [
     "Frontier",
     "Optimum",
     "Prefixes",
+    "TableSampler",
     "World",
     "all_completions",
     "divergence",

@@ -14,14 +14,22 @@ def draw_completions(
     prefixes: Prefixes,
     prompt_index: Int[Tensor, " B"],
     seed: int,
+    first_row: int = 0,
 ) -> Int[Tensor, " B"]:
     """Number of the completion that each row draws, token by token.
 
-    Row i has its own stream of random numbers, made from the seed and i, as in
+    Row i has its own stream of random numbers, made from the seed and ``first_row + i``, as in
     :func:`mathlm.generate.generate`: the completions are those that it would write.
+
+    Args:
+        table: Log-probability of each token at each prefix [nats].
+        prefixes: Of the completions.
+        prompt_index: The prompt of each row.
+        seed: Of the random numbers.
+        first_row: Number of the first row.
     """
     p, n = table.exp(), prefixes.node.shape[1]
-    u = uniform_numbers(seed, len(prompt_index), n)
+    u = uniform_numbers(seed, len(prompt_index), n, first_row)
     node, drawn = torch.zeros_like(prompt_index), torch.full_like(prompt_index, -1)
     for t in range(n):
         token = draw(p[prompt_index, node], u[:, t])
@@ -31,7 +39,9 @@ def draw_completions(
     return drawn
 
 
-def uniform_numbers(seed: int, rows: int, length: int) -> Float[Tensor, "B n"]:
+def uniform_numbers(
+    seed: int, rows: int, length: int, first_row: int = 0
+) -> Float[Tensor, "B n"]:
     """Uniform numbers below 1, exact in float32; each row from a stream of its own."""
-    streams = (np.random.default_rng((seed, i)) for i in range(rows))
+    streams = (np.random.default_rng((seed, first_row + i)) for i in range(rows))
     return torch.from_numpy(np.stack([s.random(length, dtype=np.float32) for s in streams]))

@@ -26,6 +26,8 @@ class Prefixes:
         leaf: Completion that a token at a node ends, (N, V); -1 where it does not.
         inside: Whether completion y begins with prefix i, (N, Y).
         depth: Tokens of each prefix, (N,).
+        finished: Whether a completion has come to its end and is not cut off, (Y,). Where all
+            are equally long, all are finished.
         rows: Texts to read after a prompt, (R, n - 1); a short one is filled with 0.
         row: In which of them a prefix is read, (N,).
     """
@@ -37,6 +39,7 @@ class Prefixes:
     leaf: Int[Tensor, "N V"]
     inside: Bool[Tensor, "N Y"]
     depth: Int[Tensor, " N"]
+    finished: Bool[Tensor, " Y"]
     rows: Int[Tensor, "R m"]
     row: Int[Tensor, " N"]
 
@@ -94,7 +97,8 @@ def prefixes_of(completions: Int[Tensor, "Y n"]) -> Prefixes:
     rows, row = _readable(stems, completions.shape[1] - 1)
     depth = torch.tensor([len(stem) for stem in stems])
     token = completions.where(real, 0)
-    return Prefixes(node, token, real, *following, inside, depth, rows, row)
+    complete = _finished(texts)
+    return Prefixes(node, token, real, *following, inside, depth, complete, rows, row)
 
 
 def _texts(completions: Tensor) -> list[tuple[int, ...]]:
@@ -134,6 +138,13 @@ def _following(
         what = "ends a completion and begins another" if twice.any() else "has no completion"
         raise InputError(f"token {v} after {list(stem)} {what}: the set must be complete")
     return goes_on, ends
+
+
+def _finished(texts: list[tuple[int, ...]]) -> Tensor:
+    """Whether each text's last token is one that ends a shorter text, if there are any."""
+    longest = max(map(len, texts))
+    ends = {y[-1] for y in texts if len(y) < longest}
+    return torch.tensor([not ends or y[-1] in ends for y in texts])
 
 
 def _readable(stems: list[tuple[int, ...]], longest: int) -> tuple[Tensor, Tensor]:

@@ -151,7 +151,11 @@ class World:
         return found.masked_fill(node < 0, 0.0)
 
     def sample(
-        self, table: Float[Tensor, "P N V"], prompt_index: Int[Tensor, " B"], seed: int
+        self,
+        table: Float[Tensor, "P N V"],
+        prompt_index: Int[Tensor, " B"],
+        seed: int,
+        first_row: int = 0,
     ) -> Int[Tensor, " B"]:
         """Completions drawn as :func:`mathlm.generate.generate` would with this seed.
 
@@ -159,11 +163,12 @@ class World:
             table: Of :meth:`token_table`.
             prompt_index: The prompt of each row.
             seed: Of the rows' random numbers.
+            first_row: Number of the first row.
 
         Returns:
             The number of the completion of each row.
         """
-        return draw_completions(table.detach(), self.prefixes, prompt_index, seed)
+        return draw_completions(table.detach(), self.prefixes, prompt_index, seed, first_row)
 
     def with_rewards(self, rewards: Float[Tensor, "P Y"]) -> "World":
         """The same world with other rewards, such as a flawed stand-in for the true ones."""
