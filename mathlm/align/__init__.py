@@ -33,6 +33,7 @@ from .group_losses import (
 from .kl_estimators import kl_k1, kl_k2, kl_k3
 from .kto import kto_loss, mismatched_kl
 from .logistic import LinearReward, fit_linear_reward
+from .pair_batches import PairBatches
 from .policy_diagnostics import approximate_kl, clip_share, explained_variance
 from .policy_losses import ppo_loss, reinforce_loss, value_loss
 from .preference_losses import (
@@ -43,6 +44,20 @@ from .preference_losses import (
     length_normalized_reward,
     robust_dpo_loss,
 )
+from .preference_metrics import preference_metrics
+from .preference_objectives import (
+    DPO,
+    Hinge,
+    IPO,
+    LengthNormalizedDPO,
+    ORPO,
+    PairObjective,
+    PairScores,
+    RobustDPO,
+    SimPO,
+    pair_scores,
+)
+from .preference_pairs import EncodedPairs, encode_pairs
 from .reference_free import log_odds, orpo_loss, simpo_loss
 from .reference_model import Reference, require_other
 from .reward_losses import (
@@ -61,11 +76,22 @@ __all__ = [
     "Best",
     "ChatBatches",
     "Comparisons",
+    "DPO",
     "Encoded",
+    "EncodedPairs",
+    "Hinge",
+    "IPO",
+    "LengthNormalizedDPO",
     "LinearReward",
+    "ORPO",
+    "PairBatches",
+    "PairObjective",
+    "PairScores",
     "Reference",
     "RewardEnsemble",
     "RewardModel",
+    "RobustDPO",
+    "SimPO",
     "Strengths",
     "answer_log_probabilities",
     "answer_logits",
@@ -88,6 +114,7 @@ __all__ = [
     "dr_grpo_loss",
     "draw_best",
     "encode_chats",
+    "encode_pairs",
     "ensemble_std",
     "exact",
     "explained_variance",
@@ -111,7 +138,9 @@ __all__ = [
     "log_odds",
     "mismatched_kl",
     "orpo_loss",
+    "pair_scores",
     "ppo_loss",
+    "preference_metrics",
     "rao_kupper_log_probabilities",
     "reinforce_loss",
     "require_other",

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Float
 from ..train import bare
 from ..train.batches import Batch
@@ -68,9 +68,23 @@ class Reference:
         return self.read(self.model, batch, temperature=temperature)
 
     @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next((p.device for p in self.model.parameters()), torch.device("cpu"))
+
+    @property
     def sha256(self) -> str:
         """SHA-256 of all weights, by names; another one than before, if one of them changed."""
         return tensors_sha256(self.model.state_dict())
+
+
+def require_reference(reference: object) -> None:
+    """Refuse a model that may still be trained."""
+    if not isinstance(reference, Reference):
+        raise InputTypeError(
+            f"the reference is a {type(reference).__name__}: give Reference(model) of a model "
+            "of its own, or Reference.of(policy)"
+        )
 
 
 def require_other(policy: nn.Module, reference: "Reference | nn.Module") -> None:

@@ -90,10 +90,10 @@ def encode_chats(
     dropped, chats, index, number = {EMPTY: 0, LONG: 0}, list[Chat](), list[int](), 0
     longest = 0
     for number, messages in enumerate(conversations, start=1):
-        turns = _turns(messages, number - 1)
-        chat = _encode(turns, number - 1, format, tokenizer)
+        turns = turns_of(messages, number - 1)
+        chat = encoded_chat(turns, number - 1, format, tokenizer)
         longest = max(longest, len(chat))
-        if reason := _unfit(turns, chat, context):
+        if reason := unfit(turns, chat, context):
             dropped[reason] += 1
         else:
             chats.append(chat)
@@ -109,7 +109,7 @@ def _is_no_list(value: object) -> bool:
     return isinstance(value, str | Mapping | Message) or not isinstance(value, Iterable)
 
 
-def _turns(messages: Turns, number: int) -> list[Message | Mapping[str, str]]:
+def turns_of(messages: Turns, number: int) -> list[Message | Mapping[str, str]]:
     if _is_no_list(messages):
         raise InputTypeError(
             f"conversation {number} is a {type(messages).__name__}; expected a list of messages"
@@ -117,7 +117,7 @@ def _turns(messages: Turns, number: int) -> list[Message | Mapping[str, str]]:
     return list(messages)
 
 
-def _encode(
+def encoded_chat(
     turns: list[Message | Mapping[str, str]],
     number: int,
     format: ChatFormat,
@@ -129,7 +129,7 @@ def _encode(
         raise type(error)(f"conversation {number}: {error}") from error
 
 
-def _unfit(turns: list[Message | Mapping[str, str]], chat: Chat, context: int) -> str | None:
+def unfit(turns: list[Message | Mapping[str, str]], chat: Chat, context: int) -> str | None:
     """Why a conversation is left out, if it is."""
     fields = [vars(turn) if isinstance(turn, Message) else turn for turn in turns]
     if any(turn["role"] == "assistant" and not turn["content"].strip() for turn in fields):
