@@ -1,0 +1,64 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import minimize_scalar
+
+from mathlm import reference as ref
+from mathlm.errors import InputError
+
+LOSSES = {
+    "dpo": lambda m: np.logaddexp(0, -m),
+    "conservative": lambda m: 0.9 * np.logaddexp(0, -m) + 0.1 * np.logaddexp(0, m),
+    "robust": lambda m: (0.9 * np.logaddexp(0, -m) - 0.1 * np.logaddexp(0, m)) / 0.8,
+    "ipo": lambda m: (m / 0.3 - 1 / 0.6) ** 2,
+    "hinge": lambda m: max(0.0, 1 - m),
+}
+MARGINS = {
+    "dpo": ref.dpo_margin,
+    "conservative": lambda p: ref.conservative_margin(p, 0.1),
+    "robust": lambda p: ref.robust_margin(p, 0.1),
+    "ipo": ref.ipo_margin,
+    "hinge": ref.hinge_margin,
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("p", [0.15, 0.4, 0.5, 0.75, 0.88])
+def test_the_margin_is_where_the_mean_loss_is_least(name, p):
+    """The losses are written out here, from their papers; the minimum is searched."""
+    loss = LOSSES[name]
+    mean = lambda m: p * loss(m) + (1 - p) * loss(-m)  # noqa: E731
+    found = minimize_scalar(mean, bounds=(-8, 8), method="bounded", options={"xatol": 1e-10})
+    assert mean(MARGINS[name](p)) <= found.fun + 1e-9
+    if name != "hinge" or p != 0.5:  # there every margin from -1 to 1 is as good
+        assert abs(MARGINS[name](p) - found.x) < 1e-4
+
+
+def test_certain_preferences_have_no_finite_margin_but_with_ipo_hinge_and_expected_errors():
+    assert (ref.dpo_margin(1), ref.dpo_margin(0)) == (math.inf, -math.inf)
+    assert ref.robust_margin(0.95, 0.1) == math.inf
+    assert (ref.ipo_margin(1), ref.hinge_margin(1)) == (0.5, 1.0)
+    assert abs(ref.conservative_margin(1, 0.1) - math.log(9)) < 1e-12
+
+
+def test_three_wins_in_four_are_a_margin_of_log_three():
+    assert abs(ref.dpo_margin(0.75) - math.log(3)) < 1e-15
+
+
+@pytest.mark.parametrize(("time", "beta"), [(0, 1), (3, 0.5), (100, 2), (1e6, 0.1)])
+def test_the_margin_of_a_certain_pair_solves_its_equation_of_motion(time, beta):
+    """dm/dt = 2 β² σ(-m): two logits move by β σ(-m), and each counts β in the margin."""
+    slope = lambda t, m: 2 * beta**2 / (1 + np.exp(m))  # noqa: E731
+    path = solve_ivp(slope, (0, time), [0.0], rtol=1e-10, atol=1e-12, method="DOP853")
+    assert abs(ref.certain_margin(time, beta) - path.y[0, -1]) < 1e-7
+
+
+def test_what_is_no_probability_share_or_time_is_refused():
+    with pytest.raises(InputError, match=r"p=1.2 must be in 0..1"):
+        ref.dpo_margin(1.2)
+    with pytest.raises(InputError, match=r"share=0.5 must be at least 0 and below 0.5"):
+        ref.robust_margin(0.7, 0.5)
+    with pytest.raises(InputError, match="time=-1"):
+        ref.certain_margin(-1, 1)
