@@ -1,5 +1,6 @@
 """Texts that a policy writes, as rows to train on."""
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from ..train.batches import Batch
 from ..train.objective_batches import padded
 from ..train.objectives import IGNORED
 
+log = logging.getLogger(__name__)
 Stop = Sequence[Sequence[int] | int]
 
 
@@ -176,6 +178,39 @@ def ended(completion: Tensor, stop: Stop) -> bool:
     """Whether a completion is complete: it has an end, or there are none."""
     y, ends = completion.tolist(), [_sequence(end) for end in stop]
     return not ends or any(y[-len(end) :] == end for end in ends)
+
+
+def without_end(completion: Tensor, stop: Stop) -> Tensor:
+    """A completion without the sequence that ends it, if one does."""
+    y = completion.tolist()
+    lengths = [len(end) for end in map(_sequence, stop) if y[-len(end) :] == end]
+    return completion[: len(y) - max(lengths, default=0)]
+
+
+def fitting(policy: nn.Module, prompts: Sequence[Tensor], sampler: RolloutSampler) -> list[int]:
+    """Numbers of the prompts that leave room for a completion; others are counted and logged.
+
+    Raises:
+        InputError: If there are none, or none fits.
+    """
+    if not prompts:
+        raise InputError("there are no prompts: a policy needs one at least")
+    context = getattr(getattr(policy, "config", None), "context", None)
+    if not isinstance(sampler, TextSampler) or context is None:
+        return list(range(len(prompts)))
+    virtual = policy.virtual if isinstance(policy, GPT) else None
+    room = context - sampler.max_new_tokens - (0 if virtual is None else virtual.shift)
+    kept = [i for i, prompt in enumerate(prompts) if len(prompt) <= room]
+    if len(kept) < len(prompts):
+        words = (
+            f"{len(prompts) - len(kept)} of {len(prompts)} prompts leave no room for "
+            f"{sampler.max_new_tokens} new tokens in the context of {context} (the longest has "
+            f"{max(map(len, prompts))})"
+        )
+        if not kept:
+            raise InputError(f"{words}: shorten them, or write fewer tokens")
+        log.warning("%s: dropped", words)
+    return kept
 
 
 def _sequence(end: Any) -> list[int]:

@@ -47,7 +47,14 @@ def numbers_of(part: Stateful) -> dict[str, Any]:
 def check_part_fits(
     name: str, part: Stateful, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]
 ) -> None:
-    """Refuse a saved state that is not one of ``part``."""
+    """Refuse a saved state that is not one of ``part``.
+
+    A part whose tensors change their shapes has a method ``require_state(state)``, which says
+    so itself.
+    """
+    if hasattr(part, "require_state"):
+        part.require_state({**tensors, **numbers})
+        return
     check_tensors_fit(f"state does not fit {name}", tensors, tensors_of(part))
     own = numbers_of(part)
     if own.keys() != numbers.keys():
@@ -60,4 +67,5 @@ def check_part_fits(
 def load_part(part: Stateful, tensors: Mapping[str, Tensor], numbers: dict[str, Any]) -> None:
     """Give ``part`` a saved state, known to fit, with its tensors cut as its own are."""
     own = tensors_of(part)
-    part.load_state_dict({k: part_like(t, own[k]) for k, t in tensors.items()} | numbers)
+    cut = {k: part_like(t, own[k]) if k in own else t for k, t in tensors.items()}
+    part.load_state_dict(cut | numbers)

@@ -57,7 +57,8 @@ class Trainer:
             what :func:`mathlm.train.distribute` returned.
         objective: Model and batch to the sum of losses and their number.
         data: Step to the batch of that step: a dict of tensors with one row for each sample. A
-            pure function. ``index``, if there, numbers the samples for messages.
+            pure function, or one whose state (``state_dict``) then is part of a checkpoint.
+            ``index``, if there, numbers the samples for messages.
         optimizer: Its optimizer.
         config: How long and how to train.
         held_out: Batches to evaluate on; iterated over anew each time.
@@ -341,7 +342,9 @@ class Trainer:
     @property
     def parts(self) -> dict[str, Stateful | None]:
         """What a run carries beside the model and the optimizer."""
-        return {"averages": self.averages, "best": self.best, "loss_scale": self.scaling}
+        data = self.data if isinstance(self.data, Stateful) else None
+        kept: dict[str, Stateful | None] = {"averages": self.averages, "best": self.best}
+        return kept | {"loss_scale": self.scaling, "data": data}
 
     def stop_if_asked(self) -> None:
         """Save and leave, if a signal came; all ranks leave after the same step."""
