@@ -30,8 +30,11 @@ from .group_losses import (
     gspo_loss,
     rloo_loss,
 )
+from .judged_batches import JudgedBatches
+from .judged_texts import EncodedJudged, encode_judged
 from .kl_estimators import kl_k1, kl_k2, kl_k3
 from .kto import kto_loss, mismatched_kl
+from .kto_objective import KTO
 from .logistic import LinearReward, fit_linear_reward
 from .pair_batches import PairBatches
 from .policy_diagnostics import approximate_kl, clip_share, explained_variance
@@ -47,10 +50,10 @@ from .preference_losses import (
 from .preference_metrics import preference_metrics
 from .preference_objectives import (
     DPO,
-    Hinge,
     IPO,
-    LengthNormalizedDPO,
     ORPO,
+    Hinge,
+    LengthNormalizedDPO,
     PairObjective,
     PairScores,
     RobustDPO,
@@ -78,9 +81,12 @@ __all__ = [
     "Comparisons",
     "DPO",
     "Encoded",
+    "EncodedJudged",
     "EncodedPairs",
     "Hinge",
     "IPO",
+    "JudgedBatches",
+    "KTO",
     "LengthNormalizedDPO",
     "LinearReward",
     "ORPO",
@@ -114,6 +120,7 @@ __all__ = [
     "dr_grpo_loss",
     "draw_best",
     "encode_chats",
+    "encode_judged",
     "encode_pairs",
     "ensemble_std",
     "exact",

@@ -10,6 +10,8 @@ from ..train.batches import Batch
 from .answers import LogProbabilities, target_log_probabilities
 from .preference_objectives import pair_scores
 
+ROUNDING = 1e-6  # of the log-probabilities' sizes; two equal models differ by as much
+
 
 @torch.no_grad()
 def preference_metrics(
@@ -35,8 +37,8 @@ def preference_metrics(
         ``chosen_logp`` and ``rejected_logp`` [nats], ``chosen_logp_per_token`` and
         ``rejected_logp_per_token`` [nats/token]; with a reference also ``margin`` [reward],
         ``margin_spread``, its standard deviation, ``accuracy``, the share of pairs with a
-        positive margin (half of those without one), ``chosen_reward`` and ``rejected_reward``,
-        and the changes ``chosen_change`` and ``rejected_change`` against it [nats].
+        positive margin, and half of those whose margin is no more than rounding,
+        ``chosen_reward`` and ``rejected_reward``, and the changes ``chosen_change`` and ``rejected_change`` against it [nats].
 
     Raises:
         InputError: If there are no pairs, or some have a reference and some have none.
@@ -53,7 +55,8 @@ def preference_metrics(
     change = logp - torch.cat(references, 1).double()
     means |= {"reward": beta * change.mean(1), "change": change.mean(1)}
     margin = beta * (change[0] - change[1])
-    right = (margin > 0).double() + (margin == 0).double() / 2
+    tie = (change[0] - change[1]).abs() <= ROUNDING * logp.abs().sum(0)
+    right = torch.where(tie, 0.5, (margin > 0).double())
     return by_side(means) | {
         "margin": margin.mean().item(),
         "margin_spread": margin.std(correction=0).item(),

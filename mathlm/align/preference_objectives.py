@@ -20,6 +20,8 @@ from .preference_losses import (
 )
 from .reference_free import orpo_loss, simpo_loss
 
+Both = tuple[Float[Tensor, " B"], Float[Tensor, " B"]]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairScores:
@@ -35,20 +37,22 @@ class PairScores:
     lengths: Tensor
     logp_ref: Tensor | None
 
-    def rewards(self, beta: float | int) -> Float[Tensor, "2 B"]:
-        """Implicit rewards of both."""
-        return implicit_reward(self.logp, self.required_reference(), beta)
+    def rewards(self, beta: float | int) -> Both:
+        """Implicit rewards of the chosen and of the rejected answers."""
+        both = implicit_reward(self.logp, self.required_reference(), beta)
+        return both[0], both[1]
 
-    def rewards_per_token(self, beta: float | int) -> Float[Tensor, "2 B"]:
-        """Implicit rewards of both, each divided by its length."""
-        return length_normalized_reward(
+    def rewards_per_token(self, beta: float | int) -> Both:
+        """Implicit rewards, each divided by the length of its answer."""
+        both = length_normalized_reward(
             self.logp, self.required_reference(), self.lengths, beta
         )
+        return both[0], both[1]
 
-    @property
-    def mean_logp(self) -> Float[Tensor, "2 B"]:
-        """Log-probabilities of both, each divided by its length [nats/token]."""
-        return self.logp / self.lengths
+    def mean_logp(self) -> Both:
+        """Log-probabilities, each divided by the length of its answer [nats/token]."""
+        both = self.logp / self.lengths
+        return both[0], both[1]
 
     def required_reference(self) -> Tensor:
         """What the reference says; an error if it was not asked."""
@@ -210,7 +214,7 @@ class ORPO(PairObjective):
 
     def losses(self, pairs: PairScores) -> Float[Tensor, " B"]:
         """Loss of each pair [nats]."""
-        return orpo_loss(*pairs.mean_logp, self.weight)
+        return orpo_loss(*pairs.mean_logp(), self.weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,4 +232,4 @@ class SimPO(PairObjective):
 
     def losses(self, pairs: PairScores) -> Float[Tensor, " B"]:
         """Loss of each pair [nats]."""
-        return simpo_loss(*pairs.mean_logp, self.beta, self.gamma)
+        return simpo_loss(*pairs.mean_logp(), self.beta, self.gamma)

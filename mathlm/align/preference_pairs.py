@@ -127,7 +127,7 @@ def behind_prompt(
     context: int,
 ) -> Chat | str:
     """A prompt and an answer, which alone is asked for; or why they are left out."""
-    turns = [*prompt, Message("assistant", answer)]
+    turns: list[Message | Mapping[str, str]] = [*prompt, Message("assistant", answer)]
     try:
         start = len(format.encode(turns[:-1], tokenizer, answer=True))
     except (InputError, InputTypeError) as error:
