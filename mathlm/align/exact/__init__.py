@@ -1,6 +1,7 @@
 """Worlds small enough to list: the truth that estimators, losses and trainers are held to."""
 
 from .drawing import draw_completions
+from .fixed_points import at_own_spread, forward_tilt, reverse_tilt, token_tilted
 from .frontiers import Frontier, reward_kl_frontier
 from .gradients import policy_gradient, score_function_objective
 from .optimum import Optimum, divergence, expectation, regularized_reward, tilted_optimum
@@ -16,16 +17,20 @@ __all__ = [
     "TableSampler",
     "World",
     "all_completions",
+    "at_own_spread",
     "divergence",
     "draw_completions",
     "expectation",
+    "forward_tilt",
     "policy_gradient",
     "prefixes_of",
     "regularized_reward",
+    "reverse_tilt",
     "reward_kl_frontier",
     "score_function_objective",
     "standard_scores",
     "standard_world",
     "tilted_optimum",
+    "token_tilted",
     "world_of",
 ]

@@ -1,0 +1,160 @@
+"""Where methods of groups come to rest: policies at which their expected gradient is zero."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ...errors import InputError
+from ...shapes import Float
+from .optimum import expectation
+from .world import World
+
+HALVINGS = 200  # of the interval that holds λ: more than float64 has digits
+ROUNDS = 2000  # of the search for a spread
+CLOSE = 1e-12  # relative change of a spread that is none
+
+Tilt = Callable[[Tensor, Tensor, float | int], Tensor]
+
+
+def forward_tilt(
+    logp_ref: Float[Tensor, "*batch V"], q: Float[Tensor, "*batch V"], beta: float | int
+) -> Float[Tensor, "*batch V"]:
+    """The distribution of greatest mean, less β KL(p ‖ reference): an exponential tilt.
+
+    Computes::
+
+        p = π_ref exp(q / β) / Z
+
+    Args:
+        logp_ref: log π_ref [nats].
+        q: What each choice is worth.
+        beta: β > 0.
+
+    Returns:
+        log p [nats].
+
+    Raises:
+        InputError: If β is not positive and finite.
+    """
+    _require_positive(beta)
+    return (logp_ref + q / beta).log_softmax(-1)
+
+
+def reverse_tilt(
+    logp_ref: Float[Tensor, "*batch V"], q: Float[Tensor, "*batch V"], beta: float | int
+) -> Float[Tensor, "*batch V"]:
+    """The distribution of greatest mean, less β KL(reference ‖ p): a hyperbolic tilt.
+
+    Computes::
+
+        p = β π_ref / (λ - q),   λ > max q such that p sums to 1
+
+    It is where a loss with the estimate k₃ comes to rest.
+
+    Args:
+        logp_ref: log π_ref [nats], finite.
+        q: What each choice is worth.
+        beta: β > 0.
+
+    Returns:
+        log p [nats]; in float64 exact to rounding.
+
+    Raises:
+        InputError: If β is not positive and finite.
+    """
+    _require_positive(beta)
+    share = beta * logp_ref.exp()
+    low = (q + share).amax(-1, keepdim=True)  # there one term alone is 1
+    high = q.amax(-1, keepdim=True) + beta  # there no term exceeds its share of the reference
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        too_much = (share / (middle - q)).sum(-1, keepdim=True) > 1
+        low, high = middle.where(too_much, low), high.where(too_much, middle)
+    return share.log() - (high - q).log()
+
+
+def token_tilted(
+    world: World, rewards: Float[Tensor, "P Y"], beta: float | int, tilt: Tilt
+) -> Float[Tensor, "P Y"]:
+    """The policy in which each token is tilted by the mean reward of what follows it.
+
+    Computes::
+
+        π(· | s) = tilt(π_ref(· | s), q(s, ·), β),   q(s, a) = E_π[r | s, a]
+
+    from the last tokens to the first. A divergence that is charged token by token in the loss
+    has this for its fixed point: at s nothing is known of what later tokens will be charged.
+
+    Args:
+        world: Gives the reference and the prefixes.
+        rewards: r(x, y), or what a method makes of it.
+        beta: β > 0.
+        tilt: :func:`forward_tilt` for k₂ of each token, :func:`reverse_tilt` for k₃.
+
+    Returns:
+        log π(y | x) [nats].
+    """
+    tree = world.prefixes
+    total = tree.log_sums(world.logp_ref)  # log π_ref of each prefix
+    logp_ref = tree.after(total, world.logp_ref) - total[..., None]
+    table, worth = torch.zeros_like(logp_ref), torch.zeros_like(total)
+    for depth in range(int(tree.depth.max()), -1, -1):
+        here = tree.depth == depth
+        q = tree.after(worth, rewards)[:, here]
+        table[:, here] = tilt(logp_ref[:, here], q, beta)
+        worth[:, here] = (table[:, here].exp() * q).sum(-1)
+    return tree.along(table).sum(-1)
+
+
+def at_own_spread(
+    solve: Callable[[Tensor], Tensor],
+    rewards: Float[Tensor, "P Y"],
+    start: Float[Tensor, "P Y"],
+) -> Float[Tensor, "P Y"]:
+    """The policy that a rule picks when rewards are divided by the policy's own spread.
+
+    Computes::
+
+        π = solve(r / σ),   σ² = Var_π(r)
+
+    by going half of the way to the new σ until it stays. There may be several such policies:
+    one that says nearly one thing has a small σ, which makes the reward large, which keeps it
+    so. The one found is that to which the spread of ``start`` leads.
+
+    Args:
+        solve: From rewards to log π, such as :func:`token_tilted` with all else filled in.
+        rewards: r(x, y).
+        start: log π whose spread is tried first, such as the reference's.
+
+    Returns:
+        log π(y | x) [nats].
+
+    Raises:
+        InputError: If the spread vanishes, or does not settle.
+    """
+    sigma = _spread(start, rewards)
+    for _ in range(ROUNDS):
+        logp = solve(rewards / sigma)
+        found = _spread(logp, rewards)
+        if (found <= 1e-6).any():
+            prompt = int((found <= 1e-6).nonzero()[0, 0])
+            raise InputError(
+                f"the spread of prompt {prompt} vanishes: the policy comes to say one thing, "
+                "and no fixed point with other answers is reached from here"
+            )
+        if ((found / sigma).log().abs() < CLOSE).all():
+            return logp
+        sigma = (sigma * found).sqrt()
+    raise InputError(f"the spread has not settled after {ROUNDS} rounds")
+
+
+def _spread(logp: Tensor, rewards: Tensor) -> Tensor:
+    """Standard deviation of the reward under a policy, (P, 1)."""
+    above = rewards - expectation(logp, rewards)[:, None]
+    return expectation(logp, above.square()).sqrt()[:, None]
+
+
+def _require_positive(beta: float | int) -> None:
+    if not 0 < beta < torch.inf:
+        raise InputError(f"beta={beta} must be positive and finite")
