@@ -21,6 +21,7 @@ from .best_of_n import (
     draw_best,
 )
 from .chat_batches import ChatBatches
+from .credit import GroupCredit, TokenCredit, batch_mean, no_baseline
 from .entropies import token_entropies
 from .group_losses import (
     corrected_grpo_loss,
@@ -37,8 +38,10 @@ from .kto import kto_loss, mismatched_kl
 from .kto_objective import KTO
 from .logistic import LinearReward, fit_linear_reward
 from .pair_batches import PairBatches
+from .policy_batches import PolicyBatches
 from .policy_diagnostics import approximate_kl, clip_share, explained_variance
 from .policy_losses import ppo_loss, reinforce_loss, value_loss
+from .policy_objectives import GRPO, PPO, CorrectedGRPO, DrGRPO, PolicyObjective, Reinforce
 from .preference_losses import (
     dpo_loss,
     hinge_loss,
@@ -70,8 +73,13 @@ from .reward_losses import (
     rao_kupper_log_probabilities,
 )
 from .reward_model import RewardEnsemble, RewardModel, cautious_reward, ensemble_std, worst_case
+from .rewards import RewardFunction, judged
+from .rollout_records import rollout_record, update_record
+from .rollout_writer import RolloutWriter
+from .rollouts import RolloutSampler, TextSampler, completions_of, roll_out, rollout_batch
 from .sft import Encoded, encode_chats
 from .strengths import Strengths, count_wins, fit_strengths, fit_strengths_by_mm
+from .value_model import PolicyAndValue, ValueModel, target_values
 from .whitening import whiten
 
 __all__ = [
@@ -79,10 +87,14 @@ __all__ = [
     "Best",
     "ChatBatches",
     "Comparisons",
+    "CorrectedGRPO",
     "DPO",
+    "DrGRPO",
     "Encoded",
     "EncodedJudged",
     "EncodedPairs",
+    "GRPO",
+    "GroupCredit",
     "Hinge",
     "IPO",
     "JudgedBatches",
@@ -90,18 +102,30 @@ __all__ = [
     "LengthNormalizedDPO",
     "LinearReward",
     "ORPO",
+    "PPO",
     "PairBatches",
     "PairObjective",
     "PairScores",
+    "PolicyAndValue",
+    "PolicyBatches",
+    "PolicyObjective",
     "Reference",
+    "Reinforce",
     "RewardEnsemble",
+    "RewardFunction",
     "RewardModel",
     "RobustDPO",
+    "RolloutSampler",
+    "RolloutWriter",
     "SimPO",
     "Strengths",
+    "TextSampler",
+    "TokenCredit",
+    "ValueModel",
     "answer_log_probabilities",
     "answer_logits",
     "approximate_kl",
+    "batch_mean",
     "best_of_n_kl",
     "best_of_n_kl_bound",
     "best_of_n_log_probabilities",
@@ -112,6 +136,7 @@ __all__ = [
     "centring_penalty",
     "clip_share",
     "compare",
+    "completions_of",
     "corrected_grpo_loss",
     "count_wins",
     "dapo_loss",
@@ -136,6 +161,7 @@ __all__ = [
     "hinge_loss",
     "implicit_reward",
     "ipo_loss",
+    "judged",
     "kl_k1",
     "kl_k2",
     "kl_k3",
@@ -144,6 +170,7 @@ __all__ = [
     "length_normalized_reward",
     "log_odds",
     "mismatched_kl",
+    "no_baseline",
     "orpo_loss",
     "pair_scores",
     "ppo_loss",
@@ -155,12 +182,17 @@ __all__ = [
     "rewards_with_kl",
     "rloo_loss",
     "robust_dpo_loss",
+    "roll_out",
+    "rollout_batch",
+    "rollout_record",
     "sequence_mean",
     "sequence_sum",
     "simpo_loss",
     "target_log_probabilities",
+    "target_values",
     "token_entropies",
     "token_mean",
+    "update_record",
     "value_loss",
     "whiten",
     "worst_case",
