@@ -38,7 +38,8 @@ def preference_metrics(
         ``rejected_logp_per_token`` [nats/token]; with a reference also ``margin`` [reward],
         ``margin_spread``, its standard deviation, ``accuracy``, the share of pairs with a
         positive margin, and half of those whose margin is no more than rounding,
-        ``chosen_reward`` and ``rejected_reward``, and the changes ``chosen_change`` and ``rejected_change`` against it [nats].
+        ``chosen_reward`` and ``rejected_reward``, and the changes against the reference,
+        ``chosen_change`` and ``rejected_change`` [nats].
 
     Raises:
         InputError: If there are no pairs, or some have a reference and some have none.
