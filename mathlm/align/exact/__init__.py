@@ -1,10 +1,18 @@
 """Worlds small enough to list: the truth that estimators, losses and trainers are held to."""
 
 from .drawing import draw_completions
+from .estimators import Moments, estimator_moments, score_matrix
 from .fixed_points import at_own_spread, forward_tilt, reverse_tilt, token_tilted
 from .frontiers import Frontier, reward_kl_frontier
 from .gradients import policy_gradient, score_function_objective
 from .optimum import Optimum, divergence, expectation, regularized_reward, tilted_optimum
+from .prefix_values import (
+    kl_by_token,
+    next_token_table,
+    policy_values,
+    soft_values,
+    token_advantages,
+)
 from .prefixes import Prefixes, prefixes_of
 from .standard import standard_scores, standard_world, world_of
 from .table_sampler import TableSampler
@@ -12,6 +20,7 @@ from .world import World, all_completions
 
 __all__ = [
     "Frontier",
+    "Moments",
     "Optimum",
     "Prefixes",
     "TableSampler",
@@ -20,17 +29,24 @@ __all__ = [
     "at_own_spread",
     "divergence",
     "draw_completions",
+    "estimator_moments",
     "expectation",
     "forward_tilt",
+    "kl_by_token",
+    "next_token_table",
     "policy_gradient",
+    "policy_values",
     "prefixes_of",
     "regularized_reward",
     "reverse_tilt",
     "reward_kl_frontier",
     "score_function_objective",
+    "score_matrix",
+    "soft_values",
     "standard_scores",
     "standard_world",
     "tilted_optimum",
+    "token_advantages",
     "token_tilted",
     "world_of",
 ]

@@ -1,0 +1,142 @@
+"""Truth token by token: what every prefix is worth, and what every token adds."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from ...shapes import Float
+from .optimum import require_beta
+from .world import World
+
+
+def next_token_table(world: World, logp: Float[Tensor, "P Y"]) -> Float[Tensor, "P N V"]:
+    """Next-token probabilities that a distribution over completions implies.
+
+    Computes::
+
+        log π(v | s) = log Σ_{y begins with s v} π(y) - log Σ_{y begins with s} π(y)
+
+    It is the optimal policy token by token where ``logp`` is the optimum.
+
+    Args:
+        world: Gives the prefixes.
+        logp: log π(y) [nats].
+
+    Returns:
+        log π(v | s) of every token v at every prefix s; -∞ for all tokens of a prefix that never
+        comes.
+    """
+    total = world.prefixes.log_sums(logp)
+    table = world.prefixes.after(total, logp) - total[..., None]
+    return table.masked_fill((total == -math.inf)[..., None], -math.inf)
+
+
+def soft_values(world: World, beta: float | int) -> Float[Tensor, "P N"]:
+    """The most that can still come from each prefix on: the value of the best policy there.
+
+    Computes::
+
+        V*(s) = β log Σ_v π_ref(v | s) exp(V*(s v) / β),   V*(y) = r(y) at the end
+              = max over π of E[r - β Σ_{t ≥ |s|} log π(y_t) / π_ref(y_t) | s]
+
+    The optimal policy is π*(v | s) = π_ref(v | s) exp((V*(s v) - V*(s)) / β).
+
+    Args:
+        world: Gives reference, rewards and prefixes.
+        beta: β, from 0 to ∞ [reward/nat].
+
+    Returns:
+        V* of each prefix; that of the empty one is β log Z. The reference must be able to come
+        to every prefix.
+    """
+    require_beta(beta, infinite=True)
+    if beta == math.inf:
+        return policy_values(world, world.logp_ref, 0)
+    reachable = world.rewards.masked_fill(world.logp_ref == -math.inf, -math.inf)
+    if beta == 0:
+        each = reachable[:, None].masked_fill(~world.prefixes.inside, -math.inf)
+        return each.amax(-1)
+    tilted = world.prefixes.log_sums(world.logp_ref + reachable / beta)
+    return beta * (tilted - world.prefixes.log_sums(world.logp_ref))
+
+
+def policy_values(
+    world: World, logp: Float[Tensor, "P Y"], beta: float | int
+) -> Float[Tensor, "P N"]:
+    """What a policy will earn from each prefix on: what PPO's value model is to learn.
+
+    Computes::
+
+        V(s) = E_π[r - β Σ_{t ≥ |s|} log π(y_t) / π_ref(y_t) | s]
+
+    The divergence paid before s is gone; what is still to be paid counts.
+
+    Args:
+        world: Gives reference, rewards and prefixes.
+        logp: log π(y) [nats].
+        beta: β ≥ 0, the price of the divergence in the reward.
+
+    Returns:
+        V of each prefix; that of the empty one is the policy's objective.
+    """
+    require_beta(beta)
+    table, reference = (next_token_table(world, x) for x in (logp, world.logp_ref))
+    tree, chance = world.prefixes, table.exp()
+    paid = beta * (table - reference) if beta else torch.zeros_like(table)
+    values = torch.zeros_like(table[..., 0])
+    for depth in range(int(tree.depth.max()), -1, -1):  # the longest know what follows
+        here = tree.depth == depth
+        worth = (tree.after(values, world.rewards) - paid)[:, here]
+        values[:, here] = _mean(chance[:, here], worth)
+    return values
+
+
+def token_advantages(
+    world: World, logp: Float[Tensor, "P Y"], beta: float | int
+) -> Float[Tensor, "P N V"]:
+    """What each token adds to what its prefix promised; its mean under the policy is 0.
+
+    Computes::
+
+        A(s, v) = -β log π(v | s) / π_ref(v | s) + V(s v) - V(s)
+
+    Args:
+        world: Gives reference, rewards and prefixes.
+        logp: log π(y) [nats].
+        beta: β ≥ 0.
+    """
+    table, reference = (next_token_table(world, x) for x in (logp, world.logp_ref))
+    values = policy_values(world, logp, beta)
+    ahead = world.prefixes.after(values, world.rewards)
+    paid = beta * (table - reference) if beta else torch.zeros_like(table)
+    return ahead - paid - values[..., None]
+
+
+def kl_by_token(
+    world: World, logp: Float[Tensor, "P Y"], other: Float[Tensor, "P Y"]
+) -> Float[Tensor, "P n"]:
+    """The divergence of completions, as a sum of divergences of their tokens.
+
+    Computes::
+
+        KL_t = Σ_{s of t tokens} π(s) KL(π(· | s) ‖ q(· | s)),   Σ_t KL_t = KL(π ‖ q)
+
+    Args:
+        world: Gives the prefixes.
+        logp: log π(y) [nats].
+        other: log q(y) [nats].
+
+    Returns:
+        What token t adds [nats]; never negative, but for rounding.
+    """
+    table, q = next_token_table(world, logp), next_token_table(world, other)
+    each = _mean(table.exp(), table - q)  # at each prefix
+    weighted = world.prefixes.log_sums(logp).exp() * each
+    depth = torch.nn.functional.one_hot(world.prefixes.depth).to(weighted)
+    return weighted @ depth
+
+
+def _mean(chance: Tensor, worth: Tensor) -> Tensor:
+    """Mean over tokens; those that never come do not count."""
+    return (chance * worth.masked_fill(chance == 0, 0.0)).sum(-1)
