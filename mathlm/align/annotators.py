@@ -1,14 +1,17 @@
 """People who compare, simulated: noise, slips, ties, and a weakness for length."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError, InputError
+from ..text import Message, Preference
 
 Array = NDArray[np.float64]
+Numbers = ArrayLike | float | int
 FIRST, TIE, SECOND = 0, 1, 2
 
 
@@ -52,10 +55,10 @@ class Annotator:
 
     def sees(
         self,
-        reward_a: ArrayLike,
-        reward_b: ArrayLike,
-        length_a: ArrayLike | None = None,
-        length_b: ArrayLike | None = None,
+        reward_a: Numbers,
+        reward_b: Numbers,
+        length_a: Numbers | None = None,
+        length_b: Numbers | None = None,
     ) -> Array:
         """Difference of the rewards as this judge sees them, before any noise.
 
@@ -70,20 +73,20 @@ class Annotator:
             d = d + self.length_weight * longer
         if not np.isfinite(d).all():
             raise InputError("a reward or a length is NaN or infinite")
-        return d
+        return np.asarray(d)
 
-    def probabilities(self, difference: ArrayLike) -> Array:
+    def probabilities(self, difference: Numbers) -> Array:
         """Probabilities of the first, a tie and the second, for differences that it sees.
 
         Returns:
             (…, 3); they sum to 1.
         """
         d = np.asarray(difference, dtype=np.float64)
-        a, b = self._wins(d), self._wins(-d)
+        a, b = self._wins(d), self._wins(np.asarray(-d))
         slipped = self.flip * (b - a)
         return np.stack((a + slipped, np.clip(1 - a - b, 0.0, 1.0), b - slipped), -1)
 
-    def judge(self, difference: ArrayLike, seed: int = 0) -> NDArray[np.int64]:
+    def judge(self, difference: Numbers, seed: int = 0) -> NDArray[np.int64]:
         """One decision for each difference that it sees: 0, 1 or 2.
 
         Args:
@@ -96,14 +99,14 @@ class Annotator:
         drawn = np.random.default_rng(seed).random(p.shape[:-1])
         first, second = p[..., FIRST], p[..., SECOND]
         other = np.where(drawn >= 1 - second, SECOND, TIE)
-        return np.where(drawn < first, FIRST, other).astype(np.int64)
+        return np.asarray(np.where(drawn < first, FIRST, other), dtype=np.int64)
 
     def _wins(self, d: Array) -> Array:
         """Probability that the first is found better, without slips."""
         if self.temperature == 0:
-            return (d > self.tie).astype(np.float64)
+            return np.asarray(d > self.tie, dtype=np.float64)
         z = d / self.temperature - self.tie
-        return np.exp(-np.logaddexp(0.0, -z))
+        return np.asarray(np.exp(-np.logaddexp(0.0, -z)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,24 @@ class Comparisons:
         won = np.where(self.decision == FIRST, self.first, self.second)
         lost = np.where(self.decision == FIRST, self.second, self.first)
         return self.prompt[decided], won[decided], lost[decided]
+
+    def preferences(
+        self, prompts: Sequence[str], completions: Sequence[Sequence[str]]
+    ) -> list[Preference]:
+        """The pairs that were decided, as texts, each prompt said by a user.
+
+        Args:
+            prompts: Texts of the P prompts.
+            completions: Texts of the completions of each prompt, P lists.
+        """
+        return [
+            Preference(
+                prompt=(Message("user", prompts[i]),),
+                chosen=completions[i][won],
+                rejected=completions[i][lost],
+            )
+            for i, won, lost in zip(*(side.tolist() for side in self.chosen), strict=True)
+        ]
 
 
 def compare(

@@ -198,8 +198,8 @@ def require_connected(wins: Array) -> None:
     shown = ", ".join(map(str, best[:SHOWN])) + (" …" if len(best) > SHOWN else "")
     raise InputError(
         f"of the {len(wins)} items, those with the numbers {{{shown}}} {why}: the likelihood "
-        "has no single maximum, as it does not fall when they get stronger; collect comparisons "
-        "that they lose, leave them out, or give a prior_std to fit_strengths"
+        "has no single maximum, as it does not fall when they get stronger; collect "
+        "comparisons that they lose, leave them out, or give a prior_std to fit_strengths"
     )
 
 
