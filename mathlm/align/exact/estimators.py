@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError
-from ...shapes import Float, Int
+from ...shapes import Float
 
 MOST = 1_000_000  # groups that are listed
 
@@ -28,7 +28,7 @@ class Moments:
 
 def estimator_moments(
     logp: Float[Tensor, " Y"],
-    estimator: Callable[[Int[Tensor, "G N"]], Float[Tensor, "G *rest"]],
+    estimator: Callable[[Tensor], Tensor],
     samples: int = 1,
     most: int = MOST,
 ) -> Moments:

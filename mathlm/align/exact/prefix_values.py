@@ -24,8 +24,8 @@ def next_token_table(world: World, logp: Float[Tensor, "P Y"]) -> Float[Tensor, 
         logp: log π(y) [nats].
 
     Returns:
-        log π(v | s) of every token v at every prefix s; -∞ for all tokens of a prefix that never
-        comes.
+        log π(v | s) of every token v at every prefix s; -∞ throughout at a prefix that
+        never comes.
     """
     total = world.prefixes.log_sums(logp)
     table = world.prefixes.after(total, logp) - total[..., None]
