@@ -5,9 +5,12 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ...errors import InputError
 from ...models import GPT, GPTConfig
 from ...shapes import Float, Int
 from .world import World, all_completions
+
+INSIDE = 1.5  # gain of the matrices within: texts that differ by a token are read differently
 
 
 def standard_world(
@@ -36,14 +39,14 @@ def standard_world(
     Raises:
         InputError: If the sizes do not fit.
     """
+    if not 1 <= prompts <= vocabulary:
+        raise InputError(f"prompts={prompts} must be between 1 and vocabulary={vocabulary}")
     draws = torch.Generator().manual_seed(seed)
-    asked = torch.arange(prompts).unsqueeze(1)
     completions = all_completions(vocabulary, length, end)
-    model = random_gpt(vocabulary, prompts=1, length=length, draws=draws)
-    rewards = standard_scores(
-        torch.randn(prompts, len(completions), generator=draws, dtype=torch.float64)
-    )
-    return world_of(model, asked, completions, rewards)
+    drawn = torch.randn(prompts, len(completions), generator=draws, dtype=torch.float64)
+    model = random_gpt(vocabulary, 1 + length, draws)
+    asked = torch.arange(prompts).unsqueeze(1)
+    return world_of(model, asked, completions, standard_scores(drawn))
 
 
 def world_of(
@@ -75,20 +78,28 @@ def standard_scores(values: Float[Tensor, "P Y"]) -> Float[Tensor, "P Y"]:
 
 
 @torch.no_grad()
-def random_gpt(vocabulary: int, prompts: int, length: int, draws: torch.Generator) -> GPT:
+def random_gpt(vocabulary: int, context: int, draws: torch.Generator) -> GPT:
     """A GPT of two layers whose next tokens are uneven, in torch's default dtype."""
     config = GPTConfig(
         vocab_size=vocabulary,
-        context=prompts + length,
-        d_model=32,
+        context=context,
+        d_model=64,
         n_layers=2,
-        n_heads=2,
+        n_heads=4,
+        activation="swiglu",
         tie_embeddings=False,
     )
     with torch.random.fork_rng(devices=[]):
         model = GPT(config).eval()
-    for weights in model.parameters():
+    for name, weights in model.named_parameters():
         if weights.ndim == 2:
             drawn = torch.randn(weights.shape, generator=draws, dtype=torch.float64)
-            weights.copy_(drawn / math.sqrt(weights.shape[1]))
+            weights.copy_(drawn * _spread(name, weights.shape[1]))
     return model
+
+
+def _spread(name: str, width: int) -> float:
+    """Standard deviation of a matrix: an embedding's 1, the head's logits 1, inside more."""
+    if name.startswith(("token_embedding", "position")):
+        return 1.0
+    return (1.0 if name.startswith("head") else INSIDE) / math.sqrt(width)
