@@ -10,6 +10,7 @@ from . import (
     ratings,
     regular,
     samples,
+    sentiment,
     vectors,
     word_tests,
 )
@@ -171,6 +172,7 @@ __all__ = [
     "sample_segmentation",
     "samples",
     "self_bleu",
+    "sentiment",
     "shingles",
     "shrinking_windows",
     "skip_gram_pairs",

@@ -84,7 +84,7 @@ def test_rollouts_do_not_depend_on_how_many_are_written_at_once():
 def test_each_epoch_reads_every_rollout_once_in_an_order_of_its_own():
     data = batches(policy(), epochs=2, minibatches=3)
     steps = [data(step)["index"].tolist() for step in range(6)]
-    epochs = [sum(steps[:3], []), sum(steps[3:], [])]
+    epochs = [[i for step in part for i in step] for part in (steps[:3], steps[3:])]
     assert [sorted(epoch) for epoch in epochs] == [list(range(6))] * 2
     assert epochs[0] != epochs[1]
 
