@@ -73,6 +73,7 @@ from .reward_losses import (
     rao_kupper_log_probabilities,
 )
 from .reward_model import RewardEnsemble, RewardModel, cautious_reward, ensemble_std, worst_case
+from .reward_objective import BradleyTerry, pair_rewards, reward_metrics
 from .rewards import RewardFunction, judged
 from .rollout_records import rollout_record, update_record
 from .rollout_writer import RolloutWriter
@@ -85,6 +86,7 @@ from .whitening import whiten
 __all__ = [
     "Annotator",
     "Best",
+    "BradleyTerry",
     "ChatBatches",
     "Comparisons",
     "CorrectedGRPO",
@@ -172,6 +174,7 @@ __all__ = [
     "mismatched_kl",
     "no_baseline",
     "orpo_loss",
+    "pair_rewards",
     "pair_scores",
     "ppo_loss",
     "preference_metrics",
@@ -179,6 +182,7 @@ __all__ = [
     "reinforce_loss",
     "require_other",
     "returns",
+    "reward_metrics",
     "rewards_with_kl",
     "rloo_loss",
     "robust_dpo_loss",
