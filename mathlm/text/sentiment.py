@@ -145,8 +145,9 @@ def _assigned(path: Path) -> dict[str, Any]:
     """What a file of data assigns to names, as syntax: it is read, not run."""
     found: dict[str, Any] = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         found |= {t.id: node.value for t in targets if isinstance(t, ast.Name)}
     return found
 
