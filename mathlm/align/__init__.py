@@ -80,11 +80,13 @@ from .rollout_writer import RolloutWriter
 from .rollouts import RolloutSampler, TextSampler, completions_of, roll_out, rollout_batch
 from .sft import Encoded, encode_chats
 from .strengths import Strengths, count_wins, fit_strengths, fit_strengths_by_mm
+from .text_rewards import ArithmeticReward, FormatReward, LengthReward, SentimentReward
 from .value_model import PolicyAndValue, ValueModel, target_values
 from .whitening import whiten
 
 __all__ = [
     "Annotator",
+    "ArithmeticReward",
     "Best",
     "BradleyTerry",
     "ChatBatches",
@@ -95,6 +97,7 @@ __all__ = [
     "Encoded",
     "EncodedJudged",
     "EncodedPairs",
+    "FormatReward",
     "GRPO",
     "GroupCredit",
     "Hinge",
@@ -102,6 +105,7 @@ __all__ = [
     "JudgedBatches",
     "KTO",
     "LengthNormalizedDPO",
+    "LengthReward",
     "LinearReward",
     "ORPO",
     "PPO",
@@ -119,6 +123,7 @@ __all__ = [
     "RobustDPO",
     "RolloutSampler",
     "RolloutWriter",
+    "SentimentReward",
     "SimPO",
     "Strengths",
     "TextSampler",
