@@ -17,6 +17,7 @@ from .prefixes import Prefixes, prefixes_of
 from .standard import standard_scores, standard_world, world_of
 from .table_sampler import TableSampler
 from .world import World, all_completions
+from .world_batches import WorldPairs, WorldRollouts
 
 __all__ = [
     "Frontier",
@@ -25,6 +26,8 @@ __all__ = [
     "Prefixes",
     "TableSampler",
     "World",
+    "WorldPairs",
+    "WorldRollouts",
     "all_completions",
     "at_own_spread",
     "divergence",

@@ -139,8 +139,11 @@ class World:
         Raises:
             InputError: If a row is not a prompt of the world with a completion's beginning.
         """
+        return self.look_up(self.token_table(model, temperature), batch)
+
+    def look_up(self, table: Float[Tensor, "P N V"], batch: Batch) -> Float[Tensor, "B T"]:
+        """Numbers of tokens at prefixes, read along rows; 0 where nothing is asked."""
         prompt, node = reading.locate(self.prompts, self.prefixes, batch)
-        table = self.token_table(model, temperature)
         found = table[prompt[:, None], node.clamp_min(0), batch["targets"].clamp_min(0)]
         return found.masked_fill(node < 0, 0.0)
 
