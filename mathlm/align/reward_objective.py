@@ -56,14 +56,20 @@ def pair_rewards(model: nn.Module, batch: Batch) -> Float[Tensor, "2 B"]:
         InputError: If an answer has no token.
     """
     both = stacked(batch)
-    return model(both["ids"], real_tokens(both["targets"])).unflatten(0, (2, -1))
+    return model(*whole_texts(both["ids"], both["targets"])).unflatten(0, (2, -1))
 
 
-def real_tokens(targets: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-    """True up to the last token that is asked for, where a text that is filled up ends.
+def whole_texts(
+    ids: Int[Tensor, "B T"], targets: Int[Tensor, "B T"]
+) -> tuple[Int[Tensor, "B S"], Bool[Tensor, "B S"]]:
+    """Rows up to their last target, which no position follows and ``ids`` may lack, S = T + 1.
 
     Args:
+        ids: What is read.
         targets: -100 where nothing is asked; at position t stands the token of t + 1.
+
+    Returns:
+        The ids, and a mask that is True where a token is real.
 
     Raises:
         InputError: If nothing is asked in a row.
@@ -72,9 +78,11 @@ def real_tokens(targets: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
     empty = ~asked.any(1)
     if bool(empty.any()):
         raise InputError(f"row {int(empty.nonzero()[0])} has no token that is asked for")
-    T = targets.shape[1]
-    last = T - asked.flip(1).to(torch.uint8).argmax(1)  # position of the last target's token
-    return torch.arange(T, device=targets.device) <= last[:, None]
+    T, rows = ids.shape[1], torch.arange(len(ids), device=ids.device)
+    last = T - 1 - asked.flip(1).to(torch.uint8).argmax(1)
+    whole = nn.functional.pad(ids, (0, 1))
+    whole[rows, last + 1] = targets[rows, last]
+    return whole, torch.arange(T + 1, device=ids.device) <= last[:, None] + 1
 
 
 @torch.no_grad()
