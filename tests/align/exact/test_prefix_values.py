@@ -1,0 +1,140 @@
+import math
+
+import pytest
+import torch
+from align.exact.toy_worlds import ended, moved, other, plain, standard
+
+from mathlm.align.exact import (
+    kl_by_token,
+    next_token_table,
+    policy_values,
+    soft_values,
+    token_advantages,
+)
+
+WORLDS = pytest.mark.parametrize("make", [plain, ended, standard])
+
+
+@WORLDS
+def test_next_tokens_of_completions_are_those_of_the_model_that_made_them(make):
+    world, model = make(), moved(make())
+    with torch.no_grad():
+        table = world.token_table(model)
+        found = next_token_table(world, world.log_probabilities(model))
+    assert torch.allclose(found, table, atol=1e-10, rtol=0)
+
+
+@WORLDS
+def test_next_tokens_multiply_to_completions(make):
+    world = make()
+    logp = other(world)
+    again = world.prefixes.along(next_token_table(world, logp)).sum(-1)
+    assert torch.allclose(again, logp, atol=1e-12, rtol=0)
+
+
+def backward(world, beta):
+    """V* by its recursion, from the ends to the beginning."""
+    tree, reference = world.prefixes, next_token_table(world, world.logp_ref)
+    values = torch.zeros(len(world.prompts), len(tree.depth))
+    for i in reversed(range(len(tree.depth))):
+        ends = world.rewards[:, tree.leaf[i].clamp_min(0)]
+        inner = values[:, tree.next[i].clamp_min(0)]
+        behind = torch.where(tree.leaf[i] >= 0, ends, inner)
+        values[:, i] = beta * (reference[:, i] + behind / beta).logsumexp(-1)
+    return values
+
+
+@WORLDS
+@pytest.mark.parametrize("beta", [0.1, 0.5, 4.0])
+def test_soft_values_obey_their_recursion(make, beta):
+    world = make()
+    assert torch.allclose(soft_values(world, beta), backward(world, beta), atol=1e-10, rtol=0)
+
+
+@WORLDS
+def test_the_optimum_token_by_token_is_the_reference_tilted_by_what_follows(make):
+    world, beta = make(), 0.5
+    V, tree = soft_values(world, beta), world.prefixes
+    reference = next_token_table(world, world.logp_ref)
+    tilted = reference + (tree.after(V, world.rewards) - V[..., None]) / beta
+    optimal = next_token_table(world, world.optimum(beta).logp)
+    assert torch.allclose(tilted, optimal, atol=1e-10, rtol=0)
+
+
+def test_soft_values_without_a_price_are_the_best_that_can_come():
+    world = ended()
+    i = int(world.prefixes.next[0, 1])
+    best = world.rewards[:, world.prefixes.inside[i]].amax(-1)
+    assert torch.equal(soft_values(world, 0)[:, i], best)
+
+
+def test_soft_values_at_an_infinite_price_are_what_the_reference_earns():
+    world = ended()
+    assert torch.allclose(soft_values(world, math.inf), soft_values(world, 1e7), atol=1e-6)
+
+
+@WORLDS
+def test_values_of_a_policy_are_conditional_means(make):
+    world, beta = make(), 0.5
+    logp = other(world)
+    values, tree = policy_values(world, logp, beta), world.prefixes
+    i = int(tree.next[0, 1])
+    inside = tree.inside[i]
+    chance = logp[:, inside].softmax(-1)
+    later = logp - tree.log_sums(logp)[:, [i]]  # log π(rest | prefix)
+    later_ref = world.logp_ref - tree.log_sums(world.logp_ref)[:, [i]]
+    earned = (world.rewards - beta * (later - later_ref))[:, inside]
+    assert torch.allclose(values[:, i], (chance * earned).sum(-1), atol=1e-10, rtol=0)
+
+
+@WORLDS
+def test_the_value_of_the_empty_prefix_is_the_objective(make):
+    world, beta = make(), 0.5
+    logp = other(world)
+    root = policy_values(world, logp, beta)[:, 0]
+    assert torch.allclose(root, world.objective(logp, beta), atol=1e-10, rtol=0)
+
+
+def test_the_optimal_policy_has_the_soft_values():
+    world, beta = standard(), 0.5
+    best = world.optimum(beta).logp
+    assert torch.allclose(policy_values(world, best, beta), soft_values(world, beta), atol=1e-9)
+
+
+def test_advantages_have_mean_0_under_the_policy():
+    world = ended()
+    logp = other(world)
+    mean = (next_token_table(world, logp).exp() * token_advantages(world, logp, 0.5)).sum(-1)
+    assert mean.abs().max() < 1e-12
+
+
+def test_advantages_add_up_to_what_a_completion_earned_beyond_the_objective():
+    world, beta = ended(), 0.5
+    logp = other(world)
+    added = world.prefixes.along(token_advantages(world, logp, beta)).sum(-1)
+    earned = world.rewards - beta * (logp - world.logp_ref)
+    beyond = earned - world.objective(logp, beta)[:, None]
+    assert torch.allclose(added, beyond, atol=1e-10, rtol=0)
+
+
+def test_at_the_optimum_no_token_is_better_than_another():
+    world = standard()
+    found = token_advantages(world, world.optimum(0.5).logp, 0.5)
+    assert found.abs().max() < 1e-9
+
+
+@WORLDS
+def test_divergences_of_tokens_add_up_to_that_of_completions(make):
+    world = make()
+    p, q = other(world, 1), other(world, 2)
+    by_token = kl_by_token(world, p, q)
+    assert torch.allclose(by_token.sum(-1), world.kl(p, q), atol=1e-12, rtol=0)
+    assert (by_token > 0).all()
+
+
+def test_the_first_token_adds_the_divergence_of_first_tokens():
+    world = plain()
+    p, q = other(world, 1), other(world, 2)
+    first = [x.exp().unflatten(1, (3, 3)).sum(-1) for x in (p, q)]
+    expected = (first[0] * (first[0] / first[1]).log()).sum(-1)
+    assert torch.allclose(kl_by_token(world, p, q)[:, 0], expected, atol=1e-12)
