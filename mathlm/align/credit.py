@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -14,7 +13,8 @@ from .advantages import gae, leave_one_out_advantages, rewards_with_kl
 from .counted import require_share, require_weight
 from .whitening import whiten
 
-Cut = Literal["score"] | float | int
+Credit = Callable[[Batch, int], Batch]
+Cut = str | float | int  # "score", "bootstrap" or a reward
 
 
 def no_baseline(rewards: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ class TokenCredit:
     lam: float | int = 0.95
     beta: float | int = 0.0
     whiten: bool = False
-    cut: Cut | Literal["bootstrap"] = "score"
+    cut: Cut = "score"
 
     def __post_init__(self) -> None:
         require_share(gamma=self.gamma, lam=self.lam)
@@ -99,7 +99,7 @@ class TokenCredit:
         mask, zero = batch["targets"] != IGNORED, torch.zeros_like(batch["logp_old"])
         values, last = batch.get("values"), 0.0
         bootstrap = self.cut == "bootstrap"
-        earned = cut_rewards(batch, 0.0 if bootstrap else self.cut)  # type: ignore[arg-type]
+        earned = cut_rewards(batch, 0.0 if bootstrap else self.cut)
         rewards = priced(batch, earned, self.beta)
         before = zero if values is None else torch.where(mask, values, 0.0).to(zero)
         after = value_behind(batch) if bootstrap else last
@@ -139,7 +139,7 @@ def value_behind(batch: Batch) -> Tensor:
     return torch.where(cut, found, 0.0)
 
 
-def require_cut(cut: Cut | str, words: tuple[str, ...]) -> None:
+def require_cut(cut: Cut, words: tuple[str, ...]) -> None:
     """Refuse what is neither one of the words nor a finite number."""
     known = cut in words if isinstance(cut, str) else torch.tensor(float(cut)).isfinite()
     if not known:

@@ -13,12 +13,13 @@ from ..errors import CheckpointMismatchError, ConfigError, InputError
 from ..train import bare
 from ..train.batches import Batch
 from ..train.data import epoch_order
+from ..train.distributed import rank
 from ..train.record import describe
 from .answers import LogProbabilities, target_log_probabilities
-from .credit import GroupCredit, TokenCredit
+from .credit import Credit, GroupCredit, TokenCredit
 from .reference_model import Reference
 from .rewards import RewardFunction, name_of
-from .rollout_records import plain, rollout_record, said, update_record
+from .rollout_records import first_of, plain, rollout_record, said, update_record
 from .rollout_rows import share_rows
 from .rollout_writer import RolloutWriter, Values
 from .rollouts import RolloutSampler, completions_of, fitting
@@ -26,7 +27,6 @@ from .value_model import target_values
 
 log = logging.getLogger(__name__)
 DRAWS, ORDER, PROMPTS = range(3)  # what random numbers are for
-Credit = Callable[[Batch, int], Batch]
 
 
 class PolicyBatches:
@@ -189,8 +189,9 @@ class PolicyBatches:
         batch |= self.credit(batch, self.group_size)
         record = {"iteration": iteration, "dropped": self.dropped, **rollout_record(batch)}
         self._look_back()
-        log.info("%s", said(record))
         samples = {"samples": self._samples(batch)}
+        if rank() == 0:
+            log.info("%s%s", said(record), first_of(samples["samples"]))
         self.history = [r for r in self.history if r["iteration"] < iteration]
         self.history.append(record | samples)
         self.rollouts, self.iteration = batch, iteration

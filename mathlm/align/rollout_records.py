@@ -71,6 +71,13 @@ def said(record: dict[str, Any]) -> str:
     return ", ".join(f"{k} {v:.4g}" for k, v in record.items() if isinstance(v, float | int))
 
 
+def first_of(samples: list[dict[str, Any]]) -> str:
+    """The first completion, in words for a log."""
+    if not samples:
+        return ""
+    return f"; {samples[0]['completion']!r:.120} (reward {samples[0]['reward']:.3g})"
+
+
 def plain(text: Any) -> Any:
     """A text or its ids, as JSON data."""
     return text.tolist() if isinstance(text, torch.Tensor) else text

@@ -28,7 +28,9 @@ class RolloutSampler(Protocol):
     several processes write what one would.
     """
 
-    temperature: float | int
+    @property
+    def temperature(self) -> float | int:
+        """Divides the logits of a draw."""
 
     def __call__(
         self, policy: nn.Module, prompts: Sequence[Tensor], seed: int, first_row: int = 0
