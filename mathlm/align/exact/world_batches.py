@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -12,6 +13,7 @@ from ...train.batches import Batch
 from .prefix_values import next_token_table
 from .world import World
 
+DRAWS, ORDER = range(2)  # what random numbers are for
 Credit = Callable[[Batch, int], Batch]
 
 
@@ -70,7 +72,7 @@ class WorldRollouts:
         if self.minibatches == 1:
             return self.rollouts
         epoch, i = divmod(inner, self.minibatches)
-        draws = stream(self.seed, 1 + iteration * self.epochs + epoch)
+        draws = stream(self.seed, ORDER, iteration * self.epochs + epoch)
         rows = torch.randperm(len(self.rollouts["ids"]), generator=draws)
         chosen = rows.tensor_split(self.minibatches)[i]
         return {name: column[chosen] for name, column in self.rollouts.items()}
@@ -80,7 +82,7 @@ class WorldRollouts:
         """The completions of an iteration, with all that is known of them."""
         world, table = self.world, self.world.token_table(bare(self.policy))
         logp = world.prefixes.along(table).sum(-1)
-        drawn = draw_samples(logp, self.samples, stream(self.seed, -1 - iteration))
+        drawn = draw_samples(logp, self.samples, stream(self.seed, DRAWS, iteration))
         prompt = torch.arange(len(drawn)).repeat_interleave(self.samples)
         batch = judged_batch(world, prompt, drawn.flatten())
         batch["logp_old"] = world.look_up(table, batch)
@@ -128,7 +130,7 @@ class WorldPairs:
 
     def __call__(self, step: int) -> Batch:
         """The comparisons of a step."""
-        draws, world = stream(self.seed, step), self.world
+        draws, world = stream(self.seed, DRAWS, step), self.world
         drawn = draw_samples(self.logq, 2 * self.each, draws)
         margin = world.rewards.gather(1, drawn[:, : self.each])
         margin = margin - world.rewards.gather(1, drawn[:, self.each :])
@@ -163,7 +165,7 @@ def draw_samples(
     return torch.multinomial(logp.exp(), samples, replacement=True, generator=draws)
 
 
-def stream(seed: int, number: int) -> torch.Generator:
-    """Random numbers that depend on these two alone; negative numbers are streams too."""
-    words = (seed * 2**32 + number) % 2**63
-    return torch.Generator().manual_seed(words)
+def stream(seed: int, purpose: int, number: int) -> torch.Generator:
+    """Random numbers that depend on these three alone."""
+    word = np.random.SeedSequence((seed, purpose, number)).generate_state(1)[0]
+    return torch.Generator().manual_seed(int(word))
