@@ -1,0 +1,234 @@
+"""Moving demos of the chapter on reward models."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from .demo import Demo, button, live_text, slider, value
+
+LEFT, RIGHT, TOP, BOTTOM = 40.0, 380.0, 20.0, 150.0
+
+COMPARE_SCRIPT = """
+const pick = (name) => Number(one(name).value);
+const x = (gap) => 210 + 170 * Math.max(-6, Math.min(6, gap)) / 6;
+const y = (p) => 150 - 130 * p;
+const set = (name, attributes) => Object.entries(attributes).forEach(
+  ([key, at]) => one(name).setAttribute(key, String(at)));
+const draw = () => {
+  const gap = pick("gap"), N = pick("number"), p = 1 / (1 + Math.exp(-gap));
+  const won = state.draws.slice(0, N).filter((u) => u < p).length, lost = N - won;
+  const some = won > 0 && lost > 0;
+  const guess = some ? Math.log(won / lost) : 0;
+  const error = some ? Math.sqrt(1 / won + 1 / lost) : 0;
+  text("gap-value", fixed(gap, 1));
+  text("number-value", String(N));
+  set("true", {cx: x(gap), cy: y(p)});
+  set("range", {x1: x(guess - 1.96 * error), x2: x(guess + 1.96 * error),
+    opacity: some ? 1 : 0});
+  set("guess", {cx: x(guess), opacity: some ? 1 : 0});
+  text("p", fixed(p, 3));
+  text("won", String(won));
+  text("lost", String(lost));
+  text("found", some ? `${fixed(guess, 2)} ± ${fixed(1.96 * error, 2)}` : "no finite number");
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+BEST_SCRIPT = """
+const pick = (name) => Number(one(name).value);
+const top = state.proxy[state.proxy.length - 1], far = state.kl[state.kl.length - 1];
+const x = (kl) => 40 + 340 * kl / far;
+const y = (r) => 150 - 130 * Math.max(-0.4, r) / top;
+const draw = () => {
+  const excess = pick("excess"), price = pick("price");
+  const gold = state.proxy.map((r, i) => r - excess / 2 * state.share * (state.square[i] - 1));
+  const worth = state.proxy.map((r, i) => r - price * state.kl[i]);
+  const best = worth.indexOf(Math.max(...worth)), peak = gold.indexOf(Math.max(...gold));
+  one("gold").setAttribute("points", gold.map((r, i) => `${x(state.kl[i])},${y(r)}`).join(" "));
+  one("at").setAttribute("cx", String(x(state.kl[best])));
+  one("at").setAttribute("cy", String(y(gold[best])));
+  text("excess-value", fixed(excess, 2));
+  text("price-value", fixed(price, 2));
+  text("n", String(state.n[best]));
+  text("proxy-reward", fixed(state.proxy[best], 2));
+  text("gold-reward", fixed(gold[best], 2));
+  text("peak", String(state.n[peak]));
+  text("peak-reward", fixed(gold[peak], 2));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+
+def _axes(label: str, bottom: str) -> str:
+    return (
+        f'<svg viewBox="0 0 400 178" role="img" aria-label="{label}">'
+        f'<line x1="{LEFT}" y1="{BOTTOM}" x2="{RIGHT}" y2="{BOTTOM}" stroke="var(--line)"/>'
+        f'<text x="210" y="173" font-size="11" text-anchor="middle">{bottom}</text>'
+    )
+
+
+def _sigmoid(x: float | int) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Comparisons of two answers, and what they tell of the difference of their rewards."""
+
+    gap: float | int
+    won: int
+    lost: int
+
+    @property
+    def estimate(self) -> tuple[float, float] | None:
+        """log(won / lost) and half its 95 % interval; None where one side never won."""
+        if not (self.won and self.lost):
+            return None
+        return math.log(self.won / self.lost), 1.96 * math.sqrt(1 / self.won + 1 / self.lost)
+
+
+def _across(gap: float | int) -> float:
+    return 210 + 170 * max(-6.0, min(6.0, gap)) / 6
+
+
+def _signed(x: float | int) -> str:
+    return f"{x:.2f}".replace("-", "−")
+
+
+def _sigmoid_picture(seen: _Compared) -> str:
+    """The sigmoid, the true difference on it, and the estimate below."""
+    guess, reach = seen.estimate or (0.0, 0.0)
+    shown = 1 if seen.estimate else 0
+    curve = " ".join(
+        f"{_across(x):.1f},{150 - 130 * _sigmoid(x):.1f}" for x in np.linspace(-6, 6, 61)
+    )
+    ticks = "".join(
+        f'<text x="{_across(x):.0f}" y="163" font-size="11" text-anchor="middle">'
+        f"{str(x).replace('-', '−')}</text>"
+        for x in (-6, -4, -2, 0, 2, 4, 6)
+    )
+    return (
+        _axes("win probability against reward difference, an estimate below", "difference")
+        + ticks
+        + f'<line x1="{LEFT}" y1="85" x2="{RIGHT}" y2="85" stroke="var(--line)"/>'
+        '<text x="34" y="24" font-size="11" text-anchor="end">1</text>'
+        '<text x="34" y="89" font-size="11" text-anchor="end">½</text>'
+        f'<polyline fill="none" stroke="var(--accent)" stroke-width="2.5" points="{curve}"/>'
+        f'<circle data-name="true" cx="{_across(seen.gap):.1f}" '
+        f'cy="{150 - 130 * _sigmoid(seen.gap):.1f}" r="6" fill="var(--accent)"/>'
+        f'<line data-name="range" x1="{_across(guess - reach):.1f}" '
+        f'x2="{_across(guess + reach):.1f}" y1="140" y2="140" stroke="var(--second)" '
+        f'stroke-width="3" opacity="{shown}"/>'
+        f'<circle data-name="guess" cx="{_across(guess):.1f}" cy="140" r="5" '
+        f'fill="var(--second)" opacity="{shown}"/></svg>'
+    )
+
+
+def comparisons_demo(gap: float | int = 1.5, number: int = 40, seed: int = 0) -> Demo:
+    """Sliders for a difference of rewards and for how many comparisons were made of it.
+
+    Args:
+        gap: Difference of the rewards at the beginning, -5 to 5 [nats].
+        number: Comparisons at the beginning, 5 to 400.
+        seed: Of the 400 draws behind the comparisons.
+    """
+    if not (-5 <= gap <= 5 and 5 <= number <= 400):
+        raise InputError(f"gap={gap} must be in -5..5 and number={number} in 5..400")
+    draws = np.random.default_rng(seed).random(400).round(4).tolist()
+    won = sum(u < _sigmoid(gap) for u in draws[:number])
+    seen = _Compared(gap, won, number - won)
+    found = " ± ".join(map(_signed, seen.estimate)) if seen.estimate else "no finite number"
+    return Demo(
+        kind="comparisons",
+        title="A difference of rewards, and what comparisons tell of it",
+        hint="Add comparisons; then set the difference to 4 and see how many it takes there.",
+        state={"draws": draws},
+        controls=slider("gap", "difference", -5, 5, 0.1, gap)
+        + slider("number", "comparisons", 5, 400, 5, number)
+        + button("reset", "Reset"),
+        view=_sigmoid_picture(seen)
+        + live_text(
+            f"The first wins with probability {value('p', f'{_sigmoid(gap):.3f}')}. It won "
+            f"{value('won', str(won))} times and lost "
+            f"{value('lost', str(number - won))} times; "
+            f"the difference is estimated as {value('found', found)}."
+        ),
+        script=COMPARE_SCRIPT,
+    )
+
+
+def _reward_picture(kl: list[float], proxy: list[float], gold: list[float], at: int) -> str:
+    """Both rewards against divergence, and the place that was chosen."""
+
+    def point(i: int, reward: float) -> tuple[float, float]:
+        height = 150 - 130 * max(-0.4, reward) / proxy[-1]
+        return round(40 + 340 * kl[i] / kl[-1], 1), round(height, 1)
+
+    lines = [
+        " ".join("{},{}".format(*point(i, r)) for i, r in enumerate(rows))
+        for rows in (proxy, gold)
+    ]
+    x, y = point(at, gold[at])
+    return (
+        _axes("learned and true reward against divergence", "divergence [nats]")
+        + '<polyline fill="none" stroke="var(--second)" stroke-width="2" '
+        f'stroke-dasharray="6 4" points="{lines[0]}"/>'
+        '<polyline data-name="gold" fill="none" stroke="var(--accent)" stroke-width="2.5" '
+        f'points="{lines[1]}"/>'
+        f'<circle data-name="at" cx="{x}" cy="{y}" r="6" fill="var(--accent)"/>'
+        '<text x="46" y="30" font-size="11">dashed: learned; full: true</text></svg>'
+    )
+
+
+def best_of_n_demo(
+    numbers: Sequence[int],
+    moments: Sequence[tuple[float, float]],
+    size: float,
+    share: float,
+    excess: float | int = 0.8,
+    price: float | int = 0.2,
+) -> Demo:
+    """Sliders for a fault that a learned reward does not see, and for a price on divergence.
+
+    Args:
+        numbers: n, rising from 1; the price chooses among them.
+        moments: For each n the mean of the largest of n standard normal numbers and of its
+            square.
+        size: Norm of the learned weights [nats].
+        share: Square of the share that length has in them.
+        excess: How fast too much length becomes a fault, at the beginning [nats].
+        price: Of a nat of divergence, at the beginning.
+    """
+    if len(numbers) != len(moments) or not numbers or list(numbers) != sorted(set(numbers)):
+        raise InputError(f"{len(numbers)} rising numbers need as many moments: {len(moments)}")
+    kl = [math.log(n) - (n - 1) / n for n in numbers]
+    proxy, square = [size * mean for mean, _ in moments], [s for _, s in moments]
+    gold = [r - excess / 2 * share * (s - 1) for r, s in zip(proxy, square, strict=True)]
+    worth = [r - price * k for r, k in zip(proxy, kl, strict=True)]
+    best, peak = worth.index(max(worth)), gold.index(max(gold))
+    state = {"n": list(numbers), "kl": kl, "proxy": proxy, "square": square, "share": share}
+    return Demo(
+        kind="best-of-n",
+        title="The best of n by a learned reward, with a price on divergence",
+        hint="Lower the price to 0, then find the one with which the true reward is best.",
+        state=state,
+        controls=slider("excess", "unseen fault", 0, 2, 0.05, excess)
+        + slider("price", "price of a nat", 0, 1, 0.02, price)
+        + button("reset", "Reset"),
+        view=_reward_picture(kl, proxy, gold, best)
+        + live_text(
+            f"At this price the best of {value('n', str(numbers[best]))} is taken: learned "
+            f"reward {value('proxy-reward', _signed(proxy[best]))}, true reward "
+            f"{value('gold-reward', _signed(gold[best]))}. The true reward is highest, "
+            f"{value('peak-reward', _signed(gold[peak]))}, at the best of "
+            f"{value('peak', str(numbers[peak]))}."
+        ),
+        script=BEST_SCRIPT,
+    )
