@@ -1,0 +1,65 @@
+"""What is asked of the numbers that a reward gives."""
+
+import pytest
+import torch
+
+from mathlm.align import judged
+from mathlm.errors import InputError
+
+TEXTS = ["good", "bad", "ugly"]
+
+
+def test_rewards_come_in_order_and_in_double_precision():
+    found = judged(lambda x, y: [len(t) for t in y], TEXTS, TEXTS)
+    assert found.tolist() == [4, 3, 4]
+    assert found.dtype == torch.float64
+
+
+def test_tensors_are_numbers_too():
+    assert judged(lambda x, y: torch.tensor([1.0, 2.0, 3.0]), TEXTS, TEXTS).tolist() == [
+        1,
+        2,
+        3,
+    ]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), None, "1", [1.0]],
+                         ids=["nan", "inf", "None", "text", "list"])  # fmt: skip
+def test_what_is_no_finite_number_names_function_sample_and_text(value):
+    def my_reward(prompts, completions):
+        return [0.0, value, 0.0]
+
+    says = r"my_reward gave .*, not a finite number; sample 11: prompt 'bad', completion 'bad'"
+    with pytest.raises(InputError, match=says):
+        judged(my_reward, TEXTS, TEXTS, first=10)
+
+
+def test_an_exception_names_the_sample_that_raises_alone():
+    def my_reward(prompts, completions):
+        return [1 / (text != "ugly") for text in completions]
+
+    says = r"my_reward raised ZeroDivisionError: .*; sample 2: prompt 'ugly', completion 'ugly'"
+    with pytest.raises(InputError, match=says):
+        judged(my_reward, TEXTS, TEXTS)
+
+
+def test_an_exception_of_all_together_says_so():
+    def my_reward(prompts, completions):
+        if len(completions) > 1:
+            raise ValueError("too many")
+        return [0.0]
+
+    with pytest.raises(InputError, match="too many; in the call with all 3 samples, with none"):
+        judged(my_reward, TEXTS, TEXTS)
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_another_number_of_rewards_is_refused(number):
+    with pytest.raises(InputError, match=rf"gave {number} rewards for 3 completions"):
+        judged(lambda x, y: [0.0] * number, TEXTS, TEXTS)
+
+
+def test_long_texts_are_shortened_in_messages():
+    with pytest.raises(InputError) as caught:
+        judged(lambda x, y: [None], ["p"], ["x" * 10_000])
+    assert len(str(caught.value)) < 300
