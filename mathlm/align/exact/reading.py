@@ -89,9 +89,23 @@ def locate(
     nodes, node = torch.full_like(targets, -1), torch.zeros_like(targets[:, 0])
     for t in range(start, targets.shape[1]):
         asked = targets[:, t] != NOTHING
-        if (asked & (node < 0)).any():
-            row = int((asked & (node < 0)).nonzero()[0])
+        if (lost := asked & (node < 0)).any():
+            row = int(lost.nonzero()[0])
             raise InputError(f"row {row} asks for a token behind the end of its completion")
-        nodes[asked, t] = node[asked]
-        node = prefixes.next[node, targets[:, t].clamp_min(0)].where(asked, -1)
+        nodes[:, t] = node.where(asked, -1)
+        behind = prefixes.next[node.clamp_min(0), targets[:, t].clamp_min(0)]
+        node = behind.where(asked, -1)
     return same.int().argmax(1), nodes
+
+
+def look_up(
+    table: Float[Tensor, "P N V"],
+    prompt: Int[Tensor, " B"],
+    node: Int[Tensor, "B T"],
+    token: Int[Tensor, "B T"],
+) -> Float[Tensor, "B T"]:
+    """Entries of a table; 0 where the node is -1."""
+    _, N, V = table.shape
+    place = (prompt[:, None] * N + node.clamp_min(0)) * V + token.clamp_min(0)
+    found = table.flatten().index_select(0, place.flatten()).view_as(place)
+    return found.masked_fill(node < 0, 0.0)

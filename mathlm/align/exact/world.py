@@ -144,8 +144,7 @@ class World:
     def look_up(self, table: Float[Tensor, "P N V"], batch: Batch) -> Float[Tensor, "B T"]:
         """Numbers of tokens at prefixes, read along rows; 0 where nothing is asked."""
         prompt, node = reading.locate(self.prompts, self.prefixes, batch)
-        found = table[prompt[:, None], node.clamp_min(0), batch["targets"].clamp_min(0)]
-        return found.masked_fill(node < 0, 0.0)
+        return reading.look_up(table, prompt, node, batch["targets"])
 
     def read_values(self, model: nn.Module, batch: Batch) -> Float[Tensor, "B T"]:
         """Values of a value model before each target, looked up likewise; 0 elsewhere."""
