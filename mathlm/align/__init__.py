@@ -50,7 +50,7 @@ from .preference_losses import (
     length_normalized_reward,
     robust_dpo_loss,
 )
-from .preference_metrics import preference_metrics
+from .preference_metrics import judged_metrics, preference_metrics
 from .preference_objectives import (
     DPO,
     IPO,
@@ -169,6 +169,7 @@ __all__ = [
     "implicit_reward",
     "ipo_loss",
     "judged",
+    "judged_metrics",
     "kl_k1",
     "kl_k2",
     "kl_k3",

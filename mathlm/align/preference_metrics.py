@@ -8,6 +8,7 @@ from torch import nn
 from ..errors import InputError
 from ..train.batches import Batch
 from .answers import LogProbabilities, target_log_probabilities
+from .preference_losses import require_positive
 from .preference_objectives import pair_scores
 
 ROUNDING = 1e-6  # of the log-probabilities' sizes; two equal models differ by as much
@@ -71,3 +72,48 @@ def by_side(means: dict[str, torch.Tensor]) -> dict[str, float]:
     return {
         f"{sides[i]}_{name}": pair[i].item() for name, pair in means.items() for i in (0, 1)
     }
+
+
+@torch.no_grad()
+def judged_metrics(
+    model: nn.Module,
+    batches: Iterable[Batch],
+    beta: float | int,
+    *,
+    read: LogProbabilities = target_log_probabilities,
+) -> dict[str, float]:
+    """Means over judged answers of what the policy says of good and of bad ones.
+
+    Args:
+        model: The policy.
+        batches: Of :class:`JudgedBatches` with a reference.
+        beta: β > 0 of the implicit rewards.
+        read: From model and batch to log-probabilities (B, T) of what is asked.
+
+    Returns:
+        ``chosen_reward`` and ``rejected_reward``, of desirable and of undesirable answers, and
+        ``chosen_change`` and ``rejected_change`` [nats], each if there are such; ``margin``,
+        the difference of the rewards, if there are both.
+
+    Raises:
+        InputError: If there are no answers, or no reference.
+    """
+    require_positive("beta", beta)
+    changes, labels = [], []
+    for batch in batches:
+        if "logp_ref" not in batch:
+            raise InputError("the batch has no logp_ref: take with_reference(reference)")
+        logp = read(model, batch).sum(1)
+        changes.append((logp - batch["logp_ref"].to(logp)).double())
+        labels.append(batch["desirable"])
+    if not changes:
+        raise InputError("there are no answers to measure")
+    change, good = torch.cat(changes), torch.cat(labels)
+    found = {}
+    for name, rows in (("chosen", good), ("rejected", ~good)):
+        if rows.any():
+            mean = change[rows].mean().item()
+            found |= {f"{name}_change": mean, f"{name}_reward": beta * mean}
+    if len(found) == 4:
+        found["margin"] = found["chosen_reward"] - found["rejected_reward"]
+    return found
