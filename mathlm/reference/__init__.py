@@ -18,6 +18,28 @@ from .activation import (
 )
 from .adapter import bottleneck, bottleneck_backward
 from .affine import linear, linear_backward
+from .alignment import (
+    best_of_n,
+    best_of_n_divergence_bound,
+    divergence_estimate,
+    tilted_distribution,
+    tilted_value,
+)
+from .alignment_advantages import (
+    generalized_advantages,
+    group_scores,
+    leave_one_out_scores,
+)
+from .alignment_losses import (
+    bradley_terry,
+    bradley_terry_backward,
+    clipped_objective,
+    clipped_objective_backward,
+    direct_preference,
+    direct_preference_backward,
+    identity_preference,
+    identity_preference_backward,
+)
 from .analogy import analogy_accuracy, solve_analogies, solve_analogies_by_product
 from .association import pmi, ppmi, randomized_svd, shifted_pmi, svd_vectors
 from .attention import dot_product_attention, dot_product_attention_backward
@@ -345,6 +367,8 @@ __all__ = [
     "best_between",
     "best_descent",
     "best_momentum",
+    "best_of_n",
+    "best_of_n_divergence_bound",
     "best_step",
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
@@ -353,6 +377,8 @@ __all__ = [
     "bootstrap_interval",
     "bottleneck",
     "bottleneck_backward",
+    "bradley_terry",
+    "bradley_terry_backward",
     "categorical_map",
     "categorical_mle",
     "categorical_posterior_mean",
@@ -361,6 +387,8 @@ __all__ = [
     "cbow_context_backward",
     "certain_margin",
     "chain_factors",
+    "clipped_objective",
+    "clipped_objective_backward",
     "coasting_factor",
     "comparison_information",
     "complex_step_slope",
@@ -385,7 +413,10 @@ __all__ = [
     "descended",
     "descent_factors",
     "determinant",
+    "direct_preference",
+    "direct_preference_backward",
     "directional_derivative",
+    "divergence_estimate",
     "dot_product_attention",
     "dot_product_attention_backward",
     "double_well",
@@ -426,11 +457,13 @@ __all__ = [
     "gelu_backward",
     "gelu_tanh",
     "gelu_tanh_backward",
+    "generalized_advantages",
     "gradient",
     "gradient_laws",
     "gradient_moments",
     "gradient_noise_scale",
     "gram_schmidt",
+    "group_scores",
     "gru",
     "gru_backward",
     "gru_cell",
@@ -444,6 +477,8 @@ __all__ = [
     "hessian",
     "hessian_vector_product",
     "hinge_margin",
+    "identity_preference",
+    "identity_preference_backward",
     "idle_adam_steps",
     "initial_loss",
     "interpolating_network",
@@ -460,6 +495,7 @@ __all__ = [
     "layer_norm",
     "layer_norm_backward",
     "layer_norm_jacobian",
+    "leave_one_out_scores",
     "length_normalized_optimum",
     "likeliest_path",
     "linear",
@@ -617,6 +653,8 @@ __all__ = [
     "tent_network",
     "text_divergence",
     "threshold_margin",
+    "tilted_distribution",
+    "tilted_value",
     "token_cross_entropy",
     "token_cross_entropy_backward",
     "topic_guess",
