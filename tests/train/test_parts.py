@@ -127,3 +127,43 @@ def test_the_state_of_a_model_names_a_tied_tensor_once(tmp_path):
     other = nn.Linear(2, 2, bias=False)
     with pytest.raises(CheckpointMismatchError, match=r"missing 1 .*unexpected 1 \(a\.weight"):
         load_checkpoint(path, other)
+
+
+class Growing(Counter):
+    """A part whose tensor grows, and which says itself what fits."""
+
+    def require_state(self, state):
+        if set(state) != {"mean", "scale"}:
+            raise CheckpointMismatchError(f"state does not fit: it has {sorted(state)}")
+
+
+def test_a_part_may_change_its_shape_if_it_says_what_fits(tmp_path):
+    path, other = stored(tmp_path, counter=Growing(size=5, value=2.0)), Growing(size=0)
+    load_checkpoint(path, tiny_model(), parts={"counter": other})
+    assert other.mean.tolist() == [2.0] * 5
+
+
+def test_what_a_part_itself_refuses_is_not_loaded(tmp_path):
+    part = Growing()
+    part.state_dict = lambda: {"mean": part.mean}
+    other = Growing(size=1)
+    with pytest.raises(CheckpointMismatchError, match=r"it has \['mean'\]"):
+        load_checkpoint(stored(tmp_path, counter=part), tiny_model(), parts={"counter": other})
+    assert len(other.mean) == 1
+
+
+def test_data_with_a_state_is_part_of_a_checkpoint(tmp_path):
+    """A trainer whose data counts what it gave; the resumed one counts on."""
+
+    class Data(Counter):
+        def __call__(self, step):
+            self.scale += 1
+            return tiny_data(step)
+
+    tiny_data = tiny_trainer(tiny_model()).data
+    tiny_trainer(tiny_model(), Data(), folder=tmp_path, steps=2).fit()
+    run = tiny_trainer(tiny_model(), data := Data(), folder=tmp_path, steps=3)
+    run.resume(allow_change=True)
+    assert data.scale == 2
+    run.fit()
+    assert data.scale == 3
