@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from ..errors import InputError
 from ..functional import token_cross_entropy
 from ..generate.modes import evaluating
 from ..models import GPT
+from ..models.shared_prefixes import shared_hidden, shared_rows
 from ..shapes import Float
 from ..train import read_causal
 from ..train.batches import Batch
@@ -48,11 +52,24 @@ def target_log_probabilities(
         logits = answer_logits(model, batch, temperature)
         return 0.0 - token_cross_entropy(logits, batch["targets"])
     with evaluating(model):
-        hidden = read_causal(model.hidden, batch)
         asked = asked_places(batch)
-        logits = model.head(hidden[asked])  # (N, V): no logits where nothing is asked
+        hidden = read_causal(partial(hidden_at, model, asked), batch)
+        logits = model.head(hidden)  # (N, V): no logits where nothing is asked
     logp = 0.0 - token_cross_entropy(divided(logits, temperature), batch["targets"][asked])
     return logp.new_zeros(asked.shape).masked_scatter(asked, logp)
+
+
+def hidden_at(model: GPT, asked: Tensor, ids: Tensor, **packed: Any) -> Tensor:
+    """What the head reads where a token is asked for, (N, D).
+
+    Beginnings that rows share, such as a prompt with several answers, are read once, and what
+    stands behind the last token that is asked for is not read.
+    """
+    if packed or model.virtual is not None or not asked.any():
+        return model.hidden(ids, **packed)[asked]
+    behind = torch.arange(1, ids.shape[1] + 1, device=ids.device)
+    rows = shared_rows(ids, (asked * behind).amax(1))
+    return embedding(rows.place[asked], shared_hidden(model, ids, rows))
 
 
 def answer_logits(
@@ -75,6 +92,7 @@ def has_plain_forward(model: GPT) -> bool:
     """Whether a forward pass is its hidden states and its head, and nothing else."""
     return (
         type(model).forward is GPT.forward
+        and type(model).hidden is GPT.hidden
         and "forward" not in vars(model)
         and not model._forward_hooks
         and not model._forward_pre_hooks

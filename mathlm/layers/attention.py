@@ -11,6 +11,7 @@ from .cache import LayerCache
 from .normalization import RMSNorm
 from .position import Rotation
 from .prefix import Ahead, GatedAhead
+from .shared_rows import SharedRows
 from .taps import Taps, tap
 
 
@@ -83,6 +84,7 @@ class SelfAttention(nn.Module):
         bias: Float[Tensor, "..."] | None = None,
         cache: LayerCache | None = None,
         ahead: Ahead | GatedAhead | None = None,
+        rows: SharedRows | None = None,
         taps: Taps | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Mix the positions of ``x``; in causal order position t sees positions up to t.
@@ -97,6 +99,7 @@ class SelfAttention(nn.Module):
             cache: Keys and values of earlier positions; takes up those of ``x``.
             ahead: Keys and values before all others, which are no token's. The bias counts
                 them, the mask does not; a gated one goes through a softmax of its own.
+            rows: If ``x`` has distinct tokens in one row, the rows in which they stand.
             taps: Receives ``q``, ``k``, ``v``, ``weights`` and ``heads``; of a gated prefix
                 ``prefix_weights`` and ``prefix_heads``, which is added to the heads.
 
@@ -112,6 +115,8 @@ class SelfAttention(nn.Module):
         asked = q  # a gated prefix has no position: its queries are not turned
         if rotation is not None:
             q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)
+        if rows is not None:
+            q, k, v = (rows.spread(h) for h in (q, k, v))
         if cache is not None:
             k, v = cache.append(k, v)
             mask = _last_keys(mask, k.shape[2])
@@ -124,7 +129,8 @@ class SelfAttention(nn.Module):
         y = self.attend(q, k, v, mask, bias, taps)  # (B, H, T, K)
         if isinstance(ahead, GatedAhead):
             y = y + ahead.read(asked, mask, self.scale, taps)
-        return self.W_o(y.transpose(1, 2).flatten(2))
+        y = y.transpose(1, 2).flatten(2)
+        return self.W_o(y if rows is None else rows.collect(y))
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, T, K), keys and values (B, G, T, K)."""
