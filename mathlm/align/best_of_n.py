@@ -25,7 +25,7 @@ def best_of_n_log_probabilities(
 ) -> Float[Tensor, "*S Y"]:
     """Log-probability that each of Y outcomes is the best of n independent draws.
 
-    Computes::
+    Implements eq-reward-best-exact::
 
         q(y) = p(y) / p(r = r_y) · (P(r ≤ r_y)ⁿ - P(r < r_y)ⁿ)
 
@@ -94,7 +94,7 @@ def best_of_n_kl(
 def best_of_n_kl_bound(n: int) -> float:
     """What the divergence of the best of n can at most be, and is if no two draws ever tie.
 
-    Computes::
+    Implements eq-reward-best::
 
         log n - (n - 1)/n
 

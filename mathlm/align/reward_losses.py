@@ -23,7 +23,7 @@ def bradley_terry_loss(
 ) -> Float[Tensor, "*S"]:
     """Surprise at each choice, when the odds of a choice are the exponential of a difference.
 
-    Computes::
+    Implements eq-reward-loss::
 
         ℓ = -log p,   dℓ/dr_chosen = -(1 - p)   with p = σ(r_chosen - r_rejected - m)
 

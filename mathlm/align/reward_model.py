@@ -17,7 +17,7 @@ HEAD_FILE = "reward_head.safetensors"
 class RewardModel(nn.Module):
     """One number for each text: a linear map of the last real token's final state.
 
-    Computes::
+    Implements eq-reward-model::
 
         r[b] = wᵀ h[b, t_b] + c,   t_b = last t with mask[b, t]
 
@@ -32,13 +32,16 @@ class RewardModel(nn.Module):
         std: 0 starts with equal rewards; members of an ensemble want 1/√D or so.
 
     Raises:
-        ConfigError: If ``std`` is negative.
+        ConfigError: If ``std`` is negative or not finite.
+        InputTypeError: If the body is no GPT.
     """
 
     def __init__(self, body: GPT, *, std: float | int = 0.0, seed: int | None = None) -> None:
         super().__init__()
-        if std < 0:
-            raise ConfigError(f"std={std} must not be negative")
+        if not isinstance(body, GPT):
+            raise InputTypeError(f"body is a {type(body).__name__}; expected a GPT")
+        if not 0 <= std < float("inf"):
+            raise ConfigError(f"std={std} must be at least 0 and finite")
         self.body = body
         gain = next(body.final_norm.parameters())
         self.head = nn.Linear(body.config.d_model, 1, bias=False).to(gain)

@@ -82,7 +82,7 @@ def normal_maximum(n: int) -> tuple[float, float]:
 def foretold(taste: Taste, proxy: ArrayLike, n: int) -> tuple[float, float]:
     """Mean proxy and gold reward of the best of n by a linear proxy, without a sample.
 
-    Computes::
+    Implements eq-reward-foretold::
 
         E[proxy] = ‖v‖ m_n,   E[gold] = w·u m_n - (excess / 2) u_1² (s_n - 1),   u = v / ‖v‖
 
