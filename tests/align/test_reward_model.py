@@ -111,9 +111,11 @@ def test_the_head_is_drawn_by_its_seed():
     assert not torch.equal(heads[0], heads[2])
 
 
-def test_a_negative_std_is_refused():
+def test_what_cannot_be_a_reward_model_is_refused(unchecked):
     with pytest.raises(ConfigError, match="std=-1"):
         RewardModel(body(), std=-1)
+    with pytest.raises(InputTypeError, match="body is a RewardModel; expected a GPT"):
+        RewardModel(reward_model())
 
 
 def test_centring_moves_all_rewards_alike():
