@@ -50,7 +50,7 @@ from .preference_losses import (
     length_normalized_reward,
     robust_dpo_loss,
 )
-from .preference_metrics import judged_metrics, preference_metrics
+from .preference_measures import judged_metrics, preference_metrics
 from .preference_objectives import (
     DPO,
     IPO,

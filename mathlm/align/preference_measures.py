@@ -109,7 +109,7 @@ def judged_metrics(
     if not changes:
         raise InputError("there are no answers to measure")
     change, good = torch.cat(changes), torch.cat(labels)
-    found = {}
+    found: dict[str, float] = {}
     for name, rows in (("chosen", good), ("rejected", ~good)):
         if rows.any():
             mean = change[rows].mean().item()
