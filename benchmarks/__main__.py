@@ -11,6 +11,7 @@ import torch
 
 from . import (
     adaptation,
+    alignment,
     attention,
     generation,
     gpt,
@@ -34,6 +35,7 @@ ALL = {
     **smollm2.BENCHMARKS,
     **generation.BENCHMARKS,
     **adaptation.BENCHMARKS,
+    **alignment.BENCHMARKS,
     **reference.BENCHMARKS,
 }
 HEAD = f"{'name':25} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from benchmarks import training
+from benchmarks import alignment, training
 from benchmarks.__main__ import ALL
 from benchmarks.timing import Row
 from mathlm.errors import DeviceError
@@ -56,6 +56,13 @@ def test_utilization_is_the_models_operations_over_the_peak(monkeypatch):
         training.utilization("cpu", row, TINY)
 
 
+def test_steps_of_alignment_that_differ_are_not_timed():
+    alignment.require_equal("losses", [0.5, 1.0], [0.5, 1.00001])
+    with pytest.raises(AssertionError, match="the losses differ"):
+        alignment.require_equal("losses", [0.5, 1.0], [0.5, 1.001])
+
+
 def test_every_row_has_a_name_of_its_own():
     assert {"train-step", "train-overhead", "train-memory", "train-step-gpt2"} <= set(ALL)
+    assert {"dpo-step", "grpo-step"} <= set(ALL)
     assert set(training.ON_CUDA) <= set(ALL)
