@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import logsigmoid
@@ -19,6 +20,7 @@ from mathlm.align import (
     simpo_loss,
 )
 from mathlm.errors import InputError
+from mathlm.reference import alignment_losses
 
 LOG = math.log
 H = torch.tensor([0.0, 10.0, 20.0], dtype=torch.float64)  # differences of log-ratios
@@ -125,6 +127,22 @@ def test_the_gradient_of_dpo_in_the_weights_is_that_of_the_paper():
     weight = 1 / (1 + m.exp())
     expected = -0.7 * weight * ((one[0] - p) - (one[2] - p))
     torch.testing.assert_close(logits.grad, expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["direct", "identity"])
+def test_values_and_gradients_are_those_written_out_by_hand(name, rng):
+    """DPO and IPO against the NumPy half, in the policy's log-probabilities."""
+    logp, logp_ref = (-rng.random((2, 7)) * 9 for _ in range(2))
+    dy, beta = rng.standard_normal(7), 0.3
+    forward = getattr(alignment_losses, f"{name}_preference")
+    value, cache = forward(tuple(logp), tuple(logp_ref), beta)
+    slopes = getattr(alignment_losses, f"{name}_preference_backward")(dy, cache)
+    ours = torch.tensor(logp, requires_grad=True)
+    rewards = implicit_reward(ours, torch.tensor(logp_ref), beta)
+    loss = dpo_loss(*rewards) if name == "direct" else ipo_loss(*rewards, beta)
+    (loss * torch.tensor(dy)).sum().backward()
+    np.testing.assert_allclose(loss.detach(), value, rtol=1e-12)
+    np.testing.assert_allclose(ours.grad, np.stack(slopes), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("flip", [0.0, 0.1, 0.4])

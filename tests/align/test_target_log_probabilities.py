@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from align.toy_chats import CHATS, V, encoded, model
+from align.toy_chats import CHATS, V, chat, encoded, model
 
 from mathlm.adapt import add_lora
 from mathlm.align import ChatBatches, answer_logits, target_log_probabilities
@@ -30,6 +30,25 @@ def test_they_are_the_log_softmax_of_the_logits_divided(temperature, position):
     found = target_log_probabilities(network, data, temperature=temperature)
     expected = of_all_logits(network, data, temperature)
     torch.testing.assert_close(found.detach(), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"position": "alibi"},
+        {"position": "sinusoidal"},
+        {"position": "none"},
+        {"window": 3},
+        {"n_kv_heads": 1, "qk_norm": True, "norm": "rms"},
+    ],
+    ids=str,
+)
+def test_they_are_the_same_for_other_kinds_of_models(options):
+    """Rows that begin alike, with a prompt that is longer than a window."""
+    network = model(**options)
+    data = batch([*CHATS, chat("abcdef", "gc"), chat("abcdef", "gh", "a", "b")])
+    found = target_log_probabilities(network, data).detach()
+    torch.testing.assert_close(found, of_all_logits(network, data), rtol=0, atol=1e-12)
 
 
 def test_dividing_log_probabilities_is_another_number():
