@@ -21,8 +21,8 @@ class Annotator:
 
     Computes::
 
-        d = (r_a - r_b + w (length_a - length_b)) / τ
-        p_a = σ(d - η),   p_b = σ(-d - η),   p_tie = 1 - p_a - p_b,
+        d = r_a - r_b + w (length_a - length_b)
+        p_a = σ((d - η)/τ),   p_b = σ((-d - η)/τ),   p_tie = 1 - p_a - p_b,
         and a decision for one side is written down for the other with probability ε.
 
     As it stands it is Bradley and Terry's judge, whose odds are the exponential of the
@@ -31,7 +31,7 @@ class Annotator:
     Args:
         temperature: τ >= 0 [nats of reward]; 0 sees which is better, and equals as a tie.
         flip: ε, probability of a slip, in [0, 1]; ties are not affected.
-        tie: η >= 0: differences that look smaller than this are called a tie; 0 = never.
+        tie: η >= 0, in reward: what looks like a smaller difference is a tie; 0 = never.
         length_weight: w, reward that a unit of length is worth to this judge.
 
     Raises:
@@ -105,7 +105,7 @@ class Annotator:
         """Probability that the first is found better, without slips."""
         if self.temperature == 0:
             return np.asarray(d > self.tie, dtype=np.float64)
-        z = d / self.temperature - self.tie
+        z = (d - self.tie) / self.temperature
         return np.asarray(np.exp(-np.logaddexp(0.0, -z)))
 
 

@@ -43,6 +43,15 @@ def test_a_temperature_divides_what_is_seen():
     np.testing.assert_allclose(hot.probabilities(2.0), plain.probabilities(0.5))
 
 
+def test_ties_are_counted_in_reward_at_every_temperature():
+    """All numbers doubled are the same judge in another unit; without noise, the limit."""
+    doubled, plain = Annotator(temperature=2.0, tie=1.0), Annotator(tie=0.5)
+    np.testing.assert_allclose(doubled.probabilities(2.0), plain.probabilities(1.0))
+    cold, exact = Annotator(temperature=1e-3, tie=0.5), Annotator(temperature=0, tie=0.5)
+    d = [0.6, 0.4, -0.4, -0.6]
+    np.testing.assert_allclose(cold.probabilities(d), exact.probabilities(d), atol=1e-12)
+
+
 def test_slips_exchange_the_sides_and_leave_ties_alone():
     """σ(1) = 0.7310585786300049; a tenth of the decisions is written down wrong."""
     right = 0.7310585786300049

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mathlm.align import (
@@ -57,6 +57,7 @@ def test_half_precision_is_read_in_single():
     assert loss.item() == pytest.approx(math.log1p(math.exp(-18.0)), rel=1e-5)
 
 
+@settings(deadline=None, max_examples=50)
 @given(REWARDS, REWARDS, st.floats(-5, 5))
 def test_a_margin_is_a_handicap_of_the_chosen_and_a_constant_is_nothing(a, b, margin):
     a, b = torch.tensor(a), torch.tensor(b)
@@ -71,6 +72,7 @@ def test_each_pair_may_have_its_own_margin():
     assert loss.tolist() == pytest.approx([math.log1p(math.exp(-1.0)), math.log(2)])
 
 
+@settings(deadline=None, max_examples=50)
 @given(REWARDS, REWARDS, st.floats(0.01, 10))
 def test_win_tie_and_loss_are_all_that_can_happen(a, b, tie):
     for model in (davidson_log_probabilities, rao_kupper_log_probabilities):

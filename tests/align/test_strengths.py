@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mathlm.align import count_wins, fit_linear_reward, fit_strengths, fit_strengths_by_mm
+from mathlm.align.logistic import maximize
 from mathlm.errors import InputError
 
 
@@ -129,6 +130,7 @@ def test_a_cycle_of_single_wins_is_enough():
     np.testing.assert_allclose(fit.values, 0, atol=1e-12)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10_000))
 def test_there_is_a_maximum_exactly_if_nobody_is_unbeaten(seed):
     """Sets of items, all of them, against the search along wins."""
@@ -231,6 +233,17 @@ def test_a_feature_that_never_speaks_against_its_pairs_has_no_maximum_either(rng
     chosen[:20, 2] = 1
     with pytest.raises(InputError, match="grows without end"):
         fit_linear_reward(chosen, rejected)
+
+
+def test_a_step_that_is_too_long_is_halved():
+    """Log cosh(w - 2): the first Newton step from 0 goes to 13.6, the next one away."""
+    w, steps = maximize(
+        lambda w: -np.log(np.cosh(w[0] - 2)),
+        lambda w: (-np.tanh(w - 2), np.cosh(w - 2)[None] ** -2),
+        1,
+    )
+    assert w[0] == pytest.approx(2.0, abs=1e-10)
+    assert steps < 12
 
 
 def test_features_that_say_nothing_are_named(rng):
