@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mathlm.errors import InputError
-from mathlm.recipes import length_bias, length_features, length_pairs
+from mathlm.recipes import length_bias, length_features, length_learning, length_pairs
 from mathlm.text import ratings
 from mathlm.text.ratings import Rated
 
@@ -79,9 +79,9 @@ def made(n=600, seed=0):
 
 
 def test_where_only_length_counts_length_tells_and_equal_lengths_do_not():
-    train, held_out, _ = length_bias.split(made(), words=5)
-    scores = length_bias.rewards(train, held_out)
-    told = {name: length_bias.judged(s, held_out, draws=20) for name, s in scores.items()}
+    train, held_out, _ = length_learning.split(made(), words=5)
+    scores = length_learning.rewards(train, held_out)
+    told = {name: length_learning.judged(s, held_out, draws=20) for name, s in scores.items()}
     assert told["length alone"]["all"][0] > 0.85
     assert told["words and length"]["all"][0] > 0.85
     assert abs(told["words, equal lengths"]["even"][0] - 0.5) < 0.15

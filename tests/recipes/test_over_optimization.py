@@ -6,7 +6,8 @@ import pytest
 
 from mathlm.align import fit_linear_reward
 from mathlm.errors import InputError
-from mathlm.recipes import over_optimization as world
+from mathlm.recipes import best_of_n_world as world
+from mathlm.recipes import over_optimization
 
 
 def test_the_largest_of_two_has_the_mean_known_in_closed_form():
@@ -62,6 +63,8 @@ def test_a_proxy_without_weights_and_the_best_of_none_are_refused():
 
 def test_the_recipe_records_its_table(tmp_path):
     path = tmp_path / "r.json"
-    rows = world.main(["--answers", "200", "--comparisons", "50", "--record", str(path)])
+    rows = over_optimization.main(
+        ["--answers", "200", "--comparisons", "50", "--record", str(path)]
+    )
     assert [row["n"] for row in rows] == [1, 2, 4, 8, 16, 64]
     assert json.loads(path.read_text())["rows"][-1]["measured"] == list(rows[-1]["measured"])
