@@ -51,7 +51,7 @@ def ppo(world: World, seed: int = 0, steps: int = 240, samples: int = 2048) -> n
 
 
 def leave_one_out(
-    world: World, seed: int = 0, steps: int = 250, samples: int = 1024
+    world: World, seed: int = 0, steps: int = 280, samples: int = 2048
 ) -> nn.Module:
     """A policy trained on completions that are judged against the others of their prompt.
 

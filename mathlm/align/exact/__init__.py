@@ -5,6 +5,7 @@ from .estimators import Moments, estimator_moments, score_matrix
 from .fixed_points import at_own_spread, forward_tilt, reverse_tilt, token_tilted
 from .frontiers import Frontier, reward_kl_frontier
 from .gradients import policy_gradient, score_function_objective
+from .group_limits import follow, group_limit_loss
 from .optimum import Optimum, divergence, expectation, regularized_reward, tilted_optimum
 from .prefix_values import (
     kl_by_token,
@@ -34,7 +35,9 @@ __all__ = [
     "draw_completions",
     "estimator_moments",
     "expectation",
+    "follow",
     "forward_tilt",
+    "group_limit_loss",
     "kl_by_token",
     "next_token_table",
     "policy_gradient",

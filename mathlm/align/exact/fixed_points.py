@@ -10,7 +10,7 @@ from ...shapes import Float
 from .optimum import expectation
 from .world import World
 
-HALVINGS = 200  # of the interval that holds λ: more than float64 has digits
+HALVINGS = 100  # of the interval that holds λ: float64 has 53 digits
 ROUNDS = 2000  # of the search for a spread
 CLOSE = 1e-12  # relative change of a spread that is none
 
