@@ -12,6 +12,7 @@ from ..train.objectives import IGNORED
 from .answers import LogProbabilities, target_log_probabilities
 from .kto import kto_loss, mismatched_kl
 from .preference_losses import implicit_reward
+from .reference_model import require_trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ class KTO:
             self.desirable_weight,
             self.undesirable_weight,
         )
+        require_trained(model, losses)
         return losses.sum(), len(losses)
 
     @torch.no_grad()

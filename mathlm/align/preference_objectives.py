@@ -19,6 +19,7 @@ from .preference_losses import (
     robust_dpo_loss,
 )
 from .reference_free import orpo_loss, simpo_loss
+from .reference_model import require_trained
 
 Both = tuple[Float[Tensor, " B"], Float[Tensor, " B"]]
 
@@ -118,6 +119,7 @@ class PairObjective:
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         """Loss summed over pairs, and their number."""
         losses = self.losses(pair_scores(model, batch, self.read))
+        require_trained(model, losses)
         return losses.sum(), len(losses)
 
 

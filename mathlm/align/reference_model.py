@@ -17,8 +17,9 @@ from .answers import LogProbabilities, target_log_probabilities
 class Reference:
     """A model that stays as it is, and says how likely it finds texts.
 
-    The model is frozen here: its parameters lose ``requires_grad``. Give it a model of its own,
-    or :meth:`of` a policy, before the policy is trained.
+    The model is frozen here: its parameters lose ``requires_grad``, so that a policy which is
+    given as its own reference cannot be trained any more. Give it a model of its own, or
+    :meth:`of` a policy, before the policy is trained.
 
     Args:
         model: From ``ids`` (B, T) to logits (B, T, V).
@@ -111,6 +112,15 @@ def require_other(policy: nn.Module, reference: "Reference | nn.Module") -> None
                 f"{name} of the policy is trained and is {same} of its reference too: it "
                 "would change with the policy; give Reference.of(policy)"
             )
+
+
+def require_trained(model: nn.Module, losses: Tensor) -> None:
+    """Refuse to train a model of which nothing is trained, as one that became a reference."""
+    if model.training and torch.is_grad_enabled() and not losses.requires_grad:
+        raise InputError(
+            "no weight of the policy is trained: Reference(model) freezes the model that it is "
+            "given; was the policy passed as its own reference? Give Reference.of(policy)"
+        )
 
 
 __all__ = ["Reference", "require_other"]

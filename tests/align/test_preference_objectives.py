@@ -288,3 +288,16 @@ def test_kto_needs_a_reference():
 def test_a_price_that_is_none_is_refused_at_the_first_batch():
     with pytest.raises(InputError, match="beta=0 must be positive"):
         DPO(beta=0)(model(), whole(model()))
+
+
+@pytest.mark.parametrize("kind", ["pairs", "judged"])
+def test_a_policy_that_became_its_own_reference_is_not_trained_in_silence(kind):
+    """``Reference(policy)`` froze it; without that the margin would be 0 for ever."""
+    network = model(n_layers=1)
+    reference = Reference(network)
+    rows = PairBatches(encoded(), 2) if kind == "pairs" else JudgedBatches(judged(), 2)
+    objective = DPO() if kind == "pairs" else KTO()
+    optimizer = AdamW(network.parameters(), lr=0.01)
+    data, config = rows.with_reference(reference), TrainerConfig(steps=1)
+    with pytest.raises(InputError, match="was the policy passed as its own reference"):
+        Trainer(network, objective, data, optimizer, config).fit()
