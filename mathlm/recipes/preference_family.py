@@ -24,7 +24,7 @@ from ..align import (
     kto_loss,
 )
 from ..align.exact import World, standard_world
-from .preference_world import Pairs, best, draw_pairs, measures, scores, tune
+from .preference_world import Pairs, Row, best, draw_pairs, measures, scores, tune
 
 BETA = 0.5
 Objective = PairObjective | KTO
@@ -59,15 +59,15 @@ def run(
     held_out: Pairs,
     *,
     steps: int,
-    step_size: float = 1e-3,
-    every: int = 10,
-) -> list[dict[str, float]]:
+    step_size: float | int = 1e-3,
+    every: int = 5,
+) -> list[Row]:
     """The course of a policy that learns from ``train``, and its own loss on other pairs."""
 
     def loss(logp: Tensor) -> Tensor:
         return losses(objective, world, logp, train).mean()
 
-    def measure(logp: Tensor) -> dict[str, float]:
+    def measure(logp: Tensor) -> Row:
         own = losses(objective, world, logp, held_out).mean()
         return measures(world, logp, BETA, held_out) | {"own": float(own)}
 
@@ -76,7 +76,7 @@ def run(
 
 
 def compared(
-    methods: Mapping[str, Method], seeds: int, number: int, steps: int, flip: float = 0.0
+    methods: Mapping[str, Method], seeds: int, number: int, steps: int, flip: float | int = 0.0
 ) -> list[dict[str, Any]]:
     """Each method at each setting: where it ends, and where held-out pairs would stop it."""
     found: list[dict[str, Any]] = []
@@ -92,7 +92,7 @@ def compared(
     return found
 
 
-def problem(seed: int, number: int, flip: float = 0.0) -> tuple[World, Pairs, Pairs]:
+def problem(seed: int, number: int, flip: float | int = 0.0) -> tuple[World, Pairs, Pairs]:
     """A world, comparisons in it, and a quarter as many to stop by; slips are in both."""
     world, judge = standard_world(seed), Annotator(flip=flip)
     train = draw_pairs(world, number, 2 * seed, judge)

@@ -18,7 +18,7 @@ from ..align.exact import World
 from ..models import GPT
 from ..optim import AdamW
 from .preference_family import BETA, problem, run
-from .preference_world import Pairs, best, measures
+from .preference_world import Pairs, Row, best, measures
 
 PRICES = (2.0, 1.0, 0.5, 0.25, 0.12, 0.06)
 DRAWS = (1, 2, 4, 8, 16, 32, 64)
@@ -33,13 +33,14 @@ def texts(world: World) -> Tensor:
 
 def fit_rewards(
     world: World, train: Pairs, held_out: Pairs, *, steps: int, step_size: float = 1e-3
-) -> tuple[Tensor, list[dict[str, float]]]:
+) -> tuple[Tensor, list[Row]]:
     """Rewards (P, Y) of a reward model, stopped where held-out pairs surprise it least."""
     body = world.reference()
     assert isinstance(body, GPT)
     model, ids = RewardModel(body), texts(world)
     optimizer = AdamW(model.parameters(), lr=step_size, weight_decay=0.0)
-    least, kept, curve = torch.inf, torch.zeros_like(world.rewards), []
+    curve: list[Row] = []
+    least, kept = torch.inf, torch.zeros_like(world.rewards)
     for step in range(steps + 1):
         rewards = model(ids).view(world.rewards.shape)
         with torch.no_grad():
@@ -58,7 +59,7 @@ def rivals(seed: int, number: int, steps: int) -> dict[str, Any]:
     world, train, held_out = problem(seed, number)
     rewards, curve = fit_rewards(world, train, held_out, steps=steps)
 
-    def judged(logp: Tensor) -> dict[str, float]:
+    def judged(logp: Tensor) -> Row:
         return measures(world, logp, BETA, held_out)
 
     guessed = world.with_rewards(rewards - rewards.mean(1, keepdim=True))

@@ -26,20 +26,21 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Run all parts; the record is written after each."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
-    for name, default in (("number", 8000), ("steps", 240), ("seeds", 5)):
+    for name, default in (("number", 8000), ("steps", 100), ("seeds", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--flip", type=float, default=0.2, help="share of wrong labels")
     args = parser.parse_args(argv)
     write = partial(record_on_cpu, args.record, config=vars(args) | {"beta": BETA})
     sizes = (args.seeds, args.number, args.steps)
     found: dict[str, Any] = {}
-    found["rivals"] = [rivals(seed, args.number, args.steps) for seed in range(args.seeds)]
-    write(**found)
     found["family"] = compared(METHODS, *sizes)
     write(**found)
     found["flipped"] = compared(NOISY, *sizes, flip=args.flip)
     write(**found)
     found["abundant"] = compared(NOISY, args.seeds, 16 * args.number, args.steps, args.flip)
+    write(**found)
+    runs = [rivals(seed, args.number, args.steps) for seed in range(args.seeds)]
+    found["rivals"] = {args.number: runs}
     write(**found)
     return found
 

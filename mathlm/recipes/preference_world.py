@@ -22,6 +22,7 @@ from ..align.exact import World
 from ..optim import AdamW
 
 Loss = Callable[[Tensor], Tensor]  # from log-probabilities (P, Y) to one number
+Row = dict[str, float | int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ def scores(world: World, logp: Tensor, pairs: Pairs) -> PairScores:
 
 
 @torch.no_grad()
-def measures(world: World, logp: Tensor, beta: float, pairs: Pairs) -> dict[str, float]:
+def measures(world: World, logp: Tensor, beta: float | int, pairs: Pairs) -> Row:
     """How good a policy is, exactly, and what it does to pairs that it may not have seen."""
     reward = pairs.of(implicit_reward(logp, world.logp_ref, beta))
     shift = pairs.of(logp - world.logp_ref).mean(1)
@@ -87,14 +88,14 @@ def tune(
     *,
     steps: int,
     step_size: float,
-    measure: Callable[[Tensor], dict[str, float]],
+    measure: Callable[[Tensor], Row],
     every: int = 10,
     final: float = 1.0,
-) -> tuple[nn.Module, list[dict[str, float]]]:
+) -> tuple[nn.Module, list[Row]]:
     """Train a copy of the reference; ``final`` is the last step size, of the first."""
     model = world.reference()
     optimizer = AdamW(model.parameters(), lr=step_size, weight_decay=0.0)
-    curve: list[dict[str, float]] = []
+    curve: list[Row] = []
     for step in range(steps + 1):
         logp = world.log_probabilities(model)
         if step % every == 0 or step == steps:
@@ -107,6 +108,6 @@ def tune(
     return model, curve
 
 
-def best(curve: Sequence[dict[str, float]], name: str = "held_out") -> dict[str, float]:
+def best(curve: Sequence[Row], name: str = "held_out") -> Row:
     """The moment at which held-out pairs were least surprising."""
     return min(curve, key=lambda row: row[name])
