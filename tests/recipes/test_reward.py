@@ -6,13 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from recipes.tiny_preferences import OPTIONS, learn, make, save_pairs
 
+from mathlm.align import encode_pairs
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError, InputError
-from mathlm.recipes import reward, reward_folder, reward_options
-from mathlm.text import Message
+from mathlm.recipes import reward, reward_data, reward_folder, reward_options
+from mathlm.text import Bytes, ChatFormat, Message, Preference
 from mathlm.train import checkpoints
 
 ROOT = Path(reward.__file__).parents[2]
@@ -110,7 +112,25 @@ def test_a_run_is_not_resumed_with_another_margin(place):
         learn(place, "--margin 0.5")
 
 
-def test_no_prompt_is_on_both_sides_and_what_is_left_out_is_counted(place):
+def test_no_prompt_is_on_both_sides_and_no_pair_is_lost():
+    """Six prompts with two pairs each; what the user said counts, not its capitals."""
+    asked = [name for letter in "abcdef" for name in (letter, letter.upper())]
+    given = [
+        Preference(prompt=(Message("user", ask),), chosen="yes", rejected=f"no {i}")
+        for i, ask in enumerate(asked)
+    ]
+    tokens = Bytes(ChatFormat.named().special)
+    encoded = encode_pairs(given, ChatFormat.named(), tokens, 64)
+    learned, judged = reward_data.split(encoded, given, 0.34, 0)
+    sides = [{asked[i].lower() for i in side.index} for side in (learned, judged)]
+    assert (len(learned), len(judged)) == (8, 4)
+    assert not sides[0] & sides[1]
+    for side in (learned, judged):
+        for i, chat in zip(side.index, side.rejected, strict=True):
+            assert np.array_equal(chat.ids, encoded.rejected[i].ids)
+
+
+def test_what_is_left_out_is_counted(place):
     rows = (place / "my.jsonl").read_text().splitlines()
     equal = {"prompt": "z?", "chosen": "same", "rejected": "same"}
     long = {"prompt": "z?", "chosen": "x" * 99, "rejected": "y"}

@@ -64,7 +64,7 @@ def test_the_first_of_each_pair_was_rated_higher():
 
 def test_all_fitting_pairs_are_drawn_alike():
     """Of four totals, of which two are equal, five ordered pairs differ."""
-    pairs = rated_pairs(rated(3, 6, 6, 9), 20_000)
+    pairs = rated_pairs(rated(3, 6, 6, 9), 20_000, least=3)
     seen = Counter(map(tuple, pairs.tolist()))
     assert set(seen) == {(1, 0), (2, 0), (3, 0), (3, 1), (3, 2)}
     assert all(abs(n / 20_000 - 0.2) < 0.015 for n in seen.values())
