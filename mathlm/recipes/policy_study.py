@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     results = list[dict[str, Any]]()
     for seed, name in itertools.product(range(args.seeds), args.ways):
         run = go(world, name, seed=seed, iterations=args.steps)
-        results.append({"way": name, "seed": seed, "path": run.path, **run.path[-1]})
+        results.append({"way": name, "seed": seed, **run.path[-1]})
         results[-1]["cpu_seconds"] = run.cpu_seconds
         print(f"{name}, seed {seed}: {run.path[-1]['to_optimum']:.4f} nats from the optimum")
         record_on_cpu(args.record, config=vars(args) | {"beta": BETA}, results=results)
