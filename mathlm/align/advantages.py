@@ -20,7 +20,7 @@ def gae(
 ) -> Float[Tensor, "B T"]:
     """Generalised advantage of each token: what came, beyond what the values said would come.
 
-    Computes::
+    Implements eq-policy-gae::
 
         δ_t = r_t + γ V_{t+1} - V_t
         A_t = Σ_{k ≥ 0} (γλ)^k δ_{t+k} = δ_t + γλ A_{t+1}
@@ -148,13 +148,13 @@ def rewards_with_kl(
     place = torch.arange(mask.shape[1], device=mask.device)
     last = place == counted(place, mask).amax(1, keepdim=True)
     paid = counted(beta * (logp_ref - logp), mask).detach()
-    return paid + torch.where(last & mask, rewards[:, None], 0.0)
+    return paid + torch.where(last, rewards[:, None], 0.0)
 
 
 def group_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
     """Rewards of answers to one prompt, centred and divided by their spread.
 
-    Computes::
+    Implements eq-policy-group::
 
         A_i = (r_i - mean r) / (std r + 1e-4)   over the N samples of a group, std with 1/N
 
@@ -215,7 +215,7 @@ def centred_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
 def leave_one_out_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
     """Rewards of answers to one prompt, less the mean of the other answers.
 
-    Computes::
+    Implements eq-policy-loo::
 
         A_i = r_i - 1/(N-1) Σ_{j ≠ i} r_j = N/(N-1) (r_i - mean r)
 

@@ -142,7 +142,8 @@ def generate_ragged(
         raise InputTypeError(
             "generate_ragged makes the mask itself: give prompts without padding"
         )
-    ids, mask = _pad_left(prompts)
+    ids, real = _pad_left(prompts)
+    mask = None if real.all() else real
     steps = stream(model, ids, max_new_tokens, temperature, mask=mask, **options)
     written: list[list[int]] = [[] for _ in prompts]
     for step in steps:

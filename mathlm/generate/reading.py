@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ..errors import InputError, InputTypeError
 from ..functional import require_token_ids
+from ..layers import KeyValueCache
 from ..layers.cache import require_past, require_rows
 from ..models import GPT, Recurrent
 from ..shapes import Bool, Float, Int
@@ -128,6 +129,26 @@ class Reader:
         self, ids: Tensor, mask: Tensor | None, real: Tensor | None, last: bool
     ) -> Tensor:
         """By the model; the head reads only what is asked for."""
+        if isinstance(self.cache, KeyValueCache) and self.length == 0 and self.batch > 1:
+            first, number = distinct_rows(ids, mask)
+            if len(first) < self.batch:
+                return self._forward_distinct(ids, mask, last, first, number)
+        return self._read_all(ids, mask, real, last)
+
+    def _forward_distinct(
+        self, ids: Tensor, mask: Tensor | None, last: bool, first: Tensor, number: Tensor
+    ) -> Tensor:
+        """Each of several equal beginnings once."""
+        mask = None if mask is None else mask[first]
+        self.cache.select(first)
+        try:
+            return self._read_all(ids[first], mask, mask, last)[number]
+        finally:
+            self.cache.select(number)
+
+    def _read_all(
+        self, ids: Tensor, mask: Tensor | None, real: Tensor | None, last: bool
+    ) -> Tensor:
         new = ids if self.cache is not None else torch.cat((self.ids, ids), 1)
         model: Any = self.model
         hidden = model.hidden(new, mask=real, cache=self.cache)[:, -ids.shape[1] :]
@@ -210,3 +231,12 @@ def _require_sizes(model: GPT | Recurrent, batch: int, capacity: int) -> None:
         )
     if model.training:
         raise InputError("the model is in training mode: call model.eval() first")
+
+
+def distinct_rows(ids: Int[Tensor, "B T"], mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Where each distinct row stands first, and the number of each row among the distinct."""
+    whole = ids if mask is None else torch.cat((ids, mask.long()), 1)
+    distinct, number = torch.unique(whole, dim=0, return_inverse=True)
+    rows = torch.arange(len(ids), device=ids.device)
+    first = rows.new_full((len(distinct),), len(ids)).scatter_reduce(0, number, rows, "amin")
+    return first, number

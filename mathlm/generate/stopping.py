@@ -73,6 +73,8 @@ class Rows:
 
     def _after(self, row: int, token: int) -> Finish | None:
         """Whether this token ends its row."""
+        if self.longest == 1 and self.constraint is None:
+            return "stop" if (token,) in self.stops else None
         tail = self.tails[row] = (*self.tails[row], token)[-self.longest or None :]
         stopped = any(tail[-len(stop) :] == stop for stop in self.stops)
         if self.constraint is not None:
