@@ -58,6 +58,7 @@ def gradient_noise(
     ax.set_yticks(place, list(rows))
     ax.set_xscale("symlog", linthresh=1e-3)
     ax.set(xlabel="variance of the gradient of one sample", ylim=(-0.6, len(rows) - 0.4))
+    ax.set_xlim(-3e-4, 2 * values.max())
     ax.legend(fontsize=9)
     return fig
 
