@@ -34,8 +34,8 @@ def log1mexp(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     if not (x < 0).all():
         wrong = x[~(x < 0)].flatten()[0].item()
         raise InputError(f"log1mexp needs x < 0, got {wrong}: log(1 - exp(x)) is not finite")
-    near = torch.log(-torch.expm1(x.clamp(min=-math.log(2))))
-    far = torch.log1p(-torch.exp(x.clamp(max=-math.log(2))))
+    near = torch.log(-torch.expm1(x))
+    far = torch.log1p(-torch.exp(x.clamp(max=-math.log(2))))  # its gradient at 0 is infinite
     return torch.where(x > -math.log(2), near, far)
 
 

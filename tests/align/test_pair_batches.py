@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from align.toy_chats import CHATS, V, model
+from align.toy_chats import CHATS, V, chat, model
 from align.toy_pairs import JUDGED, PAIRS, batches, encoded, judged
 
 from mathlm.align import JudgedBatches, PairBatches, Reference, target_log_probabilities
 from mathlm.errors import ConfigError
+from mathlm.text import Judged
 
 SIDES = ("chosen", "rejected")
 
@@ -52,6 +53,30 @@ def test_the_reference_of_each_pair_does_not_depend_on_its_batch():
             assert alone[name].item() == pytest.approx(whole[name][i].item(), abs=1e-12)
             expected = sums(network, alone, side).item()
             assert alone[name].item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_in_the_order_of_an_epoch_each_pair_has_its_own_reference():
+    network = model(n_layers=1)
+    pairs, answers = batches(network, 3), JudgedBatches(judged(), 5)
+    for step in (1, 3):
+        batch = pairs(step)
+        for side in SIDES:
+            expected = sums(network, batch, side)
+            torch.testing.assert_close(batch[f"{side}_logp_ref"], expected, rtol=0, atol=1e-12)
+    batch = answers.with_reference(Reference.of(network))(1)
+    expected = target_log_probabilities(network, batch).sum(1)
+    torch.testing.assert_close(batch["logp_ref"], expected, rtol=0, atol=1e-12)
+
+
+def test_where_no_other_answer_fits_nothing_is_asked_behind_the_prompt():
+    given = [
+        Judged(prompt=tuple(chat("abcd")), completion="a", label=True),
+        Judged(prompt=tuple(chat("a")), completion="bcd", label=True),
+    ]
+    data = JudgedBatches(judged(given, 10), 2).with_reference(Reference(model(n_layers=1)))
+    batch = next(iter(data))
+    assert (batch["kl_targets"] != -100).any(1).tolist() == [False, True]
+    assert batch["kl_logp_ref"][0] == 0 > batch["kl_logp_ref"][1]
 
 
 def test_the_reference_is_asked_once(monkeypatch):
