@@ -18,7 +18,7 @@ def kto_loss(
 ) -> Float[Tensor, "*batch"]:
     """How far the value of each text, as a gain or a loss, is from the best it could be.
 
-    Computes::
+    Implements eq-pref-kto::
 
         ℓ = λ_D (1 - σ(r̂ - z₀))   for a desirable text
             λ_U (1 - σ(z₀ - r̂))   for another,        z₀ = β max(0, KL)

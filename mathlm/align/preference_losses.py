@@ -18,7 +18,7 @@ def implicit_reward(
 ) -> Float[Tensor, "*batch"]:
     """Reward for which the policy would be optimal, up to a number that the prompt fixes.
 
-    Computes::
+    Implements eq-pref-implicit::
 
         r̂(x, y) = β (log π(y | x) - log π_ref(y | x))
 
@@ -48,7 +48,7 @@ def length_normalized_reward(
 ) -> Float[Tensor, "*batch"]:
     """Implicit reward per token; given to :func:`dpo_loss`, it is length-normalized DPO.
 
-    Computes::
+    Implements eq-pref-length::
 
         r̂(x, y) = β / |y| (log π(y | x) - log π_ref(y | x))
 
@@ -78,7 +78,7 @@ def dpo_loss(
 ) -> Float[Tensor, "*batch"]:
     """Surprise that the chosen text was preferred, if rewards decide as Bradley and Terry say.
 
-    Computes::
+    Implements eq-pref-dpo::
 
         ℓ = -(1 - ε) log σ(m) - ε log σ(-m),   m = r̂(chosen) - r̂(rejected)
 
@@ -112,7 +112,7 @@ def robust_dpo_loss(
 ) -> Float[Tensor, "*batch"]:
     """What DPO's loss would be without flipped labels, on average over which are flipped.
 
-    Computes::
+    Implements eq-pref-robust::
 
         ℓ = (-(1 - ε) log σ(m) + ε log σ(-m)) / (1 - 2 ε),   m = r̂(chosen) - r̂(rejected)
 
@@ -145,7 +145,7 @@ def ipo_loss(
 ) -> Float[Tensor, "*batch"]:
     """Squared distance of the log-ratios' difference from a margin that is large enough.
 
-    Computes::
+    Implements eq-pref-ipo::
 
         ℓ = (h - 1/(2 β))²,   h = (r̂(chosen) - r̂(rejected)) / β
 
@@ -173,7 +173,7 @@ def hinge_loss(
 ) -> Float[Tensor, "*batch"]:
     """How far the margin is from 1, and nothing beyond.
 
-    Computes::
+    Implements eq-pref-ipo::
 
         ℓ = max(0, 1 - (r̂(chosen) - r̂(rejected)))
 

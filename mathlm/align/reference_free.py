@@ -37,7 +37,7 @@ def orpo_loss(
 ) -> Float[Tensor, "*batch"]:
     """Surprise per token of the chosen text, and a penalty if its odds are not the better ones.
 
-    Computes::
+    Implements eq-pref-free::
 
         ℓ = -log p_chosen - λ log σ(log odds(p_chosen) - log odds(p_rejected))
 
@@ -70,7 +70,7 @@ def simpo_loss(
 ) -> Float[Tensor, "*batch"]:
     """Surprise that the chosen text wins by a margin, if log-probability per token is reward.
 
-    Computes::
+    Implements eq-pref-free::
 
         ℓ = -log σ(β log p_chosen - β log p_rejected - γ),   log p = log π(y | x) / |y|
 

@@ -103,7 +103,7 @@ def hinge_margin(p: float | int) -> float:
 def certain_margin(time: float | int, beta: float | int) -> float:
     """Margin of one pair that is always won, after descent on DPO's loss for a while.
 
-    Computes::
+    Implements eq-pref-certain::
 
         m + exp(m) = 1 + 2 β² t
 

@@ -40,7 +40,7 @@ def ipo_optimum(
 ) -> Float[ndarray, " Y"]:
     """The policy at the minimum of IPO's loss, if pairs are drawn from μ.
 
-    Computes::
+    Implements eq-pref-ipo-optimum::
 
         π(y) = π_ref(y) exp(p(y ≻ μ) / β) / Z
 
@@ -61,7 +61,7 @@ def never_compared_optimum(
 ) -> Float[ndarray, " Y"]:
     """Where descent on DPO's loss takes a table if some completions are never compared.
 
-    Computes::
+    Implements eq-pref-never::
 
         π(y) = π_ref(y) exp(r̂(y) / β) / Z,   r̂(y) = r(y) - mean of r over the compared ones
                                               r̂(y) = 0 for a completion that is not compared
@@ -88,7 +88,7 @@ def length_normalized_optimum(
 ) -> Float[ndarray, " Y"]:
     """The policy whose log-ratios per token differ as rewards do.
 
-    Computes::
+    Implements eq-pref-length-optimum::
 
         π(y) = π_ref(y) exp(|y| (r(y) / β + c)),   with the c for which Σ_y π(y) = 1
 
@@ -119,7 +119,7 @@ def length_normalized_optimum(
 def comparison_information(rewards: Numbers, pairs: Numbers) -> Float[ndarray, "Y Y"]:
     """What one comparison says about the rewards, on average.
 
-    Computes::
+    Implements eq-pref-information::
 
         I = Σ_{y < y'} w(y, y') σ(Δ) σ(-Δ) (e_y - e_y') (e_y - e_y')ᵀ,   Δ = r(y) - r(y')
 
@@ -145,7 +145,7 @@ def expected_divergence(
 ) -> float:
     """How far the policy of fitted rewards is from the optimum, for many comparisons.
 
-    Computes::
+    Implements eq-pref-finite::
 
         E[KL] ≈ tr(Cov_π*(e) I⁺) / (2 β² N),   Cov_π*(e) = diag(π*) - π* π*ᵀ
 

@@ -50,9 +50,9 @@ def test_measures_of_the_reference_and_of_the_optimum(world, pairs):
     best = world.optimum(0.5)
     at_start = preference_world.measures(world, world.logp_ref, 0.5, pairs)
     at_best = preference_world.measures(world, best.logp, 0.5, pairs)
-    assert abs(at_start["held_out"] - math.log(2)) < 1e-9
-    assert abs(at_best["value"] - float(best.value.mean())) < 1e-9
-    assert abs(at_best["to_optimum"]) < 1e-9
+    assert abs(at_start["held_out"] - math.log(2)) < 1e-6
+    assert abs(at_best["value"] - float(best.value.mean())) < 1e-5
+    assert abs(at_best["to_optimum"]) < 1e-5
 
 
 def test_descent_on_all_pairs_ends_at_the_optimum(world):
@@ -63,7 +63,7 @@ def test_descent_on_all_pairs_ends_at_the_optimum(world):
         return (2 * gap.sigmoid() * softplus(hidden[:, None, :] - hidden[:, :, None])).mean()
 
     model, _ = preference_world.tune(
-        world, loss, steps=80, step_size=3e-3, measure=lambda logp: {}, final=0.0
+        world, loss, steps=130, step_size=3e-3, measure=lambda logp: {}, final=0.0
     )
     with torch.no_grad():
         logp = world.log_probabilities(model)
