@@ -12,8 +12,7 @@ from torch.nn.functional import embedding
 from ..errors import InputError
 from ..functional import token_cross_entropy
 from ..generate.modes import evaluating
-from ..models import GPT
-from ..models.shared_prefixes import shared_hidden, shared_rows
+from ..models import GPT, shared_hidden, shared_rows
 from ..shapes import Float
 from ..train import read_causal
 from ..train.batches import Batch

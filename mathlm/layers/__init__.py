@@ -25,6 +25,7 @@ from .quantization import (
     fused_rows,
 )
 from .recurrent import GRU, LSTM, RNN, StateCache
+from .shared_rows import SharedRows
 from .taps import Scope, Taps, scope, tap
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "RotaryPosition",
     "Scope",
     "SelfAttention",
+    "SharedRows",
     "SinusoidalPosition",
     "SlidingLayerCache",
     "StateCache",

@@ -12,6 +12,7 @@ from .pair_bert import SentencePairs
 from .reach import gradient_reach
 from .recurrent import Recurrent, RecurrentConfig
 from .sentences import sentence_embeddings
+from .shared_prefixes import shared_hidden, shared_rows
 from .transformer import Transformer
 from .transformer_config import TransformerConfig
 from .weights import load_weights
@@ -37,4 +38,6 @@ __all__ = [
     "load_weights",
     "save_pretrained",
     "sentence_embeddings",
+    "shared_hidden",
+    "shared_rows",
 ]

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from mathlm.models import GPT, GPTConfig
-from mathlm.models.shared_prefixes import shared_hidden, shared_rows
+from mathlm.models import GPT, GPTConfig, shared_hidden, shared_rows
 
 ROWS = torch.tensor(
     [
