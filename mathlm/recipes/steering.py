@@ -6,10 +6,10 @@ The GPT of the plays is to sound glad, by a list of rated words; SmolLM2 is to g
 The record holds:
 
 - ``config``: openings, bytes of held-out plays, tolerance;
-- ``plays``: by name ("no price", "small price", "large price", "ppo", "one judge", "worst of
-  three", "mean of three") a run: ``setting``; ``history``, a record of each iteration (reward,
-  reward_std, kl and kl_k3 [nats/text], entropy [nats/token], length, finished; of PPO also
-  value, explained_variance, clip_share, moved); ``looks``, every 6 iterations, the first at 0:
+- ``plays``: by name ("no price", "small price", "large price", "ppo", "one judge", "three
+  judges") a run: ``setting``; ``history``, a record of each iteration (reward, reward_std, kl
+  and kl_k3 [nats/text], entropy [nats/token], length, finished; of PPO also value,
+  explained_variance, clip_share, moved); ``looks``, every 6 iterations, the first at 0:
   iteration, reward (the run's own), all_words (score by all rated words), judge (score by a
   quarter of the words that no part knows), kl, kl_k3, entropy, plays (surprise of held-out
   plays [bits/byte]), distinct (share of different words), samples (8 of prompt, completion,
@@ -43,8 +43,7 @@ RUNS = {
     "large price": Steering(beta=0.1),
     "ppo": Steering(method="ppo", beta=0.02),
     "one judge": Steering(reward="one judge", beta=0.0),
-    "worst of three": Steering(reward="worst of three", beta=0.0),
-    "mean of three": Steering(reward="mean of three", beta=0.0),
+    "three judges": Steering(reward="three judges", beta=0.0),
 }
 
 

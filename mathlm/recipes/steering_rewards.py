@@ -1,4 +1,4 @@
-"""Rewards of the steering study: a list of rated words, parts of it, and the worst of parts.
+"""Rewards of the steering study: a list of rated words, and parts of it.
 
 Used by recipes.steering_plays. A part stands for a flawed judge: it knows a quarter of the
 words.
@@ -9,10 +9,12 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from ..align import RewardFunction, SentimentReward
+import torch
+
+from ..align import RewardFunction, SentimentReward, cautious_reward
 from ..text import sentiment
 
-PARTS = 4  # three are rewards, the last judges and is no reward
+PARTS, CAUTION = 4, 0.25  # three are rewards, the last judges and is no reward
 
 
 @cache
@@ -42,28 +44,18 @@ class OneJudge:
         return [part(self.number).score(text) for text in completions]
 
 
-class WorstOfThree:
-    """What the least pleased of three parts says: a text must please all of them."""
+class ThreeJudges:
+    """The mean of what three parts say, less a quarter of their disagreement."""
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[str]) -> list[float]:
         """From -1 to 1 for each completion."""
-        scores = (OneJudge(i)(prompts, completions) for i in range(PARTS - 1))
-        return [min(three) for three in zip(*scores, strict=True)]
-
-
-class MeanOfThree:
-    """What three parts say on average."""
-
-    def __call__(self, prompts: Sequence[Any], completions: Sequence[str]) -> list[float]:
-        """From -1 to 1 for each completion."""
-        scores = (OneJudge(i)(prompts, completions) for i in range(PARTS - 1))
-        return [sum(three) / (PARTS - 1) for three in zip(*scores, strict=True)]
+        scores = [OneJudge(i)(prompts, completions) for i in range(PARTS - 1)]
+        return cautious_reward(torch.tensor(scores), CAUTION).tolist()
 
 
 REWARDS: dict[str, RewardFunction] = {
     "all words": SentimentReward(),
     "one judge": OneJudge(),
-    "worst of three": WorstOfThree(),
-    "mean of three": MeanOfThree(),
+    "three judges": ThreeJudges(),
 }
 JUDGE: RewardFunction = OneJudge(PARTS - 1)

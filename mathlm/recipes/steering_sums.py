@@ -75,7 +75,7 @@ class Sums:
 
 
 def steer_sums(
-    iterations: int = 10, beta: float = 0.02, lr: float = 1e-3, every: int = 5, seed: int = 0
+    iterations: int = 8, beta: float = 0.02, lr: float = 1e-3, every: int = 4, seed: int = 0
 ) -> dict[str, Any]:
     """Train the update; returns history and looks."""
     start, sums = time.process_time(), Sums(seed=seed)
@@ -106,7 +106,7 @@ def steer_sums(
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Train once."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--iterations", type=int, default=8)
     found = steer_sums(parser.parse_args(argv).iterations)
     for seen in found["looks"]:
         logging.info("%s", seen)

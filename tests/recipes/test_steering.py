@@ -1,6 +1,7 @@
 """The study of two steered models, in miniature."""
 
 import json
+import statistics
 
 import pytest
 import torch
@@ -22,12 +23,10 @@ def test_the_parts_have_every_word_once_and_are_about_equal():
     assert all(1700 < len(some) < 2050 for some in words)
 
 
-def test_the_worst_of_three_is_at_most_the_mean_of_three():
-    worst, mean = (REWARDS[f"{name} of three"](TEXTS, TEXTS) for name in ("worst", "mean"))
-    assert all(w <= m for w, m in zip(worst, mean, strict=True))
-    assert mean == [
-        pytest.approx(sum(part(i).score(text) for i in range(3)) / 3) for text in TEXTS
-    ]
+def test_three_judges_are_paid_by_their_mean_less_disagreement_and_the_last_is_none_of_them():
+    scores = [[part(i).score(text) for i in range(3)] for text in TEXTS]
+    expected = [statistics.mean(three) - 0.25 * statistics.stdev(three) for three in scores]
+    assert REWARDS["three judges"](TEXTS, TEXTS) == pytest.approx(expected)
     assert JUDGE(TEXTS, TEXTS) == [part(3).score(text) for text in TEXTS]
 
 
