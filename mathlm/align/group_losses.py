@@ -56,7 +56,7 @@ def grpo_loss(
 ) -> Float[Tensor, " B"]:
     """Clipped ratios and the estimate k₃ of the divergence, averaged over each text's tokens.
 
-    Computes::
+    Implements eq-policy-grpo::
 
         ℓ = 1/|y| Σ_t [-min(ρ_t A, clip(ρ_t, 1 - ε, 1 + ε) A) + β k₃(y_t)]
 

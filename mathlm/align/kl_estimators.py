@@ -24,7 +24,7 @@ def kl_k1(
 ) -> Float[Tensor, "*batch"]:
     """Log-ratio of a text of the policy: unbiased, and of either sign.
 
-    Computes::
+    Implements eq-policy-estimates::
 
         k₁ = log π(y) - log π_ref(y),   E_π[k₁] = KL(π ‖ π_ref),   E_π[∇k₁] = 0
 
@@ -52,7 +52,7 @@ def kl_k2(
 ) -> Float[Tensor, "*batch"]:
     """Half the squared log-ratio: biased as a value, unbiased as a loss.
 
-    Computes::
+    Implements eq-policy-estimates::
 
         k₂ = ½ (log π(y) - log π_ref(y))²,   E_π[∇k₂] = ∇KL(π ‖ π_ref)
 
@@ -81,7 +81,7 @@ def kl_k3(
 ) -> Float[Tensor, "*batch"]:
     """Log-ratio with a control variate: unbiased, never negative; as a loss, the other KL.
 
-    Computes::
+    Implements eq-policy-estimates::
 
         k₃ = r - 1 - log r,   r = π_ref(y) / π(y)
         E_π[k₃] = KL(π ‖ π_ref),   E_π[∇k₃] = ∇KL(π_ref ‖ π)

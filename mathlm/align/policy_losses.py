@@ -22,7 +22,7 @@ def reinforce_loss(
 ) -> Float[Tensor, "*batch"]:
     """Log-probability of what was written, weighed by how much better it did than expected.
 
-    Computes::
+    Implements eq-policy-gradient::
 
         ℓ = -A log π(y)
         E_π[∇ℓ] = -∇E_π[r]   if A = r - b, with a baseline b that does not depend on y
@@ -57,7 +57,7 @@ def ppo_loss(
 ) -> Float[Tensor, "*batch"]:
     """Ratio to the policy that wrote, times the advantage, without gain from going far.
 
-    Computes::
+    Implements eq-policy-clip::
 
         ℓ = -min(ρ A, clip(ρ, 1 - ε, 1 + ε) A),   ρ = π(y) / π_old(y)
           = -A min(ρ, 1 + ε) if A ≥ 0,   -A max(ρ, 1 - ε) if A < 0

@@ -46,7 +46,7 @@ def reverse_tilt(
 ) -> Float[Tensor, "*batch V"]:
     """The distribution of greatest mean, less β KL(reference ‖ p): a hyperbolic tilt.
 
-    Computes::
+    Implements eq-policy-hyperbolic::
 
         p = β π_ref / (λ - q),   λ > max q such that p sums to 1
 

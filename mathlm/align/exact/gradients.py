@@ -32,7 +32,7 @@ def score_function_objective(
 ) -> Float[Tensor, " P"]:
     """A number whose gradient is the policy gradient, as samples estimate it.
 
-    Computes::
+    Implements eq-policy-modified::
 
         Σ_y sg[π(y) (r(y) - β log(π(y) / π_ref(y)) - b)] log π(y)
         ∇ = E_π[(r - β log(π / π_ref) - b) ∇log π] = ∇(E_π[r] - β KL(π ‖ π_ref))

@@ -69,7 +69,7 @@ def regularized_reward(
 ) -> Float[Tensor, " P"]:
     """What alignment maximizes: mean reward less the price of leaving the reference.
 
-    Computes::
+    Implements eq-policy-gap::
 
         J(π) = E_π[r] - β KL(π ‖ π_ref) = β log Z - β KL(π ‖ π*)
 
@@ -89,7 +89,7 @@ def tilted_optimum(
 ) -> Optimum:
     """The reference, tilted by the reward: the policy that no other betters.
 
-    Computes::
+    Implements eq-policy-optimum::
 
         π*(y) = π_ref(y) exp(r(y) / β) / Z,   Z = Σ_y π_ref(y) exp(r(y) / β)
         E[r] - β KL(π* ‖ π_ref) = β log Z

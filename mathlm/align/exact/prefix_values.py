@@ -66,7 +66,7 @@ def policy_values(
 ) -> Float[Tensor, "P N"]:
     """What a policy will earn from each prefix on: what PPO's value model is to learn.
 
-    Computes::
+    Implements eq-policy-value::
 
         V(s) = E_π[r - β Σ_{t ≥ |s|} log π(y_t) / π_ref(y_t) | s]
 
