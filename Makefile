@@ -7,7 +7,7 @@ STAMP := .venv/.complete
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book test check bench serve units nbval cuda clean
+.PHONY: setup data book test check bench serve units nbval cuda clean types form
 
 setup: $(STAMP)
 
@@ -43,9 +43,14 @@ cuda: $(STAMP)
 	$(BIN)/python tools/notebooks.py execute --device cuda
 
 check: $(STAMP)
+	$(MAKE) --no-print-directory --output-sync -j $(JOBS) types form
+
+types:
+	$(BIN)/mypy
+
+form:
 	$(BIN)/ruff format --check mathlm tests tools benchmarks
 	$(BIN)/ruff check mathlm tests tools benchmarks
-	$(BIN)/mypy
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python tools/claims.py check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml

@@ -110,6 +110,7 @@ def _is_no_list(value: object) -> bool:
 
 
 def turns_of(messages: Turns, number: int) -> list[Message | Mapping[str, str]]:
+    """The turns of conversation ``number``, as a list."""
     if _is_no_list(messages):
         raise InputTypeError(
             f"conversation {number} is a {type(messages).__name__}; expected a list of messages"
@@ -123,6 +124,7 @@ def encoded_chat(
     format: ChatFormat,
     tokenizer: ChatTokenizer,
 ) -> Chat:
+    """A conversation as ids; errors name its number."""
     try:
         return format.encode(turns, tokenizer)
     except (InputError, InputTypeError) as error:

@@ -121,6 +121,49 @@ def tilted(
     return p, mean, kl
 
 
+def require_completions(
+    texts: Sequence[str], logp: Sequence[float | int], rewards: Sequence[float | int]
+) -> None:
+    """Refuse lists that do not fit, and a reference that is no distribution."""
+    if not len(texts) == len(logp) == len(rewards) > 1:
+        raise InputError(
+            f"{len(texts)} texts, {len(logp)} probabilities, {len(rewards)} rewards: give one "
+            "of each for two texts or more"
+        )
+    if abs(sum(math.exp(a) for a in logp) - 1) > 1e-6:
+        raise InputError("the probabilities of the reference do not sum to 1")
+
+
+def table_of(
+    texts: Sequence[str],
+    logp: Sequence[float | int],
+    rewards: Sequence[float | int],
+    p: Sequence[float],
+) -> str:
+    """A row for each completion: its reward, and both probabilities."""
+    rows = "".join(
+        f'<tr><th scope="row">{text}</th><td>{r:+.2f}</td><td>{100 * math.exp(a):.1f}</td>'
+        f'<td class="wide">{bar("bar", q)}</td><td>{value("p", f"{100 * q:.1f}")}</td></tr>'
+        for text, a, r, q in zip(texts, logp, rewards, p, strict=True)
+    )
+    return (
+        "<table><thead><tr><th>answer</th><th>reward</th><th>π_ref [%]</th>"
+        f"<th>π*</th><th>[%]</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def plane(curve: str, dot: str) -> str:
+    """The picture of reward by divergence, with the optima and the one that is chosen."""
+    return (
+        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" '
+        'aria-label="reward by divergence">'
+        f'<polyline points="{curve}" fill="none" stroke="var(--accent)" stroke-width="3"/>'
+        f'<circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
+        '<text x="200" y="195" font-size="13">divergence →</text>'
+        '<text x="12" y="14" font-size="13">reward ↑</text></svg>'
+    )
+
+
 def tilted_policy_demo(
     texts: Sequence[str],
     logp: Sequence[float | int],
@@ -138,24 +181,13 @@ def tilted_policy_demo(
     Raises:
         InputError: If the lists differ in length, or the reference does not sum to 1.
     """
-    if not len(texts) == len(logp) == len(rewards) > 1:
-        raise InputError(
-            f"{len(texts)} texts, {len(logp)} probabilities, {len(rewards)} rewards: give one "
-            "of each for two texts or more"
-        )
-    if abs(sum(math.exp(a) for a in logp) - 1) > 1e-6:
-        raise InputError("the probabilities of the reference do not sum to 1")
+    require_completions(texts, logp, rewards)
     beta = PRICES[price]
     p, mean, kl = tilted(logp, rewards, beta)
     points = [tilted(logp, rewards, b)[1:] for b in PRICES]
     most = max(x for _, x in points) * 1.05
     low, high = min(y for y, _ in points) - 0.1, max(rewards) + 0.1
     span = high - low
-    rows = "".join(
-        f'<tr><th scope="row">{text}</th><td>{r:+.2f}</td><td>{100 * math.exp(a):.1f}</td>'
-        f'<td class="wide">{bar("bar", q)}</td><td>{value("p", f"{100 * q:.1f}")}</td></tr>'
-        for text, a, r, q in zip(texts, logp, rewards, p, strict=True)
-    )
     curve = " ".join(
         f"{x / most * 300 + 10:.1f},{190 - 180 * (y - low) / span:.1f}" for y, x in points
     )
@@ -175,14 +207,8 @@ def tilted_policy_demo(
         },
         controls=beta_slider.replace(f'beta-value">{price}<', f'beta-value">{beta:.2f}<')
         + button("reset", "reset"),
-        view="<table><thead><tr><th>answer</th><th>reward</th><th>π_ref [%]</th>"
-        f"<th>π*</th><th>[%]</th></tr></thead><tbody>{rows}</tbody></table>"
-        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" '
-        'aria-label="reward by divergence">'
-        f'<polyline points="{curve}" fill="none" stroke="var(--accent)" stroke-width="3"/>'
-        f'<circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
-        '<text x="200" y="195" font-size="13">divergence →</text>'
-        '<text x="12" y="14" font-size="13">reward ↑</text></svg>'
+        view=table_of(texts, logp, rewards, p)
+        + plane(curve, dot)
         + live_text(
             f"Mean reward {value('reward', f'{mean:.2f}')}, divergence "
             f"{value('kl', f'{kl:.2f}')} nats, reward less price times divergence "

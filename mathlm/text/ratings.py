@@ -61,8 +61,9 @@ class Rated:
 def load() -> list[Rated]:
     """The rated conversations of the chitchat data set, in the order of its file.
 
-    Blanks at both ends of a message are removed; a turn of nothing but blanks stays, as "". What
-    people thought of one conversation is independent of the others: there is no common prompt.
+    Blanks at both ends of a message are removed; a turn of nothing but blanks stays, as "".
+    What people thought of one conversation is independent of the others: there is no common
+    prompt.
 
     Raises:
         DataNotFoundError: If the package is not installed; the message has the command.
