@@ -102,4 +102,4 @@ def _read(
     return found
 
 
-__all__ = ["Judged", "Preference", "read", "read_judged"]
+__all__ = ["read", "read_judged"]
