@@ -42,9 +42,17 @@ def test_a_preference_of_three_in_four_ends_at_log_three_and_ipo_at_a_quarter():
 
 @needs_node
 @pytest.mark.parametrize("loss", range(4))
-@pytest.mark.parametrize(("wins", "parameters", "beta"), [(0, 0, 1), (1, 0, 0.5), (0, 1, 0.7)])
-def test_the_script_descends_as_python_does(loss, wins, parameters, beta):
-    chosen = {"loss": loss, "wins": wins, "parameters": parameters, "beta": beta, "steps": 40}
+@pytest.mark.parametrize(
+    ("wins", "parameters", "beta", "steps"), [(0, 0, 1, 40), (1, 0, 0.5, 1), (0, 1, 0.7, 2)]
+)
+def test_the_script_descends_as_python_does(loss, wins, parameters, beta, steps):
+    chosen = {
+        "loss": loss,
+        "wins": wins,
+        "parameters": parameters,
+        "beta": beta,
+        "steps": steps,
+    }
     out = run_script(STUB, plot.three_answers_demo(START), chosen)
     found = descended_answers(START, **chosen)
     shown = [float(out[name]) for name in ("p", "p1", "p2", "margin", "push", "kl")]
