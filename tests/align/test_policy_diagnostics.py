@@ -10,11 +10,11 @@ ZERO = torch.zeros(4, dtype=torch.float64)
 
 
 def test_a_token_is_cut_if_its_ratio_went_where_its_advantage_wants_it():
-    """ρ = 1.3, 1.3, 0.7, 0.7 with both signs: two of four, and two of five with ρ = 1.19."""
-    logp = torch.tensor([1.3, 1.3, 0.7, 0.7, 1.19]).log()
-    A = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
+    """ρ = 1.3, 1.3, 0.7, 0.7 with both signs: two of four; 1.19 and 0.81 are within ε = 0.2."""
+    logp = torch.tensor([1.3, 1.3, 0.7, 0.7, 1.19, 0.81]).log()
+    A = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
     assert clip_share(logp[:4], ZERO, A[:4], 0.2) == 0.5
-    assert clip_share(logp, torch.zeros(5), A, 0.2) == 0.4
+    assert clip_share(logp, torch.zeros(6), A, 0.2) == 2 / 6
 
 
 def test_the_divergence_from_the_policy_that_wrote_by_hand():
