@@ -30,6 +30,7 @@ from .documents import read_documents
 from .download import fetch
 from .fertility import Fertility, token_fertility, token_premium
 from .gguf_file import gguf_tensor, open_gguf
+from .judgements import Judged, Preference
 from .leakage import Contamination, Overlap, contamination
 from .masking import choose_tokens, mask_tokens
 from .merge_scores import merge_gain, wordpiece_score
@@ -45,7 +46,6 @@ from .merges import (
 from .ngram import KneserNey
 from .packing import Packed, number_documents, pack
 from .plain_bytes import Bytes
-from .preferences import Judged, Preference
 from .pretokenize import PATTERNS, pre_tokenize
 from .quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
 from .quality_classifier import QualityClassifier, hashed_features

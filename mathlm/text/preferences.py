@@ -2,47 +2,15 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from ..errors import DataError, DataNotFoundError, InputTypeError
-from .chat import Message
 from .instruction_lines import json_lines
+from .judgements import Judged, Preference
 from .preference_lines import JUDGED_FORM, PAIR_FORMS, judged_line, pair_line
 
-Prompt = tuple[Message, ...]
 Line = TypeVar("Line")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preference:
-    """Two answers to one prompt, of which one was preferred.
-
-    Args:
-        prompt: The conversation so far, which ends with the user or a tool.
-        chosen: The answer that was preferred.
-        rejected: The other.
-    """
-
-    prompt: Prompt
-    chosen: str
-    rejected: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """One answer to a prompt, found good or bad.
-
-    Args:
-        prompt: The conversation so far, which ends with the user or a tool.
-        completion: The answer.
-        label: Whether it is desirable.
-    """
-
-    prompt: Prompt
-    completion: str
-    label: bool
 
 
 def read(path: str | os.PathLike[str]) -> list[Preference]:
