@@ -59,19 +59,20 @@ def test_rows_can_be_repeated_and_put_in_another_order(family, cache):
 @pytest.mark.parametrize("family", ["gpt2", "llama", "alibi"])
 @pytest.mark.parametrize("last", [True, False])
 def test_equal_prompts_are_read_once_and_continued_each_on_its_own(family, last, monkeypatch):
-    """Of rows 0 1 0 1 0, with padding in front of the second: two are read, five go on."""
+    """Of rows 0 1 0 1 0, padded in front of 1 and of the last: three are read, five go on."""
     model, rows = make(family), torch.tensor([0, 1, 0, 1, 0])
     ids, more = tokens(2, 20)[rows], tokens(5, 4)
     mask = torch.ones(2, 20, dtype=torch.bool)
     mask[1, :3] = False
     mask, seen, hidden = mask[rows], [], model.hidden
+    mask[4, :2] = False
     monkeypatch.setattr(
         model, "hidden", lambda x, *a, **k: seen.append(len(x)) or hidden(x, *a, **k)
     )
     reader = Reader(model, 5, 24)
     first = reader.read(ids, mask, last)
     rest = torch.stack([reader.read(more[:, t : t + 1]) for t in range(4)], 1)
-    assert seen[0] == 2
+    assert seen[0] == 3
     whole = logits(model, torch.cat((ids, more), 1), torch.cat((mask, more >= 0), 1))
     torch.testing.assert_close(rest, whole[:, 20:], **TIGHT)
     real = mask[:, -1:] if last else mask
