@@ -26,12 +26,12 @@ from ..optim import AdamW, warmup_cosine
 from ..train import TrainerConfig, distribute, resolve_device
 from ..train.distributed import process_group, rank
 from ..train.recompute import recompute_blocks
-from ..train.record import device_name, write_record
 from .chat_format import Chatting
 from .dpo_data import Preferred, preferred
 from .dpo_judging import BETA, PreferenceTrainer, judge
 from .dpo_losses import objective
 from .dpo_options import parse
+from .run_record import record_run
 from .sft import Tuning, groups
 from .sft_method_options import OWN, step_size
 from .sft_methods import prepared
@@ -87,19 +87,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             if args.record:
-                record(args, trainer, found)
+                record_run(args, trainer, found)
             place = written(args, chatting, first)
             logging.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
         return found
-
-
-def record(args: argparse.Namespace, trainer: PreferenceTrainer, found: dict[str, Any]) -> None:
-    """Write options, history and result."""
-    files = ("data", "model", "tokenizer", "template")
-    names = {n: Path(vars(args)[n]) for n in files if vars(args)[n] is not None}
-    parts: dict[str, Any] = {"options": vars(args) | names, "results": found}
-    parts |= {"history": trainer.history, "config": trainer.describe()}
-    write_record(args.record, **parts, device=device_name(trainer.device))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,12 @@ Used by recipes.grpo and recipes.ppo.
 import argparse
 import logging
 import time
-from pathlib import Path
 from typing import Any
 
 from ..align import PolicyBatches, completions_of, rollout_record
-from ..train import Trainer
 from ..train.distributed import process_group, rank
-from ..train.record import device_name, write_record
 from .policy_setup import Plan, build
+from .run_record import record_run
 from .sft_methods import prepared
 from .sft_result import written
 
@@ -35,7 +33,7 @@ def run(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
         if rank() == 0:
             log.info("reward %s before, %s after", before.get("reward"), after.get("reward"))
             if args.record:
-                record(args, trainer, data, found)
+                record_run(args, trainer, found, rollouts=data.history)
             place = written(args, chatting, first)
             log.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
         return found
@@ -55,15 +53,3 @@ def judge(args: argparse.Namespace, data: PolicyBatches) -> dict[str, Any]:
         for x, y, r in zip(*texts, rewards, strict=True)
     ]
     return rollout_record(batch) | {"samples": samples}
-
-
-def record(
-    args: argparse.Namespace, trainer: Trainer, data: PolicyBatches, found: dict[str, Any]
-) -> None:
-    """Write options, history, rollouts and result."""
-    files = ("prompts", "data", "model", "tokenizer", "template", "reward")
-    names = {n: Path(vars(args)[n]) for n in files if vars(args)[n] is not None}
-    parts: dict[str, Any] = {"options": vars(args) | names, "results": found}
-    parts |= {"history": trainer.history, "rollouts": data.history}
-    parts |= {"config": trainer.describe(), "device": device_name(trainer.device)}
-    write_record(args.record, **parts)

@@ -25,12 +25,12 @@ from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
 from ..train.distributed import process_group, rank
 from ..train.recompute import recompute_blocks
-from ..train.record import device_name, write_record
 from .chat_folder import FILE
 from .chat_format import Chatting
 from .reward_data import Pairs, pairs
 from .reward_judging import centre, compare_with_length, judged
 from .reward_options import parse
+from .run_record import record_run
 from .sft import Tuning, groups
 from .sft_method_options import OWN, step_size
 from .sft_methods import prepared
@@ -93,17 +93,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
             place = written(args, chatting, first)
             log.info("a reward for --reward: %s", place)
             if args.record:
-                record(args, trainer, found)
+                record_run(args, trainer, found)
         return found
-
-
-def record(args: argparse.Namespace, trainer: Trainer, found: dict[str, Any]) -> None:
-    """Write options, history and result."""
-    files = ("data", "model", "tokenizer", "template")
-    names = {n: Path(vars(args)[n]) for n in files if vars(args)[n] is not None}
-    parts: dict[str, Any] = {"options": vars(args) | names, "results": found}
-    parts |= {"history": trainer.history, "config": trainer.describe()}
-    write_record(args.record, **parts, device=device_name(trainer.device))
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ from ..train.batches import Batch
 from ..train.distributed import process_group, rank
 from ..train.objectives import Objective
 from ..train.recompute import recompute_blocks
-from ..train.record import device_name, write_record
 from .chat_format import Chatting
+from .run_record import record_run
 from .sft_data import Conversations, conversations
 from .sft_method_options import OWN, step_size
 from .sft_methods import prepared
@@ -97,12 +97,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         found = results(trainer, data, before) | {"seconds": time.perf_counter() - start}
         if rank() == 0:
             if args.record:
-                files = ("data", "model", "tokenizer", "template", "replay")
-                names = {n: Path(vars(args)[n]) for n in files if vars(args)[n] is not None}
-                parts: dict[str, Any] = {"options": vars(args) | names, "results": found}
-                parts |= {"history": trainer.history}
-                parts |= {"config": trainer.describe(), "device": device_name(trainer.device)}
-                write_record(args.record, **parts)
+                record_run(args, trainer, found)
             place = written(args, chatting, first)
             logging.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
         return found
