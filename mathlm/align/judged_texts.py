@@ -1,6 +1,5 @@
 """Single answers that were found good or bad, as token ids and in batches."""
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from .preference_pairs import (
     require_item,
     require_list,
 )
+from .sft import chats_sha256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,14 +60,8 @@ class EncodedJudged:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of all ids, masks and labels, as little-endian int64."""
-        digest = hashlib.sha256()
-        for chat, label in zip(self.chats, self.labels, strict=True):
-            digest.update(len(chat).to_bytes(8, "little"))
-            digest.update(chat.ids.astype("<i8").tobytes())
-            digest.update(chat.mask.astype("<i8").tobytes())
-            digest.update(bytes([label]))
-        return digest.hexdigest()
+        """SHA-256 of all ids and masks, as little-endian int64, and of the labels."""
+        return chats_sha256(self.chats, bytes(self.labels))
 
 
 def joined(chats: list[Chat], starts: list[int], i: int, j: int) -> Chat:

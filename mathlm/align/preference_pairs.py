@@ -1,16 +1,16 @@
 """Two answers to one prompt as token ids, and pairs that cannot be learned from."""
 
-import hashlib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
 from ..errors import DataError, InputError, InputTypeError
 from ..text import Chat, ChatFormat, ChatTokenizer, Message, Preference
-from .sft import EMPTY, LONG, encoded_chat, unfit
+from .sft import EMPTY, LONG, chats_sha256, encoded_chat, unfit
 
 logger = logging.getLogger(__name__)
 FULL, EQUAL = "prompt fills the context", "equal answers"
@@ -53,13 +53,7 @@ class EncodedPairs:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of all ids and masks, as little-endian int64, each behind its length."""
-        digest = hashlib.sha256()
-        for pair in zip(self.chosen, self.rejected, strict=True):
-            for chat in pair:
-                digest.update(len(chat).to_bytes(8, "little"))
-                digest.update(chat.ids.astype("<i8").tobytes())
-                digest.update(chat.mask.astype("<i8").tobytes())
-        return digest.hexdigest()
+        return chats_sha256(chain.from_iterable(zip(self.chosen, self.rejected, strict=True)))
 
 
 def encode_pairs(

@@ -48,12 +48,18 @@ class Encoded:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of all ids and masks, as little-endian int64, each behind its length."""
-        digest = hashlib.sha256()
-        for chat in self.chats:
-            digest.update(len(chat).to_bytes(8, "little"))
-            digest.update(chat.ids.astype("<i8").tobytes())
-            digest.update(chat.mask.astype("<i8").tobytes())
-        return digest.hexdigest()
+        return chats_sha256(self.chats)
+
+
+def chats_sha256(chats: Iterable[Chat], more: bytes = b"") -> str:
+    """SHA-256 of ids and masks, as little-endian int64, each behind its length, and of more."""
+    digest = hashlib.sha256()
+    for chat in chats:
+        digest.update(len(chat).to_bytes(8, "little"))
+        digest.update(chat.ids.astype("<i8").tobytes())
+        digest.update(chat.mask.astype("<i8").tobytes())
+    digest.update(more)
+    return digest.hexdigest()
 
 
 def encode_chats(
