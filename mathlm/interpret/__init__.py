@@ -3,6 +3,7 @@
 from .ablation import head_means, without_heads
 from .alignment import alignment_score, cross_attention
 from .harm import losses_by_head, losses_without_heads
+from .lens import logit_lens
 from .patterns import (
     attention_entropy,
     diagonal_score,
@@ -26,6 +27,7 @@ __all__ = [
     "head_means",
     "head_scores",
     "induction_score",
+    "logit_lens",
     "losses_by_head",
     "losses_without_heads",
     "mean_distance",
