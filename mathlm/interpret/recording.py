@@ -51,7 +51,12 @@ def record(model: nn.Module, ids: Tensor, mask: Tensor | None = None) -> dict[st
 
 @torch.no_grad()
 def run(model: nn.Module, ids: Tensor, mask: Tensor | None, taps: Taps) -> Tensor:
-    """The output of a model that fills ``taps``."""
+    """The output of a model that fills ``taps``, without gradients."""
+    return call(model, ids, mask, taps)
+
+
+def call(model: nn.Module, ids: Tensor, mask: Tensor | None, taps: Taps) -> Tensor:
+    """The output of a model that fills ``taps``, once it is known that it can."""
     if not isinstance(model, nn.Module):
         found = model.__name__ if isinstance(model, type) else type(model).__name__
         raise InputTypeError(f"model must be a module made already, got {found}")
