@@ -1,15 +1,14 @@
 """The residual stream of a pre-norm model as the sum of everything written to it."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import InputError, InputTypeError
-from ..layers import RMSNorm
 from ..models import GPT
 from ..shapes import Float
+from .contributions import logit_contributions
 from .recording import record
 
 
@@ -76,17 +75,5 @@ def write_logits(
             f"{len(writes)} writes and token {token}: expected some, and a token from 0 to "
             f"{model.config.vocab_size - 1}"
         )
-    reads, scale, constant = readout(model, torch.stack([*writes.values()]).sum(0), token)
-    shares = {name: (write @ reads) / scale for name, write in writes.items()}
-    return shares if constant is None else shares | {"final_norm.beta": constant}
-
-
-def readout(model: GPT, stream: Tensor, token: int) -> tuple[Tensor, Tensor, Tensor | None]:
-    """What the head reads writes by, the scale of the stream, and the share of β, if any."""
-    norm: Any = model.final_norm
-    reads = norm.gamma * (row := model.head.weight[token])
-    if isinstance(norm, RMSNorm):
-        return reads, (stream.square().mean(-1) + norm.eps).sqrt(), None
-    scale = (stream.var(-1, correction=0) + norm.eps).sqrt()  # (B, T)
-    constant = None if norm.beta is None else (norm.beta @ row).expand_as(scale)
-    return reads - reads.mean(), scale, constant  # the mean of a write is taken off, then read
+    shares = logit_contributions(model, writes, torch.tensor([token]))
+    return {name: share[..., 0] for name, share in shares.items()}

@@ -1,0 +1,150 @@
+"""The final stream, and every logit, as the sum of what each part of a model writes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError, InputTypeError
+from ..layers import RMSNorm
+from ..models import GPT
+from ..models.additions import added_parts, explain_parts
+from ..shapes import Float, Int
+from .lens import require_stream
+from .recording import record
+
+
+@torch.no_grad()
+def stream_contributions(
+    model: nn.Module, ids: Tensor, mask: Tensor | None = None
+) -> dict[str, Float[Tensor, "B T D"]]:
+    """What every embedding, head, feed-forward network and bias writes to the stream.
+
+    Computes::
+
+        x_L = token + position + Σ_l (Σ_h W_o[:, h] headₕ + b_o + W_out hidden + b_out)
+
+    The finest sum that is exact: their sum is the stream behind the last block up to rounding.
+    A bias of the values is part of its head, since the weights of a query sum to 1.
+
+    Args:
+        model: A GPT as its class says, without adapters, whose maps are no quantized ones.
+        ids: Token ids (B, T).
+        mask: Of the model; None = every token is real.
+
+    Returns:
+        In the order of the model, as far as it has them: ``token_embedding``,
+        ``position_embedding`` (where positions are added), and of each block i
+        ``blocks.i.attention.heads.h``, ``blocks.i.attention.W_o.bias``,
+        ``blocks.i.feed_forward`` and ``blocks.i.feed_forward.W_out.bias``.
+
+    Raises:
+        InputTypeError: If the model is not a GPT, or a map is no plain linear one.
+        InputError: If something was added to the model, or as :func:`record`.
+
+    References:
+        Elhage et al. (2021), A mathematical framework for transformer circuits.
+    """
+    gpt = require_plain(require_stream(model))
+    taps = record(gpt, ids, mask)
+    parts = embeddings(gpt, ids, taps["embedding"], mask)
+    for i, block in enumerate(gpt.blocks):
+        for name, write in block_writes(block, taps, i).items():
+            parts[f"blocks.{i}.{name}"] = write
+    return parts
+
+
+@torch.no_grad()
+def logit_contributions(
+    model: nn.Module,
+    writes: Mapping[str, Float[Tensor, "B T D"]],
+    tokens: Int[Tensor, " N"] | None = None,
+) -> dict[str, Float[Tensor, "B T N"]]:
+    """Share of every write in the logits.
+
+    Implements eq-arch-shares::
+
+        logit = Σ_i w_i · (γ ⊙ u) / s + β · u,   s of the whole stream
+
+    u is the row of a token in the head. The shares of two tokens, one less the other, are those
+    of the difference of their logits.
+
+    Args:
+        model: Whose writes they are.
+        writes: From :func:`stream_contributions` or :func:`stream_writes`, all of them.
+        tokens: Ids of the tokens; None = the whole vocabulary.
+
+    Returns:
+        Under the name of each write, and of a layer norm with a bias under
+        ``final_norm.beta``; their sum is the logits.
+
+    Raises:
+        InputTypeError: If the model is not a GPT.
+        InputError: If a token is not in the vocabulary, or there are no writes.
+    """
+    gpt = require_stream(model)
+    V = gpt.config.vocab_size
+    if not writes or (tokens is not None and not ((tokens >= 0) & (tokens < V)).all()):
+        raise InputError(
+            f"{len(writes)} writes and tokens {None if tokens is None else tokens.tolist()}: "
+            f"expected some, and tokens from 0 to {V - 1}"
+        )
+    rows = gpt.head.weight if tokens is None else gpt.head.weight[tokens]
+    reads, scale, constant = readout(gpt, torch.stack([*writes.values()]).sum(0), rows)
+    shares = {name: (write @ reads.mT) / scale for name, write in writes.items()}
+    return shares if constant is None else shares | {"final_norm.beta": constant}
+
+
+def readout(
+    model: GPT, stream: Tensor, rows: Float[Tensor, "N D"]
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """What rows of the head read writes by, the scale of the stream, and the share of β."""
+    norm: Any = model.final_norm
+    reads = norm.gamma * rows
+    if isinstance(norm, RMSNorm):
+        return reads, (stream.square().mean(-1, keepdim=True) + norm.eps).sqrt(), None
+    scale = (stream.var(-1, correction=0, keepdim=True) + norm.eps).sqrt()  # (B, T, 1)
+    constant = None if norm.beta is None else (rows @ norm.beta).expand(*scale.shape[:2], -1)
+    return reads - reads.mean(-1, keepdim=True), scale, constant  # a write less its mean
+
+
+def embeddings(
+    model: GPT, ids: Tensor, total: Tensor, mask: Tensor | None
+) -> dict[str, Tensor]:
+    """What stands in front of the first block: of the tokens, and of their positions."""
+    token = model.token_embedding(ids)
+    if mask is not None and mask.ndim == 2:
+        token = token.masked_fill(~mask.unsqueeze(-1), 0.0)  # as the model does with padding
+    if model.config.position not in ("learned", "sinusoidal"):
+        return {"token_embedding": token}
+    return {"token_embedding": token, "position_embedding": total - token}
+
+
+def block_writes(block: Any, taps: Mapping[str, Tensor], i: int) -> dict[str, Tensor]:
+    """What the heads, the feed-forward network and the biases of a block write."""
+    W_o, W_out = block.attention.W_o, block.feed_forward.W_out
+    heads = taps[f"blocks.{i}.attention.heads"]  # (B, H, T, K)
+    maps = W_o.weight.unflatten(1, heads.shape[1::2])  # (D, H, K)
+    written = torch.einsum("bhtk,dhk->hbtd", heads, maps)
+    writes = {f"attention.heads.{h}": write for h, write in enumerate(written)}
+    if W_o.bias is not None:
+        writes["attention.W_o.bias"] = W_o.bias.expand_as(written[0])
+    hidden = taps[f"blocks.{i}.feed_forward.hidden"]
+    writes["feed_forward"] = hidden @ W_out.weight.mT
+    if W_out.bias is not None:
+        writes["feed_forward.W_out.bias"] = W_out.bias.expand_as(written[0])
+    return writes
+
+
+def require_plain(model: GPT) -> GPT:
+    """Refuse a model whose parts are not those that its class says."""
+    if added_parts(model):
+        raise InputError(f"the model has {explain_parts(model)}, before it is taken apart")
+    for name, W in model.named_modules():
+        if name.endswith(("W_o", "W_out", "head")) and type(W) is not nn.Linear:
+            raise InputTypeError(
+                f"{name} is a {type(W).__name__}, whose weights are not at hand: take the "
+                "model as it was before its maps were replaced"
+            )
+    return model
