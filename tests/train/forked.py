@@ -2,10 +2,17 @@
 
 Run as ``python -m train.forked FOLDER``. What the ranks of a group print, and how they end, is
 left in the folder as JSON.
+
+A rank of two was once seen to end with SIGSEGV, which no test sends and no Python raises. An
+undisturbed group in which that happens is run once more, and the place where it ended goes to
+stderr; one in which it happens twice is a failure.
 """
 
+import faulthandler
 import json
 import os
+import shutil
+import signal
 import socket
 import sys
 import traceback
@@ -34,6 +41,7 @@ def member(log, work):
     code = 1
     handle = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     os.dup2(handle, 2)
+    faulthandler.enable()
     try:
         with process_group(timeout=60):
             log.with_suffix(".json").write_text(json.dumps(work()))
@@ -65,15 +73,28 @@ def group(n, folder, work):
     }
 
 
+def undisturbed_group(n, folder, run):
+    """A group that no test ends; ``run`` gets a folder for its checkpoints."""
+
+    def work():
+        return rank_run.undisturbed() | run(folder / "saved")
+
+    found = group(n, folder, work)
+    if -signal.SIGSEGV in found["codes"]:
+        print(*found["errors"], sep="\n", file=sys.stderr)
+        shutil.rmtree(folder)
+        found = group(n, folder, work)
+    return found
+
+
 def everything(folder):
     """All groups that the tests look at."""
     one, found = folder / "one", {}
     group(1, folder / "logs1", lambda: parallel_run.saved("sum", one))
-    runs = {2: lambda: parallel_run.two(folder / "two", one / "sum"), 3: parallel_run.three}
-    for n, run in runs.items():
-        found[f"{n} ranks"] = group(
-            n, folder / f"logs{n}", lambda run=run: rank_run.undisturbed() | run()
-        )
+    found["2 ranks"] = undisturbed_group(
+        2, folder / "two", lambda place: parallel_run.two(place, one / "sum")
+    )
+    found["3 ranks"] = undisturbed_group(3, folder / "three", lambda _: parallel_run.three())
     for name, kind in DISTURBED:
         place = folder / f"{name} {kind}"
 

@@ -109,14 +109,14 @@ def test_a_run_continues_under_another_kind_and_another_number_of_ranks(two, pai
 
 @KINDS
 def test_one_process_continues_a_run_of_two(groups, kind, straight):
-    found = parallel_run.resumed("sum", groups["folder"] / "two" / kind)
+    found = parallel_run.resumed("sum", groups["folder"] / "two" / "saved" / kind)
     near(found["weights"], parallel_run.state(straight.model), 1e-6)
 
 
 def test_one_process_reads_the_model_of_a_sharded_run(groups):
     model, other = parallel_run.blocks_model(), parallel_run.blocks_model()
-    assert load_checkpoint(groups["folder"] / "two" / "fsdp", model)["step"] == 3
-    load_checkpoint(groups["folder"] / "two" / "ddp", other)
+    assert load_checkpoint(groups["folder"] / "two" / "saved" / "fsdp", model)["step"] == 3
+    load_checkpoint(groups["folder"] / "two" / "saved" / "ddp", other)
     near(parallel_run.state(model), parallel_run.state(other), 1e-9)
 
 
