@@ -2,8 +2,23 @@
 
 from .ablation import head_means, without_heads
 from .alignment import alignment_score, cross_attention
+from .attribution import (
+    PathAttribution,
+    gradient_times_input,
+    integrated_gradients,
+    swap_estimates,
+    tap_gradients,
+)
 from .autoencoder import SparseAutoencoder
+from .capacity import (
+    measured_readout,
+    random_directions,
+    readout_rule,
+    readout_success,
+    welch_bound,
+)
 from .contributions import logit_contributions, stream_contributions
+from .control_tasks import control_labels, grouped_interval
 from .dictionary import (
     DictionaryReport,
     SparseReconstruction,
@@ -16,6 +31,7 @@ from .dictionary import (
 )
 from .harm import losses_by_head, losses_without_heads
 from .lens import logit_lens
+from .patching import At, patch
 from .patterns import (
     attention_entropy,
     diagonal_score,
@@ -26,43 +42,80 @@ from .patterns import (
     previous_token_score,
     repeated_ids,
 )
+from .probes import Probe, linear_probe
 from .recording import Watched, record
 from .splice import spliced_losses
 from .steering import Steered, steering_vector
 from .stream import stream_writes, write_logits
+from .superposition import (
+    ToyModel,
+    feature_dimensions,
+    interference,
+    own_direction_loss,
+    shared_direction_loss,
+    sharing_threshold,
+    sparse_features,
+    train_toy,
+)
+from .words import word_states
 
 __all__ = [
+    "At",
     "DictionaryReport",
+    "PathAttribution",
+    "Probe",
     "SparseAutoencoder",
     "SparseReconstruction",
     "Steered",
+    "ToyModel",
     "VectorBatches",
     "Watched",
     "alignment_score",
     "attention_entropy",
+    "control_labels",
     "cross_attention",
     "diagonal_score",
     "dictionary_report",
+    "feature_dimensions",
     "first_token_score",
+    "gradient_times_input",
+    "grouped_interval",
     "head_means",
     "head_scores",
     "induction_score",
+    "integrated_gradients",
+    "interference",
+    "linear_probe",
     "logit_contributions",
     "logit_lens",
     "losses_by_head",
     "losses_without_heads",
     "matched_cosine",
     "mean_distance",
+    "measured_readout",
+    "own_direction_loss",
+    "patch",
     "previous_token_score",
+    "random_directions",
+    "readout_rule",
+    "readout_success",
     "record",
     "repeated_ids",
     "resample_idle",
+    "shared_direction_loss",
+    "sharing_threshold",
+    "sparse_features",
     "spliced_losses",
     "steering_vector",
     "stream_contributions",
     "stream_writes",
+    "swap_estimates",
+    "tap_gradients",
     "top_contexts",
     "train_dictionary",
+    "train_toy",
+    "welch_bound",
     "without_heads",
+    "word_states",
     "write_logits",
 ]
