@@ -39,7 +39,7 @@ def rloo_loss(
         InputTypeError: If the mask is not boolean.
 
     References:
-        Ahmadian et al. (2024), arXiv:2402.14740, eq. (8).
+        Ahmadian et al. (2024), arXiv:2402.14740, section 2.3.
     """
     require_row_each(advantages, logp, "advantages")
     return reinforce_loss(sequence_sum(logp, mask), advantages)
@@ -194,7 +194,7 @@ def gspo_loss(
         InputTypeError: If the mask is not boolean.
 
     References:
-        Zheng et al. (2025), arXiv:2507.18071, eq. (5) and (7).
+        Zheng et al. (2025), arXiv:2507.18071, section 4.1.
     """
     require_row_each(advantages, logp, "advantages")
     log_s = mean_of_each(log_ratio(logp, logp_old, mask), mask)

@@ -186,7 +186,7 @@ def hinge_loss(
 
     References:
         Zhao et al. (2023), SLiC-HF, arXiv:2305.10425, with the log-ratios to a reference of
-        Liu et al. (2023), RSO, arXiv:2309.06657, section 3.3.
+        Liu et al. (2023), RSO, arXiv:2309.06657, eq. (10).
     """
     return relu(1 - (reward_chosen - reward_rejected))
 

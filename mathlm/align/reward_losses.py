@@ -123,7 +123,7 @@ def centring_penalty(
         Of each pair [nats²]; its weight, such as 0.01, is the caller's.
 
     References:
-        Eisenstein et al. (2023), arXiv:2312.09244, section 2.
+        Eisenstein et al. (2023), arXiv:2312.09244, eq. (2).
     """
     return (_full(reward_chosen) + _full(reward_rejected)).square()
 

@@ -208,7 +208,7 @@ def worst_case(members: Float[Tensor, "M ..."]) -> Float[Tensor, "..."]:
         InputError: If there is none.
 
     References:
-        Coste et al. (2023), arXiv:2310.02743, section 4.
+        Coste et al. (2023), arXiv:2310.02743, eq. (4).
     """
     _require_members(members, 1)
     return members.amin(0)
