@@ -70,11 +70,12 @@ draw();
 
 MARGIN_SCRIPT = """
 const sig = (x) => 1 / (1 + Math.exp(-x));
-const logit = (q) => q <= 0 ? -Infinity : q >= 1 ? Infinity : Math.log(q / (1 - q));
+const odds = (won, lost) => won <= 0 ? -Infinity : lost <= 0 ? Infinity : Math.log(won / lost);
+const logit = (q) => odds(q, 1 - q);
 const draw = () => {
   const p = Number(one("p").value), e = Number(one("share").value);
   const margins = [
-    logit(p), logit((1 - e) * p + e * (1 - p)), logit((p - e) / (1 - 2 * e)), p - 0.5,
+    logit(p), logit((1 - e) * p + e * (1 - p)), odds(p - e, 1 - e - p), p - 0.5,
     Math.sign(p - 0.5),
   ];
   text("p-value", fixed(p, 2));

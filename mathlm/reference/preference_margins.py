@@ -41,9 +41,13 @@ def conservative_margin(p: float | int, share: float | int) -> float:
     Args:
         p: Probability that the first text is preferred.
         share: ε in 0..1/2, share of the labels that are taken to be wrong.
+
+    Raises:
+        InputError: If p is no probability, or ε not in 0..1/2.
     """
     require_probability("p", p)
-    require_probability("share", share)
+    if not 0 <= share <= 0.5:
+        raise InputError(f"share={share} must be in 0..0.5")
     return dpo_margin((1 - share) * p + share * (1 - p))
 
 
@@ -68,7 +72,10 @@ def robust_margin(p: float | int, share: float | int) -> float:
     require_probability("p", p)
     if not 0 <= share < 0.5:
         raise InputError(f"share={share} must be at least 0 and below 0.5")
-    return dpo_margin(min(1.0, max(0.0, (p - share) / (1 - 2 * share))))
+    won, lost = p - share, 1 - share - p  # of 1 - 2 ε, which cancels; rounding leaves no rest
+    if won <= 0 or lost <= 0:
+        return math.copysign(math.inf, won - lost)
+    return math.log(won / lost)
 
 
 def ipo_margin(p: float | int) -> float:

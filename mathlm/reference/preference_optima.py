@@ -160,10 +160,18 @@ def expected_divergence(
 
     Returns:
         The divergence [nats]; times β, what the policy lacks in regularized reward.
+
+    Raises:
+        InputError: If the sizes differ, N is below 1 or β not positive.
     """
     p, inform = require_distribution(optimum, "optimum"), finite_array(information, "I")
     if number < 1:
         raise InputError(f"number={number} must be at least 1")
+    if inform.shape != (p.size, p.size):
+        raise InputError(
+            f"information has shape {inform.shape}; it needs ({p.size}, {p.size}), a row and a "
+            "column for each completion of the optimum"
+        )
     spread = np.diag(p) - np.outer(p, p)
     return float(
         np.trace(spread @ np.linalg.pinv(inform)) / (2 * _positive(beta) ** 2 * number)
@@ -187,12 +195,21 @@ def mean_shifts(
 
     Returns:
         Mean log-ratio of the chosen and of the rejected text [nats].
+
+    Raises:
+        InputError: If a policy is not positive, or the sizes differ.
     """
-    drawn = require_distribution(mu, "mu")
-    shift = np.log(
-        require_distribution(policy, "policy") / require_distribution(p_ref, "p_ref")
-    )
-    pair = 2 * np.outer(drawn, drawn) * finite_array(win, "win")
+    drawn, wins = require_distribution(mu, "mu"), finite_array(win, "win")
+    after, before = require_distribution(policy, "policy"), require_distribution(p_ref, "p_ref")
+    if not after.shape == before.shape == drawn.shape or wins.shape != 2 * drawn.shape:
+        raise InputError(
+            f"p_ref has {before.size} completions, policy {after.size}, mu {drawn.size}, and "
+            f"win the shape {wins.shape}; all need the same completions"
+        )
+    if min(after.min(), before.min()) <= 0:
+        raise InputError("policy and p_ref must be positive: log-ratios need every completion")
+    shift = np.log(after / before)
+    pair = 2 * np.outer(drawn, drawn) * wins
     np.fill_diagonal(pair, 0.0)
     pair /= pair.sum()
     return float(pair.sum(1) @ shift), float(pair.sum(0) @ shift)

@@ -75,6 +75,13 @@ def test_a_certain_preference_has_no_margin_under_dpo():
     assert (out["margin"], out["margin2"], out["margin3"]) == ("∞", "∞", "0.50")
 
 
+@needs_node
+@pytest.mark.parametrize(("p", "share"), [(0.7, 0.3), (0.95, 0.05)])
+def test_the_robust_margin_has_no_end_where_all_that_flips_allow_is_reached(p, share):
+    out = run_script(STUB, plot.fixed_margins_demo(), {"p": p, "share": share})
+    assert (out["margin2"], out["says2"]) == ("∞", "1.00")
+
+
 def test_both_demos_are_readable_without_scripts():
     html = plot.three_answers_demo(START, steps=0)._repr_html_().split("<script>")[0]
     assert re.findall(r'data-name="p">([^<]*)<', html) == ["0.300", "0.200", "0.500"]

@@ -43,6 +43,13 @@ def test_certain_preferences_have_no_finite_margin_but_with_ipo_hinge_and_expect
     assert abs(ref.conservative_margin(1, 0.1) - math.log(9)) < 1e-12
 
 
+@pytest.mark.parametrize(("p", "share"), [(0.7, 0.3), (0.95, 0.05), (0.9, 0.1), (0.6, 0.4)])
+def test_robust_margins_have_no_end_at_the_edge_of_what_flips_allow(p, share):
+    """There p = 1 - ε, whatever the last bit of the numbers says."""
+    assert ref.robust_margin(p, share) == math.inf
+    assert ref.robust_margin(share, share) == -math.inf
+
+
 def test_three_wins_in_four_are_a_margin_of_log_three():
     assert abs(ref.dpo_margin(0.75) - math.log(3)) < 1e-15
 
@@ -60,5 +67,7 @@ def test_what_is_no_probability_share_or_time_is_refused():
         ref.dpo_margin(1.2)
     with pytest.raises(InputError, match=r"share=0.5 must be at least 0 and below 0.5"):
         ref.robust_margin(0.7, 0.5)
+    with pytest.raises(InputError, match=r"share=0.7 must be in 0..0.5"):
+        ref.conservative_margin(0.7, 0.7)
     with pytest.raises(InputError, match="time=-1"):
         ref.certain_margin(-1, 1)

@@ -110,3 +110,15 @@ def test_bad_tables_are_refused():
         ref.ipo_optimum(P_REF, WIN, MU, 0)
     with pytest.raises(InputError, match="number=0 must be at least 1"):
         ref.expected_divergence(P_REF, np.eye(5), 1, 0)
+
+
+def test_tables_of_other_sizes_are_refused():
+    with pytest.raises(InputError, match=r"information has shape \(4, 4\); it needs \(5, 5\)"):
+        ref.expected_divergence(P_REF, np.eye(4), 1, 10)
+    with pytest.raises(InputError, match=r"win the shape \(1, 1\); all need the same"):
+        ref.mean_shifts(P_REF, P_REF, [[0.5]], MU)
+
+
+def test_a_policy_without_some_completion_has_no_mean_shift():
+    with pytest.raises(InputError, match="policy and p_ref must be positive"):
+        ref.mean_shifts(P_REF, [0.5, 0.5, 0, 0, 0], WIN, MU)
