@@ -225,7 +225,7 @@ def sharing_threshold(importance: float | int = 1.0) -> float:
     return 4 * importance / (2 + 5 * importance)
 
 
-def require_pair(density: float, importance: float) -> None:
+def require_pair(density: float | int, importance: float | int) -> None:
     """Refuse what is no probability, or no importance."""
     if not 0 <= density <= 1 or not 0 < importance < math.inf:
         raise InputError(

@@ -1,0 +1,108 @@
+"""Linear probes against scikit-learn, an optimum by hand, and a witness by Newton steps."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from mathlm import interpret
+from mathlm.errors import InputError, InputTypeError
+
+
+def examples(rng, N=120, D=5, C=3):
+    x = rng.normal(size=(N, D)) * rng.uniform(0.1, 10, D) + rng.normal(size=D)
+    y = (x @ rng.normal(size=(D, C)) + 5 * rng.normal(size=(N, C))).argmax(1)
+    return torch.from_numpy(x), ["abc"[i] for i in y]
+
+
+@pytest.mark.parametrize("penalty", [0.1, 1.0, 30.0])
+def test_a_probe_is_that_of_scikit_learn(rng, penalty):
+    x, y = examples(rng)
+    probe = interpret.linear_probe(x, y, penalty=penalty)
+    theirs = LogisticRegression(C=1 / penalty, tol=1e-12, solver="newton-cg", max_iter=1000)
+    theirs.fit(x.numpy(), y)
+    assert probe.classes == tuple(theirs.classes_)
+    np.testing.assert_allclose(probe.weight, theirs.coef_, atol=1e-6)
+    ours = probe.logits(x).softmax(-1)
+    np.testing.assert_allclose(ours, theirs.predict_proba(x.numpy()), atol=1e-6)
+
+
+def test_the_gradient_of_the_loss_that_is_promised_vanishes(rng):
+    x, y = examples(rng)
+    probe = interpret.linear_probe(x, y, penalty=2.5)
+    weight, bias = probe.weight.clone().requires_grad_(), probe.bias.clone().requires_grad_()
+    logp = (x @ weight.mT + bias).log_softmax(-1)
+    picked = logp[torch.arange(len(y)), torch.tensor(["abc".index(label) for label in y])]
+    (-picked.sum() + 2.5 / 2 * weight.square().sum()).backward()
+    assert max(weight.grad.abs().max(), bias.grad.abs().max()) < 1e-5
+
+
+def test_states_that_say_nothing_leave_the_shares_of_the_classes():
+    """With x = 0 the best biases give each class its share: 3/4 and 1/4."""
+    probe = interpret.linear_probe(torch.zeros(4, 2), ["no", "no", "yes", "no"])
+    np.testing.assert_allclose(probe.logits(torch.zeros(1, 2)).softmax(-1), [[0.75, 0.25]])
+    assert not probe.weight.any()
+
+
+def test_two_classes_on_a_line_by_hand():
+    """x = ±1: the slope of 2 ln(1 + exp(-2w)) + w² vanishes at w = 2 / (1 + exp(2w))."""
+    probe = interpret.linear_probe(torch.tensor([[-1.0], [1.0]]), ["l", "r"], penalty=1.0)
+    low, high = 0.0, 2.0
+    for _ in range(60):
+        w = (low + high) / 2
+        low, high = (w, high) if w < 2 / (1 + np.exp(2 * w)) else (low, w)
+    np.testing.assert_allclose(probe.weight[:, 0], [-w, w], atol=1e-8)
+
+
+def test_float32_states_are_fitted_in_float64(rng):
+    x, y = examples(rng)
+    exact, short = (
+        interpret.linear_probe(v, y).weight for v in (x.float().double(), x.float())
+    )
+    assert short.dtype == torch.float64
+    np.testing.assert_array_equal(exact, short)
+
+
+def test_right_counts_what_is_predicted(rng):
+    x, y = examples(rng)
+    probe = interpret.linear_probe(x, y)
+    assert probe.right(x, y).tolist() == [
+        a == b for a, b in zip(probe.predict(x), y, strict=True)
+    ]
+    assert probe.right(x, y).double().mean() > 0.5
+
+
+BAD = {
+    "lengths": ({"y": ["a", "b"]}, r"x \(3, 2\) must have a row for each of the 2 labels"),
+    "one class": ({"y": ["a"] * 3}, r"the classes are \['a'\]; expected two or more"),
+    "empty class": ({"classes": ["a", "b", "c"]}, r"\['c'\] have no example among 3"),
+    "no class": ({"classes": ["a", "c"]}, r"labels \['b'\] are none of the 2 classes"),
+    "penalty": ({"penalty": 0}, "penalty=0 must be positive"),
+    "tolerance": ({"tolerance": 1.5}, r"tolerance=1\.5 in \(0, 1\)"),
+    "nan": ({"x": torch.full((3, 2), float("nan"))}, "x holds 6 NaN or infinite numbers"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        interpret.linear_probe(**{"x": torch.eye(3, 2), "y": ["a", "b", "a"]} | change)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("y", [torch.tensor([0, 1]), "ab"], ids=["tensor", "text"])
+def test_labels_that_are_no_list_are_refused(y):
+    with pytest.raises(InputTypeError, match="give a list of labels"):
+        interpret.linear_probe(torch.eye(2), y)
+
+
+def test_a_probe_of_another_width_is_refused():
+    probe = interpret.linear_probe(torch.eye(2), ["a", "b"])
+    with pytest.raises(InputError, match="must have rows of 2 numbers"):
+        probe.logits(torch.eye(3))
+
+
+def test_a_fit_that_does_not_end_is_an_error(monkeypatch, rng):
+    monkeypatch.setattr("mathlm.interpret.probes.EVALUATIONS", 3)
+    with pytest.raises(InputError, match="after 3 evaluations the gradient is"):
+        interpret.linear_probe(*examples(rng))
