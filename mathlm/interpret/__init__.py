@@ -57,6 +57,7 @@ from .superposition import (
     sparse_features,
     train_toy,
 )
+from .tracing import activation_patching, recovered
 from .words import word_states
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "ToyModel",
     "VectorBatches",
     "Watched",
+    "activation_patching",
     "alignment_score",
     "attention_entropy",
     "control_labels",
@@ -100,6 +102,7 @@ __all__ = [
     "readout_rule",
     "readout_success",
     "record",
+    "recovered",
     "repeated_ids",
     "resample_idle",
     "shared_direction_loss",

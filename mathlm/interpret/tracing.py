@@ -1,0 +1,145 @@
+"""Which values carry the difference between two prompts, found by patching one at a time."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError
+from ..models import GPT
+from ..shapes import Float
+from .lens import require_stream, streams_of
+from .recording import Watched, record
+from .resuming import require_pairs, resumed
+
+BY_POSITION = ("resid_pre", "attention_out", "resid_mid", "feed_forward_out", "resid_post")
+BY_HEAD = ("attention.q", "attention.k", "attention.v", "attention.weights", "attention.heads")
+AT_ONCE = 512  # tokens, as logits are large
+Metric = Callable[[Tensor], Tensor]
+
+
+@torch.no_grad()
+def activation_patching(
+    model: nn.Module,
+    clean_ids: Tensor,
+    corrupt_ids: Tensor,
+    metric: Metric,
+    site: str = "resid_pre",
+    layers: Sequence[int] | None = None,
+) -> Float[Tensor, "layers places"]:
+    """What a run says after one of its values was replaced by that of a clean run.
+
+    Computes::
+
+        table[i, j] = metric(model(corrupt_ids) with site i, j from model(clean_ids))
+
+    each as :func:`patch` with :class:`At` gives it; the blocks below are computed once, and
+    many places together. Places are the positions of a value of the stream, or the heads of a
+    value of attention, at all positions. See :func:`recovered` for the share of the difference
+    that is brought back.
+
+    Args:
+        model: A GPT.
+        clean_ids: Prompts (B, T) whose answer is looked for.
+        corrupt_ids: Prompts with another answer, token by token opposite to the clean ones.
+        metric: From logits (B, T, V) one number, or one for each row, of which the mean is
+            taken; such as the logit of one token less that of another at the last position.
+        site: By position ``resid_pre``, ``attention_out``, ``resid_mid``, ``feed_forward_out``
+            or ``resid_post``; by head ``attention.heads``, ``attention.q``, ``attention.k``,
+            ``attention.v`` or ``attention.weights``.
+        layers: Counted from 0; None = all.
+
+    Returns:
+        The metric by layer and position, (layers, T), or by layer and head, (layers, H).
+
+    Raises:
+        InputTypeError: If the model is not a GPT.
+        InputError: If the site is not known, there is no such layer, the prompts differ in
+            length, or the metric is no finite number.
+
+    References:
+        Vig et al. (2020), arXiv:2004.12265, section 3.
+        Meng et al. (2022), arXiv:2202.05262, section 2.
+    """
+    gpt = require_stream(model)
+    require_pairs(clean_ids, corrupt_ids)
+    picked = require_layers(gpt, layers)
+    if site not in BY_POSITION + BY_HEAD:
+        raise InputError(f"site={site!r} is not one of {', '.join(BY_POSITION + BY_HEAD)}")
+    clean, streams = record(gpt, clean_ids), streams_of(gpt, corrupt_ids)
+    rows = []
+    for i in picked:
+        other = clean[f"blocks.{i}.{site}"]
+        rows.append(torch.stack(patched_layer(gpt, streams[i], other, i, site, metric)))
+    return torch.stack(rows)
+
+
+def recovered(
+    patched: Tensor | float | int, clean: Tensor | float | int, corrupt: Tensor | float | int
+) -> Any:
+    """Share of the difference between two runs that patching brings back.
+
+    Computes::
+
+        (patched - corrupt) / (clean - corrupt)
+
+    Args:
+        patched: Metric with patched values, such as the table of :func:`activation_patching`.
+        clean: Metric of the clean run.
+        corrupt: Metric of the other.
+
+    Returns:
+        0 where nothing is brought back, 1 where all is; below 0 or above 1 where a value
+        pushes the other way, or farther than the clean run.
+
+    Raises:
+        InputError: If the two runs do not differ, or not by a finite number.
+    """
+    difference = float(clean) - float(corrupt)
+    if not math.isfinite(difference) or difference == 0.0:
+        raise InputError(
+            f"the metric is {float(clean):g} in the clean run and {float(corrupt):g} in the "
+            "other: there is no difference of which a share could be brought back"
+        )
+    return (patched - corrupt) / difference
+
+
+def patched_layer(
+    model: GPT, x: Tensor, other: Tensor, layer: int, site: str, metric: Metric
+) -> list[Tensor]:
+    """The metric with each place of one value of a layer patched in turn."""
+    B, T, _ = x.shape
+    size = T if site in BY_POSITION else other.shape[1]
+    found: list[Tensor] = []
+    for places in torch.arange(size).split(max(1, AT_ONCE // (B * T))):
+        here = torch.eye(size, dtype=torch.bool, device=x.device)[places]  # (P, places)
+        here = here.repeat_interleave(B, 0)[:, :, None]
+        rows, P = here if site in BY_POSITION else here.unsqueeze(-1), len(places)
+
+        def swap(name: str, value: Tensor, rows: Tensor = rows, P: int = P) -> Tensor:
+            if name != site:
+                return value
+            return torch.where(rows, other.repeat(P, *[1] * (other.ndim - 1)), value)
+
+        logits = resumed(model, x.repeat(P, 1, 1), layer, Watched(swap))
+        found += [measured(metric, part) for part in logits.split(B)]
+    return found
+
+
+def measured(metric: Metric, logits: Tensor) -> Tensor:
+    """What a metric says, as one finite number."""
+    number = metric(logits).mean()
+    if not number.isfinite():
+        raise InputError(f"metric gives {number.item()}: expected finite numbers")
+    return number
+
+
+def require_layers(model: GPT, layers: Sequence[int] | None) -> list[int]:
+    """The layers that are asked for, if the model has them."""
+    L = model.config.n_layers
+    picked = list(range(L)) if layers is None else list(layers)
+    if not picked or not all(layer in range(L) for layer in picked):
+        raise InputError(f"layers={picked} must be some of 0 to {L - 1}")
+    return picked

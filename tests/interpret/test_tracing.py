@@ -1,0 +1,114 @@
+"""Tables of patched runs, against one patched run for each entry."""
+
+import pytest
+import torch
+
+from mathlm.errors import InputError, InputTypeError
+from mathlm.interpret import At, activation_patching, patch, record, recovered
+from mathlm.models import GPT, Bert, BertConfig, GPTConfig
+
+SIZES = {"vocab_size": 11, "context": 8, "d_model": 8, "n_layers": 3, "n_heads": 4}
+KINDS = {
+    "gpt2": {"norm": "layer", "bias": True, "position": "learned"},
+    "llama": {"norm": "rms", "position": "rope", "bias": "qkv", "n_kv_heads": 2},
+    "alibi": {"position": "alibi", "window": 3},
+}
+CLEAN = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
+CORRUPT = torch.tensor([[7, 1, 4, 8, 5], [9, 0, 6, 5, 3]])
+STREAM = ["resid_pre", "attention_out", "resid_mid", "feed_forward_out", "resid_post"]
+
+
+def perturbed(kind="llama"):
+    """A GPT whose weights are large enough for every part to matter."""
+    model = GPT(GPTConfig(**SIZES | KINDS[kind])).eval()
+    for parameter in model.parameters():
+        parameter.data.add_(torch.randn_like(parameter), alpha=0.3)
+    return model
+
+
+def margin(logits):
+    """Of token 2 before token 7 at the last position, of each row."""
+    return logits[:, -1, 2] - logits[:, -1, 7]
+
+
+def one_by_one(model, site, count, part):
+    """The table, by as many patched runs as it has entries."""
+    clean = record(model, CLEAN)
+    names = [f"blocks.{i}.{site}" for i in range(3)]
+    return torch.stack([
+        torch.stack([
+            margin(patch(model, CORRUPT, {n: At(value=clean[n], **{part: [j]})})).mean()
+            for j in range(count)
+        ])
+        for n in names
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("site", STREAM)
+def test_each_position_is_a_patched_run(kind, site):
+    model = perturbed(kind)
+    found = activation_patching(model, CLEAN, CORRUPT, margin, site)
+    expected = one_by_one(model, site, 5, "positions")
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part", ["q", "k", "v", "weights", "heads"])
+def test_each_head_is_a_patched_run(kind, part):
+    model, site = perturbed(kind), f"attention.{part}"
+    found = activation_patching(model, CLEAN, CORRUPT, margin, site)
+    expected = one_by_one(model, site, 4, "heads")
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_places_may_be_done_in_any_number_at_once(monkeypatch):
+    model = perturbed()
+    together = activation_patching(model, CLEAN, CORRUPT, margin)
+    monkeypatch.setattr("mathlm.interpret.tracing.AT_ONCE", 20)  # two places of ten tokens
+    torch.testing.assert_close(activation_patching(model, CLEAN, CORRUPT, margin), together)
+
+
+def test_some_layers_are_rows_of_the_table():
+    model = perturbed()
+    every = activation_patching(model, CLEAN, CORRUPT, margin, "resid_mid")
+    some = activation_patching(model, CLEAN, CORRUPT, margin, "resid_mid", [2, 0])
+    assert torch.equal(some, every[[2, 0]])
+
+
+@torch.no_grad()
+def test_behind_the_last_block_only_the_last_position_matters_and_it_brings_all_back():
+    model = perturbed()
+    table = activation_patching(model, CLEAN, CORRUPT, margin, "resid_post", [2])
+    share = recovered(table, margin(model(CLEAN)).mean(), margin(model(CORRUPT)).mean())
+    expected = torch.tensor([[0.0, 0.0, 0.0, 0.0, 1.0]])
+    torch.testing.assert_close(share, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_in_front_of_the_first_block_only_other_tokens_matter():
+    """Of the first pair the tokens at positions 0 and 3 differ."""
+    model = perturbed()
+    found = activation_patching(model, CLEAN[:1], CORRUPT[:1], margin, layers=[0])[0]
+    same = margin(model(CORRUPT[:1])).detach()
+    torch.testing.assert_close(found[[1, 2, 4]], same.expand(3), rtol=1e-12, atol=1e-12)
+    assert (found[[0, 3]] - same).abs().min() > 1e-3
+
+
+def test_a_share_is_a_quarter_by_hand():
+    assert recovered(3.0, 6.0, 2.0) == 0.25
+    with pytest.raises(InputError, match="2 in the clean run and 2 in the other"):
+        recovered(1.0, 2.0, 2.0)
+
+
+def test_what_cannot_be_traced_is_refused():
+    model = perturbed()
+    with pytest.raises(InputError, match=r"\(2, 4\) and .* \(2, 5\) must .* as many tokens"):
+        activation_patching(model, CLEAN[:, :4], CORRUPT, margin)
+    with pytest.raises(InputError, match=r"site='resid' is not one of resid_pre"):
+        activation_patching(model, CLEAN, CORRUPT, margin, "resid")
+    with pytest.raises(InputError, match=r"layers=\[3\] must be some of 0 to 2"):
+        activation_patching(model, CLEAN, CORRUPT, margin, layers=[3])
+    with pytest.raises(InputError, match="metric gives nan"):
+        activation_patching(model, CLEAN, CORRUPT, lambda logits: logits * torch.nan)
+    with pytest.raises(InputTypeError, match="Bert is not a GPT"):
+        activation_patching(Bert(BertConfig(**SIZES)).eval(), CLEAN, CORRUPT, margin)
