@@ -1,4 +1,7 @@
-"""What each process of a run on rollouts ends with; the first writes it."""
+"""What each of two ranks ends a run on rollouts with.
+
+Run as ``python -m align.policy_run FOLDER``: the ranks are forked from one process.
+"""
 
 import json
 import sys
@@ -6,8 +9,9 @@ from pathlib import Path
 
 import torch
 from align.toy_policies import actor_and_critic, trainer, weights
+from train.forked import group
 
-from mathlm.train.distributed import process_group, rank
+from mathlm.train.distributed import rank
 
 
 def result():
@@ -30,10 +34,13 @@ def failing():
         return str(error)
 
 
+def both():
+    return {"found": result(), "failed": failing()}
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    with process_group(timeout=30):
-        found, failed = result(), failing()
-        path = Path(sys.argv[1]) / f"{rank()}.json"
-        path.write_text(json.dumps({"found": found, "failed": failed}))
+    folder = Path(sys.argv[1])
+    ranks = group(2, folder / "ranks", both)
+    (folder / "found.json").write_text(json.dumps(ranks))

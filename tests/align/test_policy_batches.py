@@ -296,14 +296,15 @@ def test_text_goes_to_the_reward_without_its_end():
 
 @pytest.mark.slow
 def test_two_processes_do_what_one_does_and_both_learn_of_an_error(tmp_path):
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [sys.executable, *launcher, str(Path(__file__).with_name("policy_run.py"))]
+    command = [sys.executable, "-m", "align.policy_run", str(tmp_path)]
     paths = os.pathsep.join((str(TESTS), str(TESTS.parent)))
-    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True,
+    done = subprocess.run(command, capture_output=True, text=True,
                           env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
                           timeout=200, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    one, said = result(), [json.loads((tmp_path / f"{r}.json").read_text()) for r in (0, 1)]
+    ranks = json.loads((tmp_path / "found.json").read_text())
+    assert ranks["codes"] == [0, 0], ranks["errors"]
+    one, said = result(), ranks["results"]
     for rank in said:
         assert rank["found"]["weights"] == pytest.approx(one["weights"], rel=1e-9, abs=1e-10)
     assert said[0]["found"]["rollouts"][0]["samples"] == one["rollouts"][0]["samples"]

@@ -10,6 +10,7 @@ import pytest
 import torch
 from recipes.tiny_chats import THINGS, save_base
 from recipes.tiny_preferences import save_pairs
+from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
 from mathlm.recipes import chat_folder, dpo, dpo_losses, dpo_options
@@ -179,12 +180,14 @@ def test_pairs_are_no_judged_answers_and_the_other_way(place):
         dpo.main(f"--data {place / 'judged.jsonl'} --model {place / 'base'}".split())
 
 
-def command(place, options, *launcher):
-    shared = (
-        f"{OPTIONS} {WRITING} --data {place / 'my.jsonl'} --model {place / 'base'} {options}"
-    )
+def words(place, options):
+    shared = f"{OPTIONS} {WRITING} --data {place / 'my.jsonl'} --model {place / 'base'}"
+    return f"{shared} {options}".split()
+
+
+def command(place, options):
     return subprocess.run(
-        [sys.executable, *launcher, "-m", "mathlm.recipes.dpo", *shared.split()],
+        [sys.executable, "-m", "mathlm.recipes.dpo", *words(place, options)],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -205,10 +208,9 @@ def test_a_user_error_is_one_line(place):
 def test_two_processes_give_the_losses_of_one(place):
     options = "--dtype float64 --steps 3 --lora-rank 2"
     one = tune(place, options)[0]
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     path = place / "two.json"
-    done = command(place, f"{options} --out {place / 'two'} --record {path}", *launcher)
-    assert done.returncode == 0, done.stderr
+    shared = words(place, f"{options} --out {place / 'two'} --record {path}")
+    run_in_two_ranks(place / "ranks", dpo, shared)
     two = json.loads(path.read_text())
     for ours, theirs in zip(one["history"], two["history"], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)

@@ -1,14 +1,12 @@
 """Policy training by groups, as a user runs it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from recipes.tiny_chats import save_base
+from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.errors import (
     CheckpointMismatchError,
@@ -179,14 +177,7 @@ def test_two_processes_give_the_losses_of_one(place):
     recipe = ppo
     options = "--dtype float64 --iterations 2 --epochs 2 --lora-rank 2"
     one = train(place, options, recipe=recipe, reward="length")
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [sys.executable, *launcher, "-m", recipe.__name__,
-         *words(place, options, "two", "length")],
-        cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
-        timeout=200, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    run_in_two_ranks(place / "ranks", recipe, words(place, options, "two", "length"))
     two = json.loads((place / "two.json").read_text())
     for ours, theirs in zip(one["history"], two["history"], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-9)

@@ -1,15 +1,13 @@
 """The script that trains a reward, as a user runs it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from recipes.tiny_preferences import OPTIONS, learn, make, save_pairs
+from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.align import encode_pairs
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError, InputError
@@ -194,17 +192,7 @@ def test_two_processes_give_the_losses_of_one(place, kind):
     path = place / "two.json"
     shared = f"{OPTIONS} --data {place / 'my.jsonl'} --model {place / 'base'} {options}"
     shared += f" --parallel {kind} --out {place / 'two'} --record {path}"
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [sys.executable, *launcher, "-m", "mathlm.recipes.reward", *shared.split()],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run_in_two_ranks(place / "ranks", reward, shared.split())
     theirs = json.loads(path.read_text())
     for ours, other in zip(one["history"], theirs["history"], strict=True):
         assert ours == pytest.approx(other, rel=1e-9)

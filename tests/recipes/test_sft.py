@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from recipes.tiny_chats import OPTIONS, PAIRS, make, save_base, save_data, tune
+from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
 from mathlm.models import GPT
@@ -171,10 +172,14 @@ def test_data_that_cannot_be_read_is_refused_before_anything_is_written(place):
     assert not (place / "out").exists()
 
 
-def command(place, options, *launcher):
+def words(place, options):
     shared = f"{OPTIONS} --data {place / 'my.jsonl'} --model {place / 'base'} {options}"
+    return shared.split()
+
+
+def command(place, options):
     return subprocess.run(
-        [sys.executable, *launcher, "-m", "mathlm.recipes.sft", *shared.split()],
+        [sys.executable, "-m", "mathlm.recipes.sft", *words(place, options)],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -197,10 +202,8 @@ def test_two_processes_give_the_losses_of_one(place, kind):
     options = "--dtype float64 --steps 3 --lora-rank 2"
     one = tune(place, options)[0]
     path = place / "two.json"
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     shared = f"{options} --parallel {kind} --out {place / 'two'} --record {path}"
-    done = command(place, shared, *launcher)
-    assert done.returncode == 0, done.stderr
+    run_in_two_ranks(place / "ranks", sft, words(place, shared))
     for ours, theirs in zip(
         one["history"], json.loads(path.read_text())["history"], strict=True
     ):

@@ -25,6 +25,7 @@ from train import parallel_run, rank_run
 
 from mathlm.train import process_group
 
+TESTS = Path(__file__).parents[1]
 DISTURBED = [
     (name, kind) for name in ("kill", "term", "nan") for kind in ("sum", "ddp", "fsdp")
 ]
@@ -36,14 +37,14 @@ def free_port():
         return str(s.getsockname()[1])
 
 
-def member(log, work):
+def member(log, work, joined):
     """The life of one rank: what it returns goes to its log, what it raises too."""
     code = 1
     handle = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     os.dup2(handle, 2)
     faulthandler.enable()
     try:
-        with process_group(timeout=60):
+        with joined:
             log.with_suffix(".json").write_text(json.dumps(work()))
         code = 0
     except SystemExit as end:
@@ -53,8 +54,9 @@ def member(log, work):
     os._exit(code)
 
 
-def group(n, folder, work):
-    """Run ``work`` in ``n`` ranks; their exit codes, results and logs."""
+def group(n, folder, work, joined=None):
+    """Run ``work`` in ``n`` ranks, within ``joined``; their exit codes, results and logs."""
+    joined = process_group(timeout=60) if joined is None else joined
     folder.mkdir(parents=True)
     os.environ |= {"WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
     children = []
@@ -62,7 +64,7 @@ def group(n, folder, work):
         os.environ |= {"RANK": str(r), "LOCAL_RANK": str(r)}
         child = os.fork()
         if child == 0:
-            member(folder / f"rank{r}.log", work)
+            member(folder / f"rank{r}.log", work, joined)
         children.append(child)
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
     results = [folder / f"rank{r}.json" for r in range(n)]
