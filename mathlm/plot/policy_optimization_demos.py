@@ -29,7 +29,7 @@ const draw = () => {
   text("clip-value", fixed(eps, 2));
   text("plain", fixed(rho * A, 2));
   text("gain", fixed(gain, 2));
-  text("pull", flat ? "none: the sample is cut" : A > 0 ? "up" : "down");
+  text("pull", flat ? "none, the sample is cut" : A > 0 ? "up" : "down");
 };
 changed(draw);
 reset(draw);
@@ -81,14 +81,16 @@ def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
         '<path d="M160 0V200" stroke="var(--line)"/>'
         f'<polyline data-name="line" points="{curve}" fill="none" stroke="var(--accent)" '
         f'stroke-width="3"/><circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
-        '<text x="164" y="198" font-size="13">ρ = 1</text></svg>'
+        '<text x="164" y="198" font-size="13">ρ = 1</text>'
+        '<text x="4" y="14" font-size="13">gain ↑</text>'
+        '<text x="316" y="198" font-size="13" text-anchor="end">ratio ρ →</text></svg>'
     )
     rho_slider = slider("rho", "ratio ρ", 0, 200, 1, round(100 * rho))
     clip_slider = slider("clip", "clip ε", 5, 50, 1, round(100 * clip))
     for name, x in (("rho", rho), ("clip", clip)):
         old, new = f'{name}-value">{round(100 * x)}<', f'{name}-value">{x:.2f}<'
         rho_slider, clip_slider = rho_slider.replace(old, new), clip_slider.replace(old, new)
-    pull = "none: the sample is cut" if rho > 1 + clip else "up"
+    pull = "none, the sample is cut" if rho > 1 + clip else "up"
     return Demo(
         kind="clipped-ratio",
         title="What a sample gains by its ratio",
@@ -101,10 +103,10 @@ def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
         + live_text(
             f"ρA = {value('plain', f'{rho:.2f}')}, "
             f"with clipping {value('gain', f'{gain:.2f}')}. "
-            f"The sample pulls its probability {value('pull', pull)}."
+            f"Pull on the probability of the sample: {value('pull', pull)}."
         ),
         script=CLIP_SCRIPT,
-        css=".mathlm-demo[data-demo=clipped-ratio] svg{max-width:24rem}",
+        css=".mathlm-demo[data-demo=clipped-ratio] svg{max-width:24rem;overflow:visible}",
     )
 
 
@@ -142,7 +144,7 @@ def table_of(
 ) -> str:
     """A row for each completion: its reward, and both probabilities."""
     rows = "".join(
-        f'<tr><th scope="row">{text}</th><td>{r:+.2f}</td><td>{100 * math.exp(a):.1f}</td>'
+        f'<tr><th scope="row">{text}</th><td>{_signed(r)}</td><td>{100 * math.exp(a):.1f}</td>'
         f'<td class="wide">{bar("bar", q)}</td><td>{value("p", f"{100 * q:.1f}")}</td></tr>'
         for text, a, r, q in zip(texts, logp, rewards, p, strict=True)
     )
@@ -150,6 +152,10 @@ def table_of(
         "<table><thead><tr><th>answer</th><th>reward</th><th>π_ref [%]</th>"
         f"<th>π*</th><th>[%]</th></tr></thead><tbody>{rows}</tbody></table>"
     )
+
+
+def _signed(x: float | int) -> str:
+    return f"{x:+.2f}".replace("-", "−")
 
 
 def plane(curve: str, dot: str) -> str:
@@ -215,5 +221,7 @@ def tilted_policy_demo(
             f"{value('value', f'{mean - beta * kl:.2f}')}."
         ),
         script=TILT_SCRIPT,
-        css=".mathlm-demo[data-demo=tilted-policy] svg{max-width:24rem}",
+        css=".mathlm-demo[data-demo=tilted-policy] svg{max-width:24rem}"
+        ".mathlm-demo[data-demo=tilted-policy] tbody th{white-space:normal}"
+        ".mathlm-demo[data-demo=tilted-policy] td.wide{width:35%}",
     )

@@ -22,7 +22,7 @@ LOSSES = ("DPO", "conservative, ε = 0.1", "IPO", "hinge")
 WINS = {"always": 1.0, "3 times in 4": 0.75}
 PARAMETERS = {
     "a logit for each answer": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-    "one shared feature: A 1, B 2, C 0": ((1,), (2,), (0,)),
+    "one feature: A 1, B 2, C 0": ((1,), (2,), (0,)),
 }
 ROBUSTNESS = ("DPO", "conservative", "robust", "IPO", "hinge")
 
@@ -166,7 +166,7 @@ def three_answers_demo(
     return Demo(
         kind="three-answers",
         title="Three answers, one comparison: A is preferred to B",
-        hint="Move the steps. Then let the answers share a feature: whom does C owe its gain?",
+        hint="Move the steps. Then let the answers share a feature: why does C gain?",
         state={
             "reference": list(reference),
             "wins": list(WINS.values()),

@@ -1,7 +1,7 @@
 """Moving demos of the chapter on reward models."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from ..errors import InputError
 from .demo import Demo, button, live_text, slider, value
 
 LEFT, RIGHT, TOP, BOTTOM = 40.0, 380.0, 20.0, 150.0
+FLOOR = -0.4  # the smallest reward that has room in the picture [nats]
 
 COMPARE_SCRIPT = """
 const pick = (name) => Number(one(name).value);
@@ -43,15 +44,25 @@ BEST_SCRIPT = """
 const pick = (name) => Number(one(name).value);
 const top = state.proxy[state.proxy.length - 1], far = state.kl[state.kl.length - 1];
 const x = (kl) => 40 + 340 * kl / far;
-const y = (r) => 150 - 130 * Math.max(-0.4, r) / top;
+const y = (r) => 150 - 130 * Math.max(state.floor, r) / top;
+const above = (gold) => {
+  const end = gold.findIndex((r) => r < state.floor);
+  const line = gold.slice(0, end < 0 ? gold.length : end).map((r, i) => [state.kl[i], r]);
+  if (end > 0) {
+    const share = (gold[end - 1] - state.floor) / (gold[end - 1] - gold[end]);
+    line.push([state.kl[end - 1] + share * (state.kl[end] - state.kl[end - 1]), state.floor]);
+  }
+  return line.map(([kl, r]) => `${x(kl).toFixed(1)},${y(r).toFixed(1)}`).join(" ");
+};
 const draw = () => {
   const excess = pick("excess"), price = pick("price");
   const gold = state.proxy.map((r, i) => r - excess / 2 * state.share * (state.square[i] - 1));
   const worth = state.proxy.map((r, i) => r - price * state.kl[i]);
   const best = worth.indexOf(Math.max(...worth)), peak = gold.indexOf(Math.max(...gold));
-  one("gold").setAttribute("points", gold.map((r, i) => `${x(state.kl[i])},${y(r)}`).join(" "));
+  one("gold").setAttribute("points", above(gold));
   one("at").setAttribute("cx", String(x(state.kl[best])));
   one("at").setAttribute("cy", String(y(gold[best])));
+  one("at").setAttribute("fill-opacity", gold[best] < state.floor ? "0" : "1");
   text("excess-value", fixed(excess, 2));
   text("price-value", fixed(price, 2));
   text("n", String(state.n[best]));
@@ -68,9 +79,18 @@ draw();
 
 def _axes(label: str, bottom: str) -> str:
     return (
-        f'<svg viewBox="0 0 400 178" role="img" aria-label="{label}">'
+        f'<svg viewBox="0 0 400 192" role="img" aria-label="{label}">'
         f'<line x1="{LEFT}" y1="{BOTTOM}" x2="{RIGHT}" y2="{BOTTOM}" stroke="var(--line)"/>'
-        f'<text x="210" y="173" font-size="11" text-anchor="middle">{bottom}</text>'
+        f'<text x="210" y="187" font-size="13" text-anchor="middle">{bottom}</text>'
+    )
+
+
+def _ticks(places: Mapping[int, float]) -> str:
+    """Whole numbers below the axis, each at its place."""
+    return "".join(
+        f'<text x="{at:.0f}" y="169" font-size="13" text-anchor="middle">'
+        f"{str(number).replace('-', '−')}</text>"
+        for number, at in places.items()
     )
 
 
@@ -109,17 +129,12 @@ def _sigmoid_picture(seen: _Compared) -> str:
     curve = " ".join(
         f"{_across(x):.1f},{150 - 130 * _sigmoid(x):.1f}" for x in np.linspace(-6, 6, 61)
     )
-    ticks = "".join(
-        f'<text x="{_across(x):.0f}" y="163" font-size="11" text-anchor="middle">'
-        f"{str(x).replace('-', '−')}</text>"
-        for x in (-6, -4, -2, 0, 2, 4, 6)
-    )
     return (
         _axes("win probability against reward difference, an estimate below", "difference")
-        + ticks
+        + _ticks({x: _across(x) for x in (-6, -4, -2, 0, 2, 4, 6)})
         + f'<line x1="{LEFT}" y1="85" x2="{RIGHT}" y2="85" stroke="var(--line)"/>'
-        '<text x="34" y="24" font-size="11" text-anchor="end">1</text>'
-        '<text x="34" y="89" font-size="11" text-anchor="end">½</text>'
+        '<text x="34" y="24" font-size="13" text-anchor="end">1</text>'
+        '<text x="34" y="89" font-size="13" text-anchor="end">½</text>'
         f'<polyline fill="none" stroke="var(--accent)" stroke-width="2.5" points="{curve}"/>'
         f'<circle data-name="true" cx="{_across(seen.gap):.1f}" '
         f'cy="{150 - 130 * _sigmoid(seen.gap):.1f}" r="6" fill="var(--accent)"/>'
@@ -164,26 +179,39 @@ def comparisons_demo(gap: float | int = 1.5, number: int = 40, seed: int = 0) ->
     )
 
 
+def _across_nats(kl: float | int, most: float) -> float:
+    return 40 + 340 * kl / most
+
+
 def _reward_picture(kl: list[float], proxy: list[float], gold: list[float], at: int) -> str:
-    """Both rewards against divergence, and the place that was chosen."""
+    """Both rewards against divergence, down to the floor, and the place that was chosen.
+
+    A chosen place below the floor is a ring on it; its number stands in the text.
+    """
 
     def point(i: int, reward: float) -> tuple[float, float]:
-        height = 150 - 130 * max(-0.4, reward) / proxy[-1]
-        return round(40 + 340 * kl[i] / kl[-1], 1), round(height, 1)
+        return _across_nats(kl[i], kl[-1]), 150 - 130 * max(FLOOR, reward) / proxy[-1]
 
-    lines = [
-        " ".join("{},{}".format(*point(i, r)) for i, r in enumerate(rows))
-        for rows in (proxy, gold)
-    ]
+    below = next((i for i, r in enumerate(gold) if r < FLOOR), len(gold))
+    lines = [[point(i, r) for i, r in enumerate(rows)] for rows in (proxy, gold[:below])]
+    if below < len(gold):
+        share = (gold[below - 1] - FLOOR) / (gold[below - 1] - gold[below])
+        crossing = kl[below - 1] + share * (kl[below] - kl[below - 1])
+        lines[1].append((_across_nats(crossing, kl[-1]), point(below, FLOOR)[1]))
+    drawn = [" ".join(f"{x:.1f},{y:.1f}" for x, y in line) for line in lines]
     x, y = point(at, gold[at])
     return (
         _axes("learned and true reward against divergence", "divergence [nats]")
-        + '<polyline fill="none" stroke="var(--second)" stroke-width="2" '
-        f'stroke-dasharray="6 4" points="{lines[0]}"/>'
+        + _ticks({k: _across_nats(k, kl[-1]) for k in range(0, int(kl[-1]) + 1, 2)})
+        + '<text x="34" y="154" font-size="13" text-anchor="end">0</text>'
+        '<polyline fill="none" stroke="var(--second)" stroke-width="2" '
+        f'stroke-dasharray="6 4" points="{drawn[0]}"/>'
         '<polyline data-name="gold" fill="none" stroke="var(--accent)" stroke-width="2.5" '
-        f'points="{lines[1]}"/>'
-        f'<circle data-name="at" cx="{x}" cy="{y}" r="6" fill="var(--accent)"/>'
-        '<text x="46" y="30" font-size="11">dashed: learned; full: true</text></svg>'
+        f'points="{drawn[1]}"/>'
+        f'<circle data-name="at" cx="{x:.1f}" cy="{y:.1f}" r="6" fill="var(--accent)" '
+        f'fill-opacity="{int(gold[at] >= FLOOR)}" stroke="var(--accent)" stroke-width="2"/>'
+        '<text x="46" y="16" font-size="13">reward [nats]; dashed: learned, full: true</text>'
+        "</svg>"
     )
 
 
@@ -208,12 +236,21 @@ def best_of_n_demo(
     """
     if len(numbers) != len(moments) or not numbers or list(numbers) != sorted(set(numbers)):
         raise InputError(f"{len(numbers)} rising numbers need as many moments: {len(moments)}")
+    if len(numbers) < 2 or numbers[0] != 1:
+        raise InputError(f"numbers={list(numbers)}: give two or more, and 1 first")
     kl = [math.log(n) - (n - 1) / n for n in numbers]
     proxy, square = [size * mean for mean, _ in moments], [s for _, s in moments]
     gold = [r - excess / 2 * share * (s - 1) for r, s in zip(proxy, square, strict=True)]
     worth = [r - price * k for r, k in zip(proxy, kl, strict=True)]
     best, peak = worth.index(max(worth)), gold.index(max(gold))
-    state = {"n": list(numbers), "kl": kl, "proxy": proxy, "square": square, "share": share}
+    state = {
+        "n": list(numbers),
+        "kl": kl,
+        "proxy": proxy,
+        "square": square,
+        "share": share,
+        "floor": FLOOR,
+    }
     return Demo(
         kind="best-of-n",
         title="The best of n by a learned reward, with a price on divergence",

@@ -24,9 +24,9 @@ LOGP = [math.log(p) for p in (0.7, 0.2, 0.1)]
 @pytest.mark.parametrize(
     ("rho", "sign", "gain", "pull"),
     [
-        (150, 0, "1.20", "none: the sample is cut"),
+        (150, 0, "1.20", "none, the sample is cut"),
         (50, 0, "0.50", "up"),
-        (50, 1, "-0.80", "none: the sample is cut"),
+        (50, 1, "-0.80", "none, the sample is cut"),
         (150, 1, "-1.50", "down"),
     ],
 )

@@ -67,8 +67,26 @@ def test_the_first_pictures_are_what_the_scripts_draw():
         assert shown(demo, name) == [out[name]]
 
 
+@needs_node
+@pytest.mark.parametrize("excess", [0.3, 2.0])
+def test_the_true_reward_is_drawn_down_to_the_floor_and_no_further(excess):
+    """With excess 2 it is 1.1 · 1.77 - 0.8 · 2.42 = 0.01 at n = 16; with share 3 far below."""
+    demo = plot.best_of_n_demo(NUMBERS, MOMENTS, 1.1, 3.0, excess=excess, price=0.0)
+    out = run_script(STUB, demo, {"excess": excess, "price": 0.0})
+    still = re.search(r'data-name="gold"[^>]*points="([^"]*)"', demo._repr_html_())[1]
+    assert out["gold points"] == still
+    points = [tuple(map(float, at.split(","))) for at in still.split()]
+    floor, last = 150 + 130 * 0.4 / (1.1 * 1.77), points[-1]
+    assert all(y <= floor + 0.1 for _, y in points)
+    assert points == sorted(points)
+    assert (last[0] < 380) == (abs(last[1] - floor) < 0.1) == (excess == 2.0)
+    assert out["at fill-opacity"] == ("0" if excess == 2.0 else "1")
+
+
 def test_numbers_that_cannot_be_shown_are_refused():
     with pytest.raises(InputError, match=r"gap=9 must be in -5\.\.5"):
         plot.comparisons_demo(gap=9)
     with pytest.raises(InputError, match="2 rising numbers need as many moments: 1"):
         plot.best_of_n_demo((2, 1), [(0.0, 1.0)], 1.0, 1.0)
+    with pytest.raises(InputError, match=r"numbers=\[1\]: give two or more, and 1 first"):
+        plot.best_of_n_demo((1,), [(0.0, 1.0)], 1.0, 1.0)
