@@ -1,0 +1,159 @@
+"""A dictionary of directions, learned from vectors of which each uses only a few.
+
+References:
+    Bricken et al. (2023), Towards monosemanticity, transformer-circuits.pub.
+    Gao et al. (2024), Scaling and evaluating sparse autoencoders, arXiv:2406.04093.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from ..errors import ConfigError, InputError
+from ..shapes import Float
+
+
+class Coded(NamedTuple):
+    """What an autoencoder makes of some vectors.
+
+    Args:
+        output: The vectors put together again, (..., D).
+        features: How much of each direction they have, (..., M); not negative, mostly 0.
+        revival: What the features that have been idle for long would add, (..., D); None
+            outside of training, or if none is idle.
+    """
+
+    output: Tensor
+    features: Tensor
+    revival: Tensor | None
+
+
+class SparseAutoencoder(nn.Module):
+    """Write a vector as a sum of few directions out of many.
+
+    Computes::
+
+        f = relu((x - b) W_eᵀ + c),   or only the ``active`` largest entries of that
+        x̂ = f W_dᵀ + b,               every column of W_d of length 1
+
+    Without ``active`` it is the loss that has to keep f sparse: see
+    :class:`SparseReconstruction`. The length of 1 belongs to the formula, not to the training:
+    whatever is stored in ``decoder`` is divided by its length where it is used. Without it, a
+    penalty on f could be evaded by small features and long columns.
+
+    In training each feature counts for how many vectors it has been 0. Those that reach
+    ``patience`` are called idle, and go into ``Coded.revival``.
+
+    Args:
+        d_model: D, width of the vectors.
+        features: M, directions in the dictionary.
+        active: Features that a vector may use; None = as many as are positive.
+        patience: Vectors after which a feature that none of them uses is idle.
+        revived: Idle features, at most, that a vector uses in ``Coded.revival``.
+
+    Attributes:
+        encoder: W_e (M, D), at first the same directions as W_d.
+        threshold: c (M).
+        decoder: Columns of W_d before they are divided by their lengths, (D, M).
+        offset: b (D); see :meth:`center`.
+        idle: Vectors since each feature was last used, (M).
+
+    Raises:
+        ConfigError: If a size is not positive, or ``active`` is more than ``features``.
+
+    References:
+        Bricken et al. (2023), appendix "Advice for training sparse autoencoders".
+        Gao et al. (2024), arXiv:2406.04093, sections 2.3 and A.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        features: int,
+        *,
+        active: int | None = None,
+        patience: int = 10_000,
+        revived: int = 32,
+    ) -> None:
+        super().__init__()
+        sizes = {"d_model": d_model, "features": features, "patience": patience}
+        for name, size in (sizes | {"revived": revived}).items():
+            if size < 1:
+                raise ConfigError(f"{name}={size} must be positive")
+        if active is not None and not 1 <= active <= features:
+            raise ConfigError(f"active={active} must be from 1 to features={features}")
+        self.active, self.patience, self.revived = active, patience, revived
+        directions = normalize(torch.randn(features, d_model), dim=1)
+        self.encoder = nn.Parameter(directions.clone())
+        self.threshold = nn.Parameter(torch.zeros(features))
+        self.decoder = nn.Parameter(directions.mT.clone())
+        self.offset = nn.Parameter(torch.zeros(d_model))
+        self.idle: Tensor
+        self.register_buffer("idle", torch.zeros(features, dtype=torch.int64))
+
+    @property
+    def directions(self) -> Float[Tensor, "M D"]:
+        """The columns of W_d, as rows: one direction of length 1 for each feature."""
+        return normalize(self.decoder, dim=0).mT
+
+    @torch.no_grad()
+    def center(self, x: Float[Tensor, "*batch D"]) -> None:
+        """Let the offset be the mean of some vectors: a good start for any training."""
+        self.offset.copy_(self.require(x).flatten(0, -2).mean(0))
+
+    def forward(self, x: Float[Tensor, "*batch D"]) -> Coded:
+        """Code some vectors, and put them together again."""
+        scores = self.scores(x)
+        f = self.chosen(scores)
+        output = self.decode(f)
+        if not self.training:
+            return Coded(output, f, None)
+        self.count_idle(f)
+        return Coded(output, f, self.revival(scores))
+
+    def encode(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch M"]:
+        """The features f of some vectors."""
+        return self.chosen(self.scores(x))
+
+    def decode(self, f: Float[Tensor, "*batch M"]) -> Float[Tensor, "*batch D"]:
+        """The vectors x̂ that have these features."""
+        return f @ self.directions + self.offset
+
+    def scores(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch M"]:
+        """(x - b) W_eᵀ + c."""
+        return (self.require(x) - self.offset) @ self.encoder.mT + self.threshold
+
+    def chosen(self, scores: Float[Tensor, "*batch M"]) -> Float[Tensor, "*batch M"]:
+        """What is positive, or of that the largest."""
+        return scores.relu() if self.active is None else largest(scores, self.active)
+
+    @torch.no_grad()
+    def count_idle(self, f: Float[Tensor, "*batch M"]) -> None:
+        """Add the vectors just read to the count of every feature that none of them used."""
+        rows = f.flatten(0, -2)
+        self.idle.add_(len(rows)).masked_fill_((rows > 0).any(0), 0)
+
+    def revival(self, scores: Float[Tensor, "*batch M"]) -> Float[Tensor, "*batch D"] | None:
+        """What the best of the idle features would add to each vector."""
+        idle = self.idle >= self.patience
+        if not idle.any():
+            return None
+        f = largest(scores[..., idle], min(self.revived, int(idle.sum())))
+        return f @ self.directions[idle]
+
+    def require(self, x: Tensor) -> Tensor:
+        """Refuse vectors of another width."""
+        D = len(self.offset)
+        if x.ndim < 2 or x.shape[-1] != D or not len(x):
+            raise InputError(
+                f"x {tuple(x.shape)} must be (vectors, {D}): the autoencoder has d_model={D}"
+            )
+        return x
+
+
+def largest(scores: Float[Tensor, "*batch M"], count: int) -> Float[Tensor, "*batch M"]:
+    """The ``count`` largest entries of each row where they are positive, 0 elsewhere."""
+    top = scores.topk(count, dim=-1)
+    return torch.zeros_like(scores).scatter(-1, top.indices, top.values.relu())

@@ -1,0 +1,144 @@
+"""A vector added to the stream while a model reads and writes.
+
+References:
+    Turner et al. (2023), Steering language models with activation engineering,
+    arXiv:2308.10248.
+    Rimsky et al. (2024), Steering Llama 2 via contrastive activation addition,
+    arXiv:2312.06681.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError, InputTypeError
+from ..layers import KeyValueCache, Taps, tap
+from ..models import GPT
+from ..shapes import Float
+from .recording import Watched, record
+
+ENDS = ("resid_pre", "attention_out", "resid_mid", "feed_forward_out", "resid_post")
+
+
+class Steered(GPT):
+    """A GPT that adds a vector to what passes a tap, at every position.
+
+    Computes::
+
+        value ← value + vector,   at each of the taps
+
+    It has the weights of the model, not copies of them, and is a GPT: everything that reads or
+    writes with one takes it, :func:`mathlm.generate.generate` included. The model itself stays
+    as it is. Zeros give, bit for bit, what the model gives when it fills taps.
+
+    Args:
+        model: Whose weights these are.
+        vectors: What to add under the name of each tap, (D,): ``embedding``, or
+            ``blocks.i.`` with ``resid_pre``, ``attention_out``, ``resid_mid``,
+            ``feed_forward_out`` or ``resid_post``.
+
+    Raises:
+        InputError: If there is no such tap, or a vector has another width or is not finite.
+        InputTypeError: If the model is no GPT.
+    """
+
+    def __init__(self, model: GPT, vectors: Mapping[str, Tensor]) -> None:
+        if not isinstance(model, GPT):
+            raise InputTypeError(f"{type(model).__name__} is not a GPT")
+        nn.Module.__init__(self)
+        self.__dict__.update(model.__dict__)  # the same modules and settings
+        self.source = (model,)  # in a tuple, so that it is no module of this one
+        self.vectors = {name: require_vector(model, name, v) for name, v in vectors.items()}
+
+    def hidden(
+        self,
+        ids: Tensor,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        prefix: Tensor | None = None,
+        taps: Taps | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """What the head reads; ``taps`` receive the values with the vectors added."""
+
+        def watch(name: str, value: Tensor) -> Tensor:
+            vector = self.vectors.get(name)
+            return tap(taps, name, value if vector is None else value + vector.to(value))
+
+        return self.source[0].hidden(ids, mask, positions, cache, prefix, Watched(watch))
+
+
+@torch.no_grad()
+def steering_vector(
+    model: GPT,
+    wanted: Sequence[Tensor],
+    unwanted: Sequence[Tensor],
+    at: str,
+    *,
+    skip: int = 0,
+) -> Float[Tensor, " D"]:
+    """From what a model holds on average while it reads some texts to what it holds in others.
+
+    Computes::
+
+        vector = mean over wanted texts of a - mean over unwanted texts of a
+        a = mean over the positions ≥ skip of a text of what passes the tap
+
+    Every text counts the same, whatever its length.
+
+    Args:
+        model: The model.
+        wanted: Token ids (T,) of each text whose sound is wanted.
+        unwanted: The same of texts to lead away from.
+        at: Name of the tap, as in :class:`Steered`.
+        skip: Positions at the start of each text that are left out, such as that of a token
+            with which every text begins.
+
+    Returns:
+        The difference of the means, of its natural length.
+
+    Raises:
+        InputError: If there are no texts, one has no more than ``skip`` tokens, or there is no
+            such tap.
+    """
+    means = []
+    for name, texts in (("wanted", wanted), ("unwanted", unwanted)):
+        if not len(texts):
+            raise InputError(f"{name} holds no text: give one at least")
+        means.append(torch.stack([mean_of_text(model, ids, at, skip) for ids in texts]).mean(0))
+    return means[0] - means[1]
+
+
+def mean_of_text(model: GPT, ids: Tensor, at: str, skip: int) -> Float[Tensor, " D"]:
+    """What passes a tap while a text is read, averaged over its positions."""
+    require_tap(model, at)
+    if ids.ndim != 1 or not 0 <= skip < len(ids):
+        raise InputError(
+            f"a text of shape {tuple(ids.shape)} must be (T,) with more than skip={skip} tokens"
+        )
+    return record(model, ids.unsqueeze(0))[at][0, skip:].mean(0)
+
+
+def require_tap(model: GPT, name: str) -> None:
+    """Refuse a name under which no vector of the stream passes; list those that are near."""
+    L = model.config.n_layers
+    names = ["embedding", *(f"blocks.{i}.{end}" for i in range(L) for end in ENDS)]
+    if name not in names:
+        near = ", ".join(get_close_matches(name, names, 3, 0.0))
+        raise InputError(f"nothing of width D passes a tap {name!r}; near it are {near}")
+
+
+def require_vector(model: GPT, name: str, vector: Any) -> Tensor:
+    """Refuse what cannot be added at a tap."""
+    require_tap(model, name)
+    if not isinstance(vector, Tensor):
+        raise InputTypeError(f"the vector for {name!r} is a {type(vector).__name__}")
+    if vector.shape != (model.config.d_model,):
+        D = model.config.d_model
+        raise InputError(f"the vector for {name!r} is {tuple(vector.shape)}, expected ({D},)")
+    if not vector.isfinite().all():
+        raise InputError(f"the vector for {name!r} holds NaN or infinity")
+    return vector
