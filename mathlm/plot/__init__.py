@@ -275,6 +275,13 @@ from .small_updates import (
     update_sizes,
 )
 from .small_updates_demos import lora_calculator_demo, rank_kept_demo
+from .superposition import (
+    feature_arrows,
+    features_held,
+    probe_layers,
+    readout_curves,
+    sharing_losses,
+)
 from .tokenization import (
     compression_by_vocabulary,
     fertility_bars,
@@ -409,6 +416,8 @@ __all__ = [
     "factory",
     "family_ends",
     "faults_caught",
+    "feature_arrows",
+    "features_held",
     "fertility_bars",
     "fixed_margins_demo",
     "foretold_and_measured",
@@ -511,6 +520,7 @@ __all__ = [
     "prefix_mixture",
     "prior_strength",
     "probability_step",
+    "probe_layers",
     "probe_learning",
     "probe_table",
     "projection_cycle",
@@ -526,6 +536,7 @@ __all__ = [
     "raw_index",
     "reach_by_distance",
     "reading_rates",
+    "readout_curves",
     "recall_by_learning_rate",
     "recall_capacity",
     "recurrent_race",
@@ -567,6 +578,7 @@ __all__ = [
     "shared_mass",
     "shares_of_mass",
     "shares_told",
+    "sharing_losses",
     "shift_by_reward",
     "shift_curves",
     "signal_by_depth",
