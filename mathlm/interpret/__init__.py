@@ -32,6 +32,7 @@ from .dictionary import (
 from .harm import losses_by_head, losses_without_heads
 from .lens import logit_lens
 from .patching import At, patch
+from .paths import path_patch, path_patching
 from .patterns import (
     attention_entropy,
     diagonal_score,
@@ -97,6 +98,8 @@ __all__ = [
     "measured_readout",
     "own_direction_loss",
     "patch",
+    "path_patch",
+    "path_patching",
     "previous_token_score",
     "random_directions",
     "readout_rule",

@@ -94,9 +94,7 @@ def chosen(name: str, kind: str, indices: Sequence[int], size: int) -> Tensor:
     wrong = [i for i in indices if not isinstance(i, int) or not -size <= i < size]
     if wrong or not indices:
         found = f"{kind} {wrong[0]}" if wrong else f"no {kind}"
-        raise InputError(
-            f"values[{name!r}] asks for {found}: there are {size}, 0 to {size - 1}"
-        )
+        raise InputError(f"{name!r} asks for {found}: there are {size}, 0 to {size - 1}")
     table = torch.zeros(size, dtype=torch.bool)
     table[list(indices)] = True
     return table
