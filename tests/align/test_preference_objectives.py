@@ -1,6 +1,8 @@
 """Preference objectives in the trainer: what they sum, and that nothing else counts."""
 
 import itertools
+import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -22,6 +24,7 @@ from mathlm.align import (
     answer_log_probabilities,
     dpo_loss,
     implicit_reward,
+    judged_metrics,
     pair_scores,
     preference_metrics,
 )
@@ -30,6 +33,7 @@ from mathlm.optim import AdamW
 from mathlm.train import Trainer, TrainerConfig
 from mathlm.train.batches import split
 
+LOG = math.log
 ALL = {
     "dpo": DPO(),
     "conservative": DPO(label_smoothing=0.1),
@@ -94,6 +98,72 @@ def test_dpo_is_the_loss_of_four_log_probabilities():
     loss, count = DPO(beta=0.3)(policy, batch)
     assert count == len(PAIRS)
     torch.testing.assert_close(loss, dpo_loss(*rewards).sum(), rtol=0, atol=1e-12)
+
+
+def halvings(model, batch, **_):
+    """Log-probabilities that anybody can add up: token k has the probability 2⁻ᵏ."""
+    return -LOG(2) * batch["targets"].clamp(min=0)
+
+
+def rows(name, *targets):
+    width = max(map(len, targets))
+    filled = torch.tensor([[-100, *y, *[-100] * (width - len(y))] for y in targets])
+    return {f"{name}ids": filled.clamp(min=0), f"{name}targets": filled}
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        (DPO(beta=0.5), LOG(3 / 2)),
+        (DPO(beta=0.5, label_smoothing=0.25), 3 / 4 * LOG(3 / 2) + 1 / 4 * LOG(3)),
+        (LengthNormalizedDPO(beta=0.5), LOG(1 + 2**-0.75)),
+        (
+            LengthNormalizedDPO(beta=0.5, label_smoothing=0.25),
+            3 / 4 * LOG(1 + 2**-0.75) + 1 / 4 * LOG(1 + 2**0.75),
+        ),
+        (RobustDPO(beta=0.5, flip=0.25), (3 / 4 * LOG(3 / 2) - 1 / 4 * LOG(3)) * 2),
+        (IPO(beta=0.5), (LOG(4) - 1) ** 2),
+        (IPO(beta=0.5, per_token=True), (3 / 4 * LOG(4) - 1) ** 2),
+        (Hinge(beta=0.5), 1 - LOG(2)),
+        (ORPO(weight=0.5), LOG(2) - 1 / 2 * LOG(3 / 4)),
+        (SimPO(beta=2, gamma=LOG(4 / 3)), LOG(4 / 3)),
+    ],
+    ids=[
+        "dpo",
+        "conservative",
+        "length-normalized",
+        "length-normalized-conservative",
+        "robust",
+        "ipo",
+        "ipo-per-token",
+        "hinge",
+        "orpo",
+        "simpo",
+    ],
+)
+def test_each_objective_on_one_pair_by_hand(objective, expected):
+    """The pair of test_preference_losses: two tokens of 1/2 against four of 1/4.
+
+    The reference gives them 1/64 and 1/1024; log-ratios log 16 and log 4, β = 1/2.
+    """
+    batch = rows("chosen_", [1, 1]) | rows("rejected_", [2, 2, 2, 2])
+    batch |= {"chosen_logp_ref": torch.tensor([-LOG(64)])}
+    batch |= {"rejected_logp_ref": torch.tensor([-LOG(1024)])}
+    loss, count = replace(objective, read=halvings)(model(), batch)
+    assert count == 1
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_kto_of_two_answers_by_hand():
+    """Rewards log 4 (good) and log 2, z₀ = 1/2 log 4: 2 (1 - 2/3) + 3 (1 - 1/2)."""
+    batch = rows("", [1, 1], [2, 2, 2, 2]) | rows("kl_", [1, 1], [])
+    batch |= {"logp_ref": torch.tensor([-LOG(64), -LOG(1024)])}
+    batch |= {"kl_logp_ref": torch.tensor([-LOG(16), 0.0])}
+    batch |= {"desirable": torch.tensor([True, False])}
+    objective = KTO(read=halvings, beta=0.5, desirable_weight=2, undesirable_weight=3)
+    loss, count = objective(model(), batch)
+    assert count == 2
+    assert loss.item() == pytest.approx(2 / 3 + 3 / 2, rel=1e-12)
 
 
 def test_a_policy_that_is_its_reference_has_loss_log_2_although_it_drops_out():
@@ -270,6 +340,22 @@ def test_texts_without_another_answer_do_not_count_in_the_reference_point():
     assert KTO().reference_point(policy, batch).item() == pytest.approx(max(0.0, mean))
     batch["kl_targets"][0] = -100
     assert KTO().reference_point(policy, batch).item() == 0
+
+
+def test_means_over_good_and_bad_answers_by_hand():
+    """Changes log 16 (good), log 4 and 0 (bad), the last in a batch of its own; β = 1/2."""
+    one = rows("", [1, 1], [2, 2, 2, 2])
+    one |= {"logp_ref": torch.tensor([-LOG(64), -LOG(1024)])}
+    one |= {"desirable": torch.tensor([True, False])}
+    two = rows("", [1]) | {"logp_ref": torch.tensor([-LOG(2)])}
+    two |= {"desirable": torch.tensor([False])}
+    expected = {"chosen_change": LOG(16), "rejected_change": LOG(2)}
+    expected |= {"chosen_reward": LOG(4), "rejected_reward": LOG(2) / 2}
+    expected |= {"margin": LOG(4) - LOG(2) / 2}
+    found = judged_metrics(model(), [one, two], 0.5, read=halvings)
+    assert found == pytest.approx(expected, rel=1e-12)
+    alone = judged_metrics(model(), [two], 0.5, read=halvings)
+    assert alone == {"rejected_change": 0.0, "rejected_reward": 0.0}
 
 
 def test_kto_makes_good_answers_more_likely_than_bad_ones():

@@ -1,10 +1,12 @@
 """Log-probabilities of what is asked, whatever the batch, the mode and the head."""
 
+from functools import partial
+
 import pytest
 import torch
 from align.toy_chats import CHATS, V, chat, encoded, model
 
-from mathlm.adapt import add_lora
+from mathlm.adapt import add_lora, add_prefix, add_prompt
 from mathlm.align import ChatBatches, answer_logits, target_log_probabilities
 from mathlm.errors import InputError
 from mathlm.models import GPT
@@ -123,9 +125,10 @@ def test_the_head_is_asked_where_something_is_asked_only():
     assert rows == [(int((data["targets"] != -100).sum()), V)]
 
 
-def test_a_hook_on_the_model_is_not_passed_by():
+@pytest.mark.parametrize("kind", ["forward_hook", "forward_pre_hook"])
+def test_a_hook_on_the_model_is_not_passed_by(kind):
     network, seen = model(), []
-    network.register_forward_hook(lambda *_: seen.append(1))
+    getattr(network, f"register_{kind}")(lambda *_: seen.append(1))
     target_log_probabilities(network, batch())
     assert seen == [1]
 
@@ -138,6 +141,16 @@ def test_packed_documents_are_kept_apart():
     for number, row in enumerate(alone):
         mine = found[packed["documents"] == number]
         torch.testing.assert_close(mine, row[: len(mine)], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "ahead", [add_prompt, partial(add_prefix, gated=False)], ids=["prompt", "prefix"]
+)
+def test_what_stands_before_every_text_is_read_too(ahead):
+    network = ahead(model(context=28), 2, tokens=[V - 1, V - 2])
+    found = target_log_probabilities(network, batch()).detach()
+    torch.testing.assert_close(found, of_all_logits(network, batch()), rtol=0, atol=1e-12)
+    assert (found - target_log_probabilities(model(context=28), batch())).abs().max() > 1e-3
 
 
 def test_a_low_rank_update_of_the_head_is_used():

@@ -50,6 +50,14 @@ def test_early_stopping_takes_the_last_look_within_the_tolerance():
     assert steering.early_stop({"looks": looks})["iteration"] == 1
 
 
+def test_early_stopping_allows_half_a_bit_and_keeps_the_numbers_of_the_look_alone():
+    looks = [
+        {"iteration": i, "plays": p, "judge": 0.1 * i, "samples": ["a"]}
+        for i, p in enumerate((2.0, 2.5, 2.51, 2.0))
+    ]
+    assert steering.early_stop({"looks": looks}) == {"iteration": 1, "plays": 2.5, "judge": 0.1}
+
+
 def test_the_study_keeps_its_pieces(tmp_path, monkeypatch):
     run = {"looks": [{"iteration": 0, "plays": 2.0, "samples": ["a"]}]}
     calls = []

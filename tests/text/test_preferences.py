@@ -51,6 +51,15 @@ def test_a_long_transcript_is_a_prompt_of_many_turns(file):
     assert (found.chosen, found.rejected) == ("yes", "")
 
 
+def test_a_turn_begins_with_the_text_or_behind_an_empty_line_and_nowhere_else(file):
+    start = "Human: a\nHuman: b\n\nAssistant: c\nAssistant: d\n\nHuman: e\n\nAssistant:"
+    line = {"chosen": f"{start} x\nHuman: y", "rejected": f"{start} z"}
+    [found] = preferences.read(written(file, line))
+    contents = [turn.content for turn in found.prompt]
+    assert contents == ["a\nHuman: b", "c\nAssistant: d", "e"]
+    assert (found.chosen, found.rejected) == ("x\nHuman: y", "z")
+
+
 def test_a_system_message_stands_before_a_prompt_of_text(file):
     line = {"prompt": "q", "system": "s", "chosen": "x", "rejected": "y"}
     [found] = preferences.read(written(file, line))
@@ -90,6 +99,10 @@ def test_judged_answers_are_read(file):
         (
             {"chosen": "\n\nHuman: q", "rejected": "\n\nHuman: q\n\nAssistant: y"},
             r"chosen begins .* the turns \['user'\]",
+        ),
+        (
+            {"chosen": "of\n\nHuman: q\n\nAssistant: x", "rejected": "y"},
+            r"chosen begins 'of.* the turns \['user', 'assistant'\]",
         ),
         (
             {"chosen": [USER, TOLD, USER, GOOD], "rejected": [USER, GOOD, USER, BAD]},
