@@ -51,7 +51,7 @@ def ipo_optimum(
         beta: β > 0; τ in the paper.
 
     References:
-        Azar et al. (2023), arXiv:2310.12036, theorem 1 with Ψ = identity.
+        Azar et al. (2023), arXiv:2310.12036, eq. (9) with Ψ = identity; theorem 2: no other.
     """
     return _tilted(p_ref, win_rate(win, mu) / _positive(beta))
 
