@@ -60,6 +60,13 @@ from .calculus import (
 )
 from .calculus_demos import jacobian_demo, secant_demo
 from .demo import Demo
+from .dictionaries import (
+    code_responses,
+    found_by_share,
+    matched_directions,
+    steering_course,
+    unit_agreement,
+)
 from .embeddings import (
     analogy_scores,
     cosine_spread,
@@ -375,6 +382,7 @@ __all__ = [
     "clipping",
     "clipping_runs",
     "cloud_axes",
+    "code_responses",
     "collapse",
     "collision_curves",
     "comparisons_demo",
@@ -422,6 +430,7 @@ __all__ = [
     "fixed_margins_demo",
     "foretold_and_measured",
     "forward_trace_demo",
+    "found_by_share",
     "frequency_bands",
     "frequency_scaling",
     "gain_and_forgetting",
@@ -484,6 +493,7 @@ __all__ = [
     "margins_by_preference",
     "mask_alignment",
     "mask_panels",
+    "matched_directions",
     "matrix_demo",
     "memorization",
     "memory_against_time",
@@ -597,6 +607,7 @@ __all__ = [
     "square_images",
     "stacked_parts",
     "steered_runs",
+    "steering_course",
     "step_size_sweep",
     "step_sizes",
     "steps_by_batch",
@@ -623,6 +634,7 @@ __all__ = [
     "two_bases",
     "two_bowls",
     "two_machines",
+    "unit_agreement",
     "unrolled_network",
     "update_sizes",
     "value_by_price",
