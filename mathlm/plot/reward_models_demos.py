@@ -42,7 +42,7 @@ draw();
 
 BEST_SCRIPT = """
 const pick = (name) => Number(one(name).value);
-const top = state.proxy[state.proxy.length - 1], far = state.kl[state.kl.length - 1];
+const top = Math.max(...state.proxy, ...state.linear), far = state.kl[state.kl.length - 1];
 const x = (kl) => 40 + 340 * kl / far;
 const y = (r) => 150 - 130 * Math.max(state.floor, r) / top;
 const above = (gold) => {
@@ -56,7 +56,7 @@ const above = (gold) => {
 };
 const draw = () => {
   const excess = pick("excess"), price = pick("price");
-  const gold = state.proxy.map((r, i) => r - excess / 2 * state.share * (state.square[i] - 1));
+  const gold = state.linear.map((r, i) => r - excess / 2 * state.share * (state.square[i] - 1));
   const worth = state.proxy.map((r, i) => r - price * state.kl[i]);
   const best = worth.indexOf(Math.max(...worth)), peak = gold.indexOf(Math.max(...gold));
   one("gold").setAttribute("points", above(gold));
@@ -183,14 +183,16 @@ def _across_nats(kl: float | int, most: float) -> float:
     return 40 + 340 * kl / most
 
 
-def _reward_picture(kl: list[float], proxy: list[float], gold: list[float], at: int) -> str:
+def _reward_picture(
+    kl: list[float], proxy: list[float], gold: list[float], at: int, top: float
+) -> str:
     """Both rewards against divergence, down to the floor, and the place that was chosen.
 
     A chosen place below the floor is a ring on it; its number stands in the text.
     """
 
     def point(i: int, reward: float) -> tuple[float, float]:
-        return _across_nats(kl[i], kl[-1]), 150 - 130 * max(FLOOR, reward) / proxy[-1]
+        return _across_nats(kl[i], kl[-1]), 150 - 130 * max(FLOOR, reward) / top
 
     below = next((i for i, r in enumerate(gold) if r < FLOOR), len(gold))
     lines = [[point(i, r) for i, r in enumerate(rows)] for rows in (proxy, gold[:below])]
@@ -222,6 +224,7 @@ def best_of_n_demo(
     share: float,
     excess: float | int = 0.8,
     price: float | int = 0.2,
+    slope: float | None = None,
 ) -> Demo:
     """Sliders for a fault that a learned reward does not see, and for a price on divergence.
 
@@ -233,6 +236,11 @@ def best_of_n_demo(
         share: Square of the share that length has in them.
         excess: How fast too much length becomes a fault, at the beginning [nats].
         price: Of a nat of divergence, at the beginning.
+        slope: How fast the true reward rises along the learned weights, but for the fault; None
+            if just as fast as the learned one.
+
+    Raises:
+        InputError: If the numbers do not begin with 1 and rise, each with its moments.
     """
     if len(numbers) != len(moments) or not numbers or list(numbers) != sorted(set(numbers)):
         raise InputError(f"{len(numbers)} rising numbers need as many moments: {len(moments)}")
@@ -240,13 +248,15 @@ def best_of_n_demo(
         raise InputError(f"numbers={list(numbers)}: give two or more, and 1 first")
     kl = [math.log(n) - (n - 1) / n for n in numbers]
     proxy, square = [size * mean for mean, _ in moments], [s for _, s in moments]
-    gold = [r - excess / 2 * share * (s - 1) for r, s in zip(proxy, square, strict=True)]
+    linear = proxy if slope is None else [slope * mean for mean, _ in moments]
+    gold = [r - excess / 2 * share * (s - 1) for r, s in zip(linear, square, strict=True)]
     worth = [r - price * k for r, k in zip(proxy, kl, strict=True)]
     best, peak = worth.index(max(worth)), gold.index(max(gold))
     state = {
         "n": list(numbers),
         "kl": kl,
         "proxy": proxy,
+        "linear": linear,
         "square": square,
         "share": share,
         "floor": FLOOR,
@@ -259,7 +269,7 @@ def best_of_n_demo(
         controls=slider("excess", "unseen fault", 0, 2, 0.05, excess)
         + slider("price", "price of a nat", 0, 1, 0.02, price)
         + button("reset", "Reset"),
-        view=_reward_picture(kl, proxy, gold, best)
+        view=_reward_picture(kl, proxy, gold, best, max(*proxy, *linear))
         + live_text(
             f"At this price the best of {value('n', str(numbers[best]))} is taken: learned "
             f"reward {value('proxy-reward', _signed(proxy[best]))}, true reward "

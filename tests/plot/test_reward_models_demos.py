@@ -70,8 +70,8 @@ def test_the_first_pictures_are_what_the_scripts_draw():
 @needs_node
 @pytest.mark.parametrize("excess", [0.3, 2.0])
 def test_the_true_reward_is_drawn_down_to_the_floor_and_no_further(excess):
-    """With excess 2 it is 1.1 · 1.77 - 0.8 · 2.42 = 0.01 at n = 16; with share 3 far below."""
-    demo = plot.best_of_n_demo(NUMBERS, MOMENTS, 1.1, 3.0, excess=excess, price=0.0)
+    """At n = 16 it is 1.1 · 1.77 - 1.5 · 2.42 excess: 0.86 with excess 0.3, far below with 2."""
+    demo = plot.best_of_n_demo(NUMBERS, MOMENTS, 0.7, 3.0, excess=excess, price=0.0, slope=1.1)
     out = run_script(STUB, demo, {"excess": excess, "price": 0.0})
     still = re.search(r'data-name="gold"[^>]*points="([^"]*)"', demo._repr_html_())[1]
     assert out["gold points"] == still
@@ -80,6 +80,8 @@ def test_the_true_reward_is_drawn_down_to_the_floor_and_no_further(excess):
     assert all(y <= floor + 0.1 for _, y in points)
     assert points == sorted(points)
     assert (last[0] < 380) == (abs(last[1] - floor) < 0.1) == (excess == 2.0)
+    assert out["gold-reward"] == f"{1.1 * 1.77 - 1.5 * excess * 2.42:.2f}"
+    assert out["proxy-reward"] == f"{0.7 * 1.77:.2f}"
     assert out["at fill-opacity"] == ("0" if excess == 2.0 else "1")
 
 
