@@ -70,7 +70,7 @@ def test_the_first_pictures_are_what_the_scripts_draw():
 @needs_node
 @pytest.mark.parametrize("excess", [0.3, 2.0])
 def test_the_true_reward_is_drawn_down_to_the_floor_and_no_further(excess):
-    """At n = 16 it is 1.1 · 1.77 - 1.5 · 2.42 excess: 0.86 with excess 0.3, far below with 2."""
+    """At n = 16 it is 1.1 · 1.77 - 1.5 · 2.42 excess: 0.86 at excess 0.3, far below with 2."""
     demo = plot.best_of_n_demo(NUMBERS, MOMENTS, 0.7, 3.0, excess=excess, price=0.0, slope=1.1)
     out = run_script(STUB, demo, {"excess": excess, "price": 0.0})
     still = re.search(r'data-name="gold"[^>]*points="([^"]*)"', demo._repr_html_())[1]
