@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from align.exact.toy_worlds import ended, moved, other, plain, standard
+from align.exact.toy_worlds import ended, moved, narrow, other, plain, standard
 
 from mathlm.align.exact import (
     kl_by_token,
@@ -66,6 +66,37 @@ def test_soft_values_without_a_price_are_the_best_that_can_come():
     i = int(world.prefixes.next[0, 1])
     best = world.rewards[:, world.prefixes.inside[i]].amax(-1)
     assert torch.equal(soft_values(world, 0)[:, i], best)
+
+
+def can_come(world):
+    """(N, Y): which completions the reference may say behind each prefix."""
+    return world.prefixes.inside & (world.logp_ref[0] > -math.inf)
+
+
+def test_soft_values_without_a_price_leave_out_what_the_reference_never_says():
+    world = narrow()
+    can, values = can_come(world), soft_values(narrow(), 0)
+    best = torch.stack([world.rewards[:, y].amax(1) for y in can[can.any(1)]], 1)
+    assert torch.equal(values[:, can.any(1)], best)
+    assert (values[:, ~can.any(1)] == -math.inf).all()
+
+
+def test_behind_what_is_never_said_no_token_is():
+    world = narrow()
+    table, comes = next_token_table(world, world.logp_ref), can_come(world).any(1)
+    assert not comes.all()
+    assert (table[:, ~comes] == -math.inf).all()
+    assert torch.allclose(table[:, comes].exp().sum(-1), torch.ones(()), atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [narrow, ended])
+def test_a_policy_that_never_says_some_texts_has_values_and_divergences(make):
+    world, never = make(), narrow().logp_ref == -math.inf
+    logp = other(world).masked_fill(never, -math.inf).log_softmax(-1)
+    root = policy_values(world, logp, 0.5)[:, 0]
+    assert torch.allclose(root, world.objective(logp, 0.5), atol=1e-10, rtol=0)
+    paid = kl_by_token(world, logp, world.logp_ref).sum(-1)
+    assert torch.allclose(paid, world.kl(logp), atol=1e-12, rtol=0)
 
 
 def test_soft_values_at_an_infinite_price_are_what_the_reference_earns():

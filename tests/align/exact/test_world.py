@@ -1,13 +1,13 @@
 import pytest
 import torch
-from align.exact.toy_worlds import ended, moved, plain
+from align.exact.toy_worlds import asked, ended, moved, plain
 
-from mathlm.align import answer_log_probabilities, target_log_probabilities
+from mathlm.align import ValueModel, answer_log_probabilities, target_log_probabilities
 from mathlm.align.exact import World, world_of
 from mathlm.errors import InputError
 from mathlm.generate import score
 
-WORLDS = pytest.mark.parametrize("make", [plain, ended])
+WORLDS = pytest.mark.parametrize("make", [plain, ended, asked])
 
 
 def everything(world):
@@ -20,7 +20,7 @@ def everything(world):
 def test_probabilities_sum_to_1_for_any_model(make):
     world = make()
     total = world.log_probabilities(moved(world)).exp().sum(-1)
-    assert torch.allclose(total, torch.ones(2), atol=1e-12, rtol=0)
+    assert torch.allclose(total, torch.ones(len(total)), atol=1e-12, rtol=0)
 
 
 @WORLDS
@@ -30,7 +30,7 @@ def test_the_table_says_what_the_model_says_of_each_text_alone(make):
     for y, completion in enumerate(world.completions):
         text = torch.cat([world.prompts[1], completion[completion >= 0]])
         row = {"ids": text[None, :-1], "targets": text[None, 1:]}
-        alone = target_log_probabilities(model, row)
+        alone = target_log_probabilities(model, row)[:, world.prompts.shape[1] - 1 :]
         assert abs(alone.sum() - logp[1, y]) < 1e-12
 
 
@@ -76,8 +76,9 @@ def test_wider_rows_with_nothing_asked_behind_are_read_too():
     assert torch.equal(world.read(model, wide)[:, :-1], world.read(model, batch))
 
 
-def test_values_are_looked_up_at_their_prefixes():
-    world, batch = ended(), ended().batch(*everything(ended()))
+@pytest.mark.parametrize("make", [ended, asked])
+def test_values_are_looked_up_at_their_prefixes(make):
+    world, batch = make(), make().batch(*everything(make()))
 
     class Sums(torch.nn.Module):
         def forward(self, ids):
@@ -85,6 +86,15 @@ def test_values_are_looked_up_at_their_prefixes():
 
     expected = Sums()(batch["ids"]).masked_fill(batch["targets"] == -100, 0.0)
     assert torch.equal(world.read_values(Sums(), batch), expected)
+
+
+def test_values_are_read_without_dropout_and_the_mode_is_as_before():
+    world, batch = ended(), ended().batch(*everything(ended()))
+    model = torch.nn.Sequential(ValueModel(world.reference()), torch.nn.Dropout(0.5))
+    torch.nn.init.normal_(model[0].head.weight)
+    expected = world.read_values(model.eval(), batch)
+    assert torch.equal(world.read_values(model.train(), batch), expected)
+    assert model.training
 
 
 @pytest.mark.parametrize(
