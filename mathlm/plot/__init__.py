@@ -107,6 +107,8 @@ from .fine_tuning import (
 from .fine_tuning_demos import chat_mask_demo, holding_on_demo
 from .generation import ranked_cuts, settings_planes, surprise_lines
 from .generation_demos import next_token_demo, replay_demo
+from .interpretability import depth_curves, largest_shares, lens_table, patching_maps
+from .interpretability_demos import logit_lens_demo, patching_demo
 from .linear_algebra import (
     cloud_axes,
     collapse,
@@ -400,6 +402,7 @@ __all__ = [
     "curvature_spectrum",
     "curve_panels",
     "decode_ratios",
+    "depth_curves",
     "depth_panels",
     "depth_training",
     "dice_demo",
@@ -466,13 +469,16 @@ __all__ = [
     "kl_estimates",
     "kl_fits",
     "known_and_unknown",
+    "largest_shares",
     "learned_geometry",
     "learning_curves",
     "length_shares",
     "lens_plane",
+    "lens_table",
     "letters_record",
     "line_through_loss",
     "log_ratios",
+    "logit_lens_demo",
     "long_run",
     "lookups_by_heads",
     "lora_calculator_demo",
@@ -516,6 +522,8 @@ __all__ = [
     "overoptimization",
     "packed_mask",
     "pair_course",
+    "patching_demo",
+    "patching_maps",
     "pattern_of_targets",
     "pca_demo",
     "peeking_runs",
