@@ -1,7 +1,7 @@
 """Models with some of their attention heads taken away."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -54,6 +54,11 @@ def without_heads(
     """
     gone = as_table(model, heads, len(ids))
     require_means(means, gone)
+    return run(model, ids, mask, Watched(silencer(gone, means)))
+
+
+def silencer(gone: Tensor, means: Tensor | None = None) -> Callable[[str, Tensor], Tensor]:
+    """What a model goes on with at each tap if some heads, (B or 1, L, H), are silent."""
 
     def silence(name: str, value: Tensor) -> Tensor:
         if (found := HEADS.fullmatch(name)) is None:
@@ -65,7 +70,7 @@ def without_heads(
         instead = value.new_zeros(()) if means is None else means[layer, :, None].to(value)
         return torch.where(gone[:, layer, :, None, None].to(value.device), instead, value)
 
-    return run(model, ids, mask, Watched(silence))
+    return silence
 
 
 def head_means(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError, InputTypeError
 from ..shapes import Float
+from .ablation import Heads, as_table, silencer
 from .recording import Watched, run
 
 
@@ -202,12 +203,16 @@ SCORES = {
 }
 
 
-def head_scores(model: nn.Module, ids: Tensor) -> dict[str, Float[Tensor, "L H"]]:
+def head_scores(
+    model: nn.Module, ids: Tensor, without: Heads = ()
+) -> dict[str, Float[Tensor, "L H"]]:
     """What each head of each layer looks at in a text.
 
     Args:
         model: As in :func:`record`.
         ids: Token ids (B, T), T ≥ 2, all of them real; means are over all rows.
+        without: Heads that say nothing meanwhile, as in :func:`without_heads`: a head that is
+            lost without them was told by them where to look.
 
     Returns:
         Tables (L, H) under "previous_token", "first_token", "diagonal" (shares), "entropy"
@@ -218,12 +223,13 @@ def head_scores(model: nn.Module, ids: Tensor) -> dict[str, Float[Tensor, "L H"]
         InputError, InputTypeError: As :func:`record`, or if T is 1.
     """
     rows: dict[str, list[Tensor]] = {}
+    silence = silencer(as_table(model, without, len(ids))) if len(without) else None
 
     def watch(name: str, value: Tensor) -> Tensor:
         if name.endswith("attention.weights"):
             for score, found in scores_of(value, ids).items():
                 rows.setdefault(score, []).append(found)
-        return value
+        return value if silence is None else silence(name, value)
 
     run(model, ids, None, Watched(watch))
     return {score: torch.stack(layers) for score, layers in rows.items()}

@@ -18,6 +18,7 @@ from mathlm.interpret import (
     repeated_ids,
 )
 from mathlm.models import GPT, GPTConfig
+from mathlm.recipes.induction_by_hand import induction_by_hand
 
 A = torch.tensor([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.5, 0.3, 0.2]])
 SCORES = [
@@ -194,3 +195,13 @@ def test_ids_that_do_not_fit_the_weights_are_refused():
 def test_a_repeated_sequence_that_cannot_be_is_refused(vocab, length, batch):
     with pytest.raises(InputError, match=rf"length={length} .*vocab_size=5, batch={batch}"):
         repeated_ids(vocab, length, batch)
+
+
+def test_a_head_that_is_told_where_to_look_is_lost_without_the_one_that_tells_it():
+    """The circuit by hand: head (1, 0) looks for what head (0, 0) wrote, and no other does."""
+    model, ids = induction_by_hand(), torch.tensor([[0, 5, 3, 7, 5, 3, 7, 5]])
+    scores = {gone: head_scores(model, ids, gone)["induction"] for gone in (((0, 0),), ())}
+    assert scores[()][1, 0] > 0.999
+    assert scores[((0, 0),)][1, 0] < 0.001
+    silent = head_scores(model, ids, [(0, 1), (1, 1)])["induction"]
+    torch.testing.assert_close(silent, scores[()])
