@@ -122,6 +122,7 @@ from .linear_algebra import (
     word_map,
 )
 from .linear_algebra_demos import matrix_demo, pca_demo
+from .mechanisms import estimates_of_swaps, induction_forming, weights_and_writes
 from .multi_head import (
     attention_memory,
     cache_sizes,
@@ -424,6 +425,7 @@ __all__ = [
     "error_by_comparisons",
     "error_by_parameter",
     "error_by_step",
+    "estimates_of_swaps",
     "factory",
     "family_ends",
     "faults_caught",
@@ -458,6 +460,7 @@ __all__ = [
     "holding_on_demo",
     "human_ratings",
     "image_row",
+    "induction_forming",
     "influence_maps",
     "ingredient_costs",
     "ingredient_sweeps",
@@ -651,6 +654,7 @@ __all__ = [
     "ways_to_optimum",
     "weight_power_demo",
     "weight_powers",
+    "weights_and_writes",
     "word_map",
     "word_neighbors_demo",
     "word_share",
