@@ -99,7 +99,7 @@ def clipped_gains(clip: float | int = 0.2) -> Figure:
         ax.plot(rho, gain, color=BLUE, label="with")
         ax.plot(1, A, "o", color=RED, ms=6)
         ax.axvline(1 + A * clip, color=ORANGE, lw=1)
-        ax.set(xlabel="ratio ρ", title=f"A = {A:+d}: {sign} than expected")
+        ax.set(xlabel="ratio ρ", title=f"A = {A:+d}: {sign} than expected".replace("-", "−"))
     axes[0].set_ylabel("gain of the sample")
     axes[0].legend(fontsize=9)
     return fig
