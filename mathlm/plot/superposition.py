@@ -117,12 +117,12 @@ def readout_curves(
     """
     fig, ax = plt.subplots(figsize=WIDE)
     ax.plot(*foretold, color=GRAY, label="threshold, foretold")
-    for (label, shares), color, mark in zip(
-        measured.items(), (BLUE, GREEN), MARKS, strict=False
+    for (label, shares), color, size in zip(
+        measured.items(), (BLUE, GREEN), (6, 10), strict=False
     ):
-        ax.plot(active, shares, mark, color=color, label=label)
+        ax.plot(active, shares, "o", color=color, ms=size, mfc="none", mew=2, label=label)
     ax.axvline(rule, color=RED, ls=":", label=f"rule: {rule:.0f}")
     ax.set(xlabel="features there at once, k", ylabel="share of trials all right")
-    ax.set_ylim(-0.03, 1.05)
-    ax.legend()
+    ax.set_ylim(-0.05, 1.08)
+    fig.legend(loc="outside lower center", ncol=2)
     return fig
