@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from .interpretability_demos import visible
+from .interpretability_demos import require_layers, visible
 from .style import BLUE, COLORS, DIVERGING, GRAY, RED, SEQUENTIAL, WIDE
 
 
@@ -50,6 +50,7 @@ def patching_maps(
     places: Sequence[str],
     axis: str = "position patched",
     unit: str = "share of the difference brought back",
+    layers: Sequence[int] | None = None,
 ) -> Figure:
     """What comes back when one value of a clean run is put in, by layer and place.
 
@@ -59,6 +60,7 @@ def patching_maps(
         places: Name of each column: tokens, or heads.
         axis: What a column is.
         unit: Of the numbers.
+        layers: Which layers the rows are; None = all from 0.
     """
     arrays = {name: np.asarray(table, dtype=float) for name, table in tables.items()}
     for name, table in arrays.items():
@@ -68,14 +70,16 @@ def patching_maps(
                 "each place"
             )
     most = max(np.abs(table).max() for table in arrays.values())
-    n, layers = len(arrays), max(len(table) for table in arrays.values())
-    size = (6.4, 1.6 + 0.12 * max(layers, 12))
+    n, rows = len(arrays), max(len(table) for table in arrays.values())
+    size = (6.4, 1.6 + 0.12 * max(rows, 12))
     fig, panels = plt.subplots(1, n, figsize=size, sharey=True, squeeze=False)
     for ax, (name, table) in zip(panels[0], arrays.items(), strict=True):
         image = ax.imshow(
             table, cmap=DIVERGING, vmin=-most, vmax=most, aspect="auto", origin="lower"
         )
         label_axes(ax, places, None, axis)
+        if layers is not None:
+            ax.set_yticks(range(rows), [str(i) for i in require_layers(layers, rows)])
         ax.set_title(name, fontsize=10)
     fig.colorbar(image, ax=panels, label=unit, shrink=0.8)
     return fig

@@ -81,11 +81,11 @@ changed(draw);
 CSS = """
 .mathlm-demo[data-demo=KIND] .grid{overflow-x:auto}
 .mathlm-demo[data-demo=KIND] .grid td{padding:0;border:0}
-.mathlm-demo[data-demo=KIND] .grid th{font-size:.8rem;padding:.1rem .3rem}
+.mathlm-demo[data-demo=KIND] .grid th{font-size:.8rem;padding:.1rem .2rem}
 .mathlm-demo[data-demo=KIND] .grid thead th{text-align:center;font-weight:600}
 .mathlm-demo[data-demo=KIND] .grid tbody th{position:sticky;left:0;background:var(--bg)}
-.mathlm-demo[data-demo=KIND] .grid button{width:100%;min-width:2.9rem;min-height:1.7rem;
-border:1px solid transparent;border-radius:0;padding:0 .25rem;font-size:.8rem;
+.mathlm-demo[data-demo=KIND] .grid button{width:100%;min-width:2.5rem;min-height:1.7rem;
+border:1px solid transparent;border-radius:0;padding:0 .15rem;font-size:.8rem;
 white-space:nowrap;color:var(--fg);background:var(--bg);
 background:color-mix(in srgb,var(--accent) var(--p),var(--bg))}
 .mathlm-demo[data-demo=KIND] .grid button[data-sign=less]{
@@ -161,6 +161,7 @@ def patching_demo(
     axis: str = "position",
     unit: str = "share of the difference brought back",
     chosen: tuple[int, int] | None = None,
+    layers: Sequence[int] | None = None,
 ) -> Demo:
     """What comes back when one value of a clean run is put into the other, value by value.
 
@@ -172,6 +173,7 @@ def patching_demo(
         unit: Of the numbers.
         chosen: Layer and column of the cell that is open at first; None = the largest of the
             first table.
+        layers: Which layers the rows are; None = all from 0.
     """
     arrays = {name: np.asarray(table, dtype=float).round(4) for name, table in tables.items()}
     shapes = {table.shape for table in arrays.values()}
@@ -184,9 +186,10 @@ def patching_demo(
         raise InputError("tables hold NaN or infinite numbers: every one must be finite")
     first = next(iter(arrays.values()))
     L, T = first.shape
+    blocks = require_layers(layers, L)
     layer, place = require_cell(chosen or divmod(int(first.argmax()), T), L, T)
     most = max(float(np.abs(table).max()) for table in arrays.values()) or 1.0
-    names, seen = [f"block {i}" for i in reversed(range(L))], [visible(word) for word in words]
+    names, seen = [f"block {i}" for i in blocks[::-1]], [visible(word) for word in words]
     shown = [
         [(_signed(x, 2), abs(x) / most, x < 0) for x in row.tolist()] for row in first[::-1]
     ]
@@ -206,9 +209,9 @@ def patching_demo(
         controls=select("site", "value that is patched", [*arrays]),
         view=grid(seen, names, shown, open_cell, axis)
         + live_text(
-            f"{value('site-name', next(iter(arrays)))} of {value('layer', f'block {layer}')}, "
-            f"{escape(axis)} {value('place', seen[place])}: "
-            f"{value('number', _signed(first[layer, place], 3))}, {escape(unit)}."
+            f"{value('site-name', next(iter(arrays)))} of "
+            f"{value('layer', names[L - 1 - layer])}, {escape(axis)} "
+            f"{value('place', seen[place])}: {value('number', _signed(first[layer, place], 3))}, {escape(unit)}."
         )
         + bar("bar", abs(first[layer, place]) / most),
         script=PATCHING_SCRIPT,
@@ -250,6 +253,14 @@ def require_cell(chosen: tuple[int, int] | None, rows: int, columns: int) -> tup
             f"chosen={(row, column)}: rows are 0 to {rows - 1}, columns 0 to {columns - 1}"
         )
     return row, column
+
+
+def require_layers(layers: Sequence[int] | None, rows: int) -> list[int]:
+    """The number of each row's layer; refuse more or fewer than there are rows."""
+    found = list(range(rows)) if layers is None else list(layers)
+    if len(found) != rows:
+        raise InputError(f"layers={found} must name each of {rows} rows")
+    return found
 
 
 def visible(token: str) -> str:

@@ -41,6 +41,13 @@ def test_maps_share_a_scale_around_zero():
     assert {image.get_clim() for image in images[:2]} == {(-1.0, 1.0)}
 
 
+def test_rows_of_some_layers_bear_their_numbers():
+    ax = plot.patching_maps({"stream": TABLE}, WORDS, layers=[4, 9]).axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["4", "9"]
+    with pytest.raises(InputError, match=r"layers=\[4\] must name each of 2 rows"):
+        plot.patching_maps({"stream": TABLE}, WORDS, layers=[4])
+
+
 def test_shares_that_have_no_bar_are_summed_up():
     """Of 4, -3, 2, 1 and 0.5 the first two have a bar; the others make 3.5."""
     shares = {"a": 1.0, "b": 4.0, "c": 0.5, "d": -3.0, "e": 2.0}

@@ -101,6 +101,10 @@ def test_the_still_map_has_its_numbers_and_the_largest_cell_open():
     assert 'data-sign="less" style="--p:11.2%"' in still(demo)  # 45 % of 0.5 / 2
 
 
+def test_rows_of_some_layers_bear_their_numbers():
+    assert patching(layers=[3, 12]).state["layers"] == ["block 12", "block 3"]
+
+
 @needs_node
 @pytest.mark.parametrize(
     "demo", [lens(), lens(chosen=(0, 0)), patching()], ids=["l", "l0", "p"]
