@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     """Train every kind with every seed; returns, and may record, the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--record", type=Path, help="JSON file for options and results")
     args, results, start = parser.parse_args(argv), [], time.process_time()
     torch.set_num_threads(1)
