@@ -175,15 +175,7 @@ def patching_demo(
             first table.
         layers: Which layers the rows are; None = all from 0.
     """
-    arrays = {name: np.asarray(table, dtype=float).round(4) for name, table in tables.items()}
-    shapes = {table.shape for table in arrays.values()}
-    if len(shapes) != 1 or next(iter(shapes))[1:] != (len(words),):
-        raise InputError(
-            f"tables of shapes {sorted(shapes)} must all be (layers, {len(words)}): one column "
-            "for each word"
-        )
-    if not all(np.isfinite(table).all() for table in arrays.values()):
-        raise InputError("tables hold NaN or infinite numbers: every one must be finite")
+    arrays = patched_tables(tables, len(words))
     first = next(iter(arrays.values()))
     L, T = first.shape
     blocks = require_layers(layers, L)
@@ -211,12 +203,27 @@ def patching_demo(
         + live_text(
             f"{value('site-name', next(iter(arrays)))} of "
             f"{value('layer', names[L - 1 - layer])}, {escape(axis)} "
-            f"{value('place', seen[place])}: {value('number', _signed(first[layer, place], 3))}, {escape(unit)}."
+            f"{value('place', seen[place])}: "
+            f"{value('number', _signed(first[layer, place], 3))}, {escape(unit)}."
         )
         + bar("bar", abs(first[layer, place]) / most),
         script=PATCHING_SCRIPT,
         css=CSS.replace("KIND", "patching-map"),
     )
+
+
+def patched_tables(tables: Mapping[str, ArrayLike], columns: int) -> dict[str, np.ndarray]:
+    """The numbers of every map, rounded; refuse maps of other shapes or that are not finite."""
+    arrays = {name: np.asarray(table, dtype=float).round(4) for name, table in tables.items()}
+    shapes = {table.shape for table in arrays.values()}
+    if len(shapes) != 1 or next(iter(shapes))[1:] != (columns,):
+        raise InputError(
+            f"tables of shapes {sorted(shapes)} must all be (layers, {columns}): one column "
+            "for each word"
+        )
+    if not all(np.isfinite(table).all() for table in arrays.values()):
+        raise InputError("tables hold NaN or infinite numbers: every one must be finite")
+    return arrays
 
 
 def grid(
