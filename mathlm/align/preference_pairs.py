@@ -68,7 +68,7 @@ def encode_pairs(
     which are part of the prompt, are not asked for. A pair is left out, both sides together,
     if its prompt leaves no room for an answer, an answer is nothing but blanks, a side is
     longer than the context, or both sides are the same tokens. How many there were is counted
-    and logged, once.
+    and logged, once; a pair with two reasons counts under the first of these.
 
     Args:
         pairs: Such as :func:`mathlm.text.preferences.read` gives.

@@ -8,7 +8,7 @@ from align.toy_pairs import JUDGED, PAIRS, encoded, judged, pair
 
 from mathlm.align import encode_pairs
 from mathlm.errors import DataError, InputError, InputTypeError
-from mathlm.text import Judged, Message, Preference
+from mathlm.text import ByteBPE, ChatFormat, Judged, Message, Preference
 
 ROOM = 10
 
@@ -68,6 +68,24 @@ def test_what_cannot_be_learned_from_is_left_out_counted_and_logged_once(caplog)
         "left out 7 of 8 pairs (2 prompt fills the context, 2 empty answer, 1 longer than the "
         "context, 2 equal answers); the context is 10 tokens"
     ]
+
+
+@pytest.mark.parametrize("answers", [("bcdefg", ""), ("", "bcdefg")])
+def test_a_pair_with_two_reasons_counts_once_and_under_the_first(answers):
+    found = encoded([pair("a", *answers), pair("a", "b", "c")], ROOM)
+    assert {k: n for k, n in found.dropped.items() if n} == {"empty answer": 1}
+
+
+def test_answers_of_both_sides_that_are_cut_otherwise_alone_are_counted():
+    """Where a line break after the header is one token with one that begins an answer."""
+    form = ChatFormat.chatml()
+    bpe = ByteBPE.train(["assistant\n\nx", "user\n\nx"] * 4, 300, special=form.special)
+    header = bpe.encode("assistant\n")
+    answers = ["x", "\nx", "\ny"]
+    merged = [bpe.encode(f"assistant\n{y}") != header + bpe.encode(y) for y in answers]
+    assert merged == [False, True, True]
+    pairs = [pair("a", "x", "\nx"), pair("a", "\nx", "\ny")]
+    assert encode_pairs(pairs, form, bpe, 99).mismatches == 3
 
 
 def test_a_side_as_long_as_the_context_is_whole_and_one_longer_drops_the_pair():

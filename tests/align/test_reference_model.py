@@ -24,6 +24,13 @@ def trained(network, data, steps=3):
     return network
 
 
+def test_its_temperature_divides_the_logits():
+    reference = Reference(model(n_layers=1))
+    found = reference.log_probabilities(batch(), temperature=2.0)
+    assert torch.equal(found, read(reference.model, batch(), temperature=2.0))
+    assert (found - reference.log_probabilities(batch())).abs().max() > 0.01
+
+
 def lora(**options):
     return add_lora(model(**options), 2, targets="all-linear", seed=1)
 
