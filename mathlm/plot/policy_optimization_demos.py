@@ -83,7 +83,7 @@ def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
         f'stroke-width="3"/><circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
         '<text x="164" y="198" font-size="13">ρ = 1</text>'
         '<text x="4" y="14" font-size="13">gain ↑</text>'
-        '<text x="316" y="198" font-size="13" text-anchor="end">ratio ρ →</text></svg>'
+        '<text x="285" y="198" font-size="13" text-anchor="end">ratio ρ →</text></svg>'
     )
     rho_slider = slider("rho", "ratio ρ", 0, 200, 1, round(100 * rho))
     clip_slider = slider("clip", "clip ε", 5, 50, 1, round(100 * clip))
