@@ -10,6 +10,7 @@ from mathlm.text import Judged, Message, Preference, preferences
 USER, TOLD = {"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}
 GOOD, BAD = {"role": "assistant", "content": "x"}, {"role": "assistant", "content": "y"}
 ASKED = (Message("user", "q"),)
+SPOKEN = {f: f"\n\nHuman: q\n\nAssistant: {y}" for f, y in (("chosen", "x"), ("rejected", "y"))}
 ONE = Preference(prompt=ASKED, chosen="x", rejected="y")
 
 
@@ -32,9 +33,18 @@ def file(tmp_path):
         {"prompt": [USER], "chosen": [GOOD], "rejected": [BAD]},
         {"chosen": [USER, GOOD], "rejected": [USER, BAD]},
         {"prompt": "q", "chosen": [USER, GOOD], "rejected": [USER, BAD]},
-        {"chosen": "\n\nHuman: q\n\nAssistant: x", "rejected": "\n\nHuman: q\n\nAssistant: y"},
+        SPOKEN,
+        SPOKEN | {"prompt": None},
     ],
-    ids=["texts", "prompt", "messages", "conversations", "with-prompt", "transcripts"],
+    ids=[
+        "texts",
+        "prompt",
+        "messages",
+        "conversations",
+        "with-prompt",
+        "transcripts",
+        "transcripts-with-null",
+    ],
 )
 def test_every_usual_form_is_read(file, line):
     assert preferences.read(written(file, line)) == [ONE]

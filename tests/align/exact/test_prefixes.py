@@ -54,6 +54,16 @@ def test_sums_are_over_the_completions_that_begin_with_a_prefix(rng):
     assert tree.log_sums(values)[0, i] == pytest.approx(expected)
 
 
+def test_numbers_are_read_along_and_behind_by_hand():
+    """Completions 0, 10 and 11; prefixes: none, and 1."""
+    tree = prefixes_of(all_completions(2, 2, end=0))
+    values, ends = torch.tensor([[5.0, 7.0]]), torch.tensor([[10.0, 20.0, 30.0]])
+    table = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+    assert tree.before(values).tolist() == [[[5, 0], [5, 7], [5, 7]]]
+    assert tree.along(table).tolist() == [[[1, 0], [2, 3], [2, 4]]]
+    assert tree.after(values, ends).tolist() == [[[10, 7], [20, 30]]]
+
+
 @pytest.mark.parametrize(
     ("completions", "said"),
     [
