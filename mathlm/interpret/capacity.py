@@ -30,7 +30,7 @@ def direction_chunks(count: int, width: int, seed: int) -> Iterator[Float[Tensor
     for start in range(0, count, ROWS):
         rows = min(ROWS, count - start)
         x = torch.randn(rows, width, generator=generator, dtype=torch.float32)
-        yield x / x.norm(dim=-1, keepdim=True)
+        yield x.div_(x.norm(dim=-1, keepdim=True))
 
 
 def welch_bound(count: int, width: int) -> float:

@@ -1,9 +1,11 @@
 """One vector for each word of a text, behind every block of an encoder."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..errors import InputError
 from ..models import Bert
@@ -11,14 +13,16 @@ from ..shapes import Float
 from ..text import WordPiece
 from .recording import record
 
+ROWS = 16  # sentences that are read at once
+
 
 def word_states(
     model: Bert, tokenizer: WordPiece, sentences: Sequence[Sequence[str]]
 ) -> Float[Tensor, "depths N D"]:
     """States of the words of some sentences, at the embedding and behind every block.
 
-    Each sentence is read alone, between ``[CLS]`` and ``[SEP]``. The state of a word is the
-    mean over its pieces.
+    Each sentence is read between ``[CLS]`` and ``[SEP]`` and sees no other. The state of a word
+    is the mean over its pieces.
 
     Args:
         model: In evaluation mode if it has dropout.
@@ -34,21 +38,43 @@ def word_states(
     """
     if not sentences:
         raise InputError("there is no sentence: expected one or more, each a list of words")
-    return torch.cat([states_of(model, tokenizer, words) for words in sentences], 1)
+    pieces = [pieces_of(tokenizer, words) for words in sentences]
+    lengths = torch.tensor([sum(map(len, words)) for words in pieces])
+    states: dict[int, Tensor] = {}
+    for rows in lengths.argsort().split(ROWS):  # of nearly the same length: little padding
+        chosen = [pieces[row] for row in rows]
+        states |= dict(zip(rows.tolist(), states_of(model, tokenizer, chosen), strict=True))
+    return torch.cat([states[row] for row in range(len(sentences))], 1)
 
 
-def states_of(model: Bert, tokenizer: WordPiece, words: Sequence[str]) -> Tensor:
-    """:func:`word_states` of one sentence."""
-    pieces = [tokenizer.encode(word)[1:-1] for word in words]
+def states_of(
+    model: Bert, tokenizer: WordPiece, sentences: Sequence[list[list[int]]]
+) -> list[Float[Tensor, "depths words D"]]:
+    """:func:`word_states` of each of a few sentences, given as pieces of words."""
+    first, last = tokenizer.encode("")
+    device = model.token_embedding.weight.device
+    rows = [torch.tensor([first, *chain(*pieces), last]) for pieces in sentences]
+    ids = pad_sequence(rows, batch_first=True).to(device)
+    real = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True).bool()
+    taps = record(model, ids, real.to(device))
+    names = [f"blocks.{i}.resid_post" for i in range(model.config.n_layers)]
+    states = torch.stack([taps[name] for name in ("embedding", *names)], 1)  # (B, L + 1, T, D)
+    return [means(row[:, 1:], pieces) for row, pieces in zip(states, sentences, strict=True)]
+
+
+def means(
+    states: Float[Tensor, "depths T D"], pieces: list[list[int]]
+) -> Float[Tensor, "depths words D"]:
+    """Mean of the states over the pieces of each word."""
+    lengths = torch.tensor([len(word) for word in pieces], device=states.device)
+    owner = torch.arange(len(pieces), device=states.device).repeat_interleave(lengths)
+    sums = states.new_zeros(len(states), len(pieces), states.shape[-1])
+    return sums.index_add(1, owner, states[:, : len(owner)]) / lengths[:, None]
+
+
+def pieces_of(tokenizer: WordPiece, words: Sequence[str]) -> list[list[int]]:
+    """Pieces of each word of a sentence."""
+    pieces = [tokenizer.encode(word, special=False) for word in words]
     if isinstance(words, str) or not pieces or not all(pieces):
         raise InputError(f"{words!r:.80} must be a list of words of one piece or more each")
-    first, last = tokenizer.encode("")
-    row = [first, *(i for word in pieces for i in word), last]
-    device = model.token_embedding.weight.device
-    taps = record(model, torch.tensor([row], device=device))
-    names = [f"blocks.{i}.resid_post" for i in range(model.config.n_layers)]
-    states = torch.stack([taps[name][0, 1:-1] for name in ("embedding", *names)])
-    lengths = torch.tensor([len(word) for word in pieces], device=device)
-    owner = torch.arange(len(pieces), device=device).repeat_interleave(lengths)
-    sums = states.new_zeros(len(states), len(pieces), states.shape[-1])
-    return sums.index_add(1, owner, states) / lengths[:, None]
+    return pieces
