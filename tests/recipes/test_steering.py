@@ -34,15 +34,15 @@ def test_three_judges_are_paid_by_their_mean_less_disagreement_and_the_last_is_n
 def test_a_run_holds_what_the_record_promises(tmp_path, monkeypatch, method):
     torch.set_default_dtype(torch.float32)
     monkeypatch.setattr(steering_plays, "MODEL", save_base(tmp_path / "base", context=256))
-    setting = Steering(method=method, iterations=2, every=1, group_size=2, length=6)
+    setting = Steering(method=method, iterations=3, every=2, group_size=2, length=6)
     found = json.loads(json.dumps(steering_plays.steer(setting)))
-    assert [seen["iteration"] for seen in found["looks"]] == [0, 1, 2]
+    assert [seen["iteration"] for seen in found["looks"]] == [0, 2, 3]
     first = found["looks"][0]
     assert {"reward", "all_words", "judge", "plays", "distinct", "samples"} <= set(first)
     assert first["kl"] == 0
     assert len(first["samples"]) == 8
     assert 5 < first["plays"] < 12  # a random model of bytes: 8 bits or so
-    assert len(found["history"]) == 2
+    assert len(found["history"]) == 3
 
 
 def test_early_stopping_takes_the_last_look_within_the_tolerance():
@@ -97,7 +97,7 @@ def test_a_run_on_sums_holds_what_the_record_promises(monkeypatch, tmp_path):
     monkeypatch.setattr(steering_sums.pretrained, "find", lambda name: base)
     monkeypatch.setattr(steering_sums, "ByteBPE", Tokens)
     monkeypatch.setattr(steering_sums, "PLAYS", 32)
-    found = json.loads(json.dumps(steering_sums.steer_sums(iterations=2, every=1)))
-    assert [seen["iteration"] for seen in found["looks"]] == [0, 1, 2]
+    found = json.loads(json.dumps(steering_sums.steer_sums(iterations=3, every=2)))
+    assert [seen["iteration"] for seen in found["looks"]] == [0, 2, 3]
     assert found["looks"][0]["samples"][0]["prompt"] == "2 + 4 ="
     assert isinstance(GPT.from_pretrained(base), GPT)
