@@ -86,7 +86,8 @@ def kl_k3(
         k₃ = r - 1 - log r,   r = π_ref(y) / π(y)
         E_π[k₃] = KL(π ‖ π_ref),   E_π[∇k₃] = ∇KL(π_ref ‖ π)
 
-    Unbiased if π gives nothing the probability 0 that π_ref does not.
+    Unbiased if π gives nothing the probability 0 that π_ref does not. Nor has it the right
+    gradient as a number in the reward: E_π[k₃ ∇log π] = ∇KL(π ‖ π_ref) - ∇KL(π_ref ‖ π).
 
     Args:
         logp: log π of tokens or of whole texts that π wrote [nats].

@@ -67,6 +67,26 @@ def test_k3_as_a_loss_has_the_gradient_of_the_other_divergence(pair):
     assert (found - right).norm() > 0.1 * right.norm()
 
 
+def gradient_in_the_reward(estimate, z, logp_ref):
+    """Σ_y π(y) k(y) ∇log π(y): what a policy gradient makes of k as a number."""
+    logp = z.log_softmax(0)
+    weight = (logp.exp() * estimate(logp, logp_ref)).detach()
+    return torch.autograd.grad((weight * logp).sum(), z)[0]
+
+
+def test_k1_in_the_reward_has_the_gradient_of_the_divergence(pair):
+    z, logp_ref = pair
+    exact = torch.autograd.grad(kl(z.log_softmax(0), logp_ref), z)[0]
+    assert_close(gradient_in_the_reward(kl_k1, z, logp_ref), exact, rtol=0, atol=1e-12)
+
+
+def test_k3_in_the_reward_lacks_the_gradient_of_the_other_divergence(pair):
+    z, logp_ref = pair
+    logp = z.log_softmax(0)
+    exact = torch.autograd.grad(kl(logp, logp_ref) - kl(logp_ref, logp), z)[0]
+    assert_close(gradient_in_the_reward(kl_k3, z, logp_ref), exact, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("estimate", "expected"),
     [(kl_k1, 0.6931471805599453), (kl_k2, 0.2402265069591007), (kl_k3, 0.1931471805599453)],
