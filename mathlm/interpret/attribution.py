@@ -90,7 +90,7 @@ def gradient_times_input(
 ) -> Float[Tensor, "B T"]:
     """How fast a number changes as the vector of each token grows.
 
-    Computes::
+    Implements eq-interp-gradient::
 
         score_t = x_t · ∂metric / ∂x_t
 
@@ -125,7 +125,7 @@ def swap_estimates(
 ) -> dict[str, Tensor]:
     """What a number would change by if a value were another run's, to first order.
 
-    Computes::
+    Implements eq-interp-swap::
 
         (o - a) ⊙ ∂metric / ∂a
 
@@ -172,7 +172,7 @@ def integrated_gradients(
 ) -> PathAttribution:
     """Share of each token in what changes on the straight way from a baseline to a text.
 
-    Computes::
+    Implements eq-interp-integrated::
 
         score_t = (x_t - b_t) · ∫₀¹ ∂metric/∂x_t (b + α (x - b)) dα
         Σ_t score_t = metric(x) - metric(b)

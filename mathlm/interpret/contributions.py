@@ -21,7 +21,7 @@ def stream_contributions(
 ) -> dict[str, Float[Tensor, "B T D"]]:
     """What every embedding, head, feed-forward network and bias writes to the stream.
 
-    Computes::
+    Implements eq-interp-contributions::
 
         x_L = token + position + Σ_l (Σ_h W_o[:, h] headₕ + b_o + W_out hidden + b_out)
 

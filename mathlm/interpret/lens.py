@@ -19,7 +19,7 @@ def logit_lens(
 ) -> Float[Tensor, "depths B T V"]:
     """Logits that the last normalization and the head make of the stream at every depth.
 
-    Computes::
+    Implements eq-interp-lens::
 
         lens[l] = norm(x_l) W_headᵀ,   l = 0 … L
 

@@ -81,7 +81,7 @@ def recovered(
 ) -> Any:
     """Share of the difference between two runs that patching brings back.
 
-    Computes::
+    Implements eq-interp-recovered::
 
         (patched - corrupt) / (clean - corrupt)
 

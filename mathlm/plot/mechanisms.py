@@ -61,7 +61,6 @@ def induction_forming(history: History, others: Mapping[str, History], chance: f
         right.plot(steps, score, color=color, label=label)
     right.set(xlabel="step", ylabel="score of the best head", ylim=(0, 1))
     right.legend(fontsize=9)
-    fig.tight_layout()
     return fig
 
 

@@ -82,7 +82,7 @@ def sequences(
 def attention_only(config: InductionConfig) -> GPT:
     """A GPT whose feed-forward networks write nothing, and learn nothing."""
     torch.manual_seed(config.seed)
-    options = {"n_layers": config.n_layers, "n_heads": config.n_heads, "d_ff": 1}
+    options: Record = {"n_layers": config.n_layers, "n_heads": config.n_heads, "d_ff": 1}
     options |= {"norm": "rms", "position": "rope", "rope_base": 1000.0, "bias": False}
     sizes = {"vocab_size": config.vocab_size, "context": config.length}
     fields: Record = {**options, **sizes, "d_model": config.d_model, "tie_embeddings": False}

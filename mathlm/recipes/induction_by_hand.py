@@ -39,11 +39,11 @@ def induction_by_hand(vocab_size: int = 16, context: int = 24) -> GPT:
     model.eval().requires_grad_(False)
     for module in model.modules():
         if hasattr(module, "gamma"):
-            module.gamma.fill_(1.0)
+            module.gamma.data.fill_(1.0)  # type: ignore[union-attr, operator]
     token, place = torch.eye(D)[:V], torch.eye(D)[V : V + T]
     before, guess = torch.eye(D)[V + T : 2 * V + T], torch.eye(D)[2 * V + T :]
     model.token_embedding.weight.copy_(token)
-    model.position.weight.copy_(place)  # type: ignore[union-attr]
+    model.position.weight.copy_(place)  # type: ignore[union-attr, operator]
     model.head.weight.copy_(GAIN * guess / math.sqrt(D / 4))
     said = token.clone()
     said[START] = 0.0
