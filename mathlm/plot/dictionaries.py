@@ -67,7 +67,7 @@ def found_by_share(shares: ArrayLike, found: Mapping[str, ArrayLike]) -> Figure:
 
 
 def unit_agreement(what: Sequence[str], kinds: Mapping[str, ArrayLike]) -> Figure:
-    """How well the best single unit of each kind tells what is asked, one row for each question.
+    """How well the best single unit of each kind tells what is asked, a row for each question.
 
     Args:
         what: The questions.
