@@ -31,35 +31,44 @@ def margin(logits):
     return logits[:, -1, 2] - logits[:, -1, 7]
 
 
-def one_by_one(model, site, count, part):
-    """The table, by as many patched runs as it has entries."""
-    clean = record(model, CLEAN)
-    names = [f"blocks.{i}.{site}" for i in range(3)]
-    return torch.stack([
-        torch.stack([
-            margin(patch(model, CORRUPT, {n: At(value=clean[n], **{part: [j]})})).mean()
-            for j in range(count)
-        ])
-        for n in names
-    ])  # fmt: skip
+PLACES = [(0, 0), (0, 3), (1, 2), (2, 3)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("site", STREAM)
+def some_entries(model, site, part):
+    """Entries of the table at PLACES, each by a patched run of its own."""
+    clean, found = record(model, CLEAN), []
+    for i, j in PLACES:
+        name = f"blocks.{i}.{site}"
+        value = At(value=clean[name], **{part: [j]})
+        found.append(margin(patch(model, CORRUPT, {name: value})).mean())
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "site"),
+    [("llama", site) for site in STREAM] + [("gpt2", "resid_mid"), ("alibi", "resid_pre")],
+)
 def test_each_position_is_a_patched_run(kind, site):
     model = perturbed(kind)
     found = activation_patching(model, CLEAN, CORRUPT, margin, site)
-    expected = one_by_one(model, site, 5, "positions")
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    assert found.shape == (3, 5)
+    expected = some_entries(model, site, "positions")
+    entries = torch.stack([found[place] for place in PLACES])
+    torch.testing.assert_close(entries, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("part", ["q", "k", "v", "weights", "heads"])
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [("llama", part) for part in ("q", "k", "v", "weights", "heads")]
+    + [("gpt2", "heads"), ("alibi", "weights")],
+)
 def test_each_head_is_a_patched_run(kind, part):
     model, site = perturbed(kind), f"attention.{part}"
     found = activation_patching(model, CLEAN, CORRUPT, margin, site)
-    expected = one_by_one(model, site, 4, "heads")
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    assert found.shape == (3, 4)
+    expected = some_entries(model, site, "heads")
+    entries = torch.stack([found[place] for place in PLACES])
+    torch.testing.assert_close(entries, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_places_may_be_done_in_any_number_at_once(monkeypatch):
