@@ -33,7 +33,7 @@ class Coded(NamedTuple):
 class SparseAutoencoder(nn.Module):
     """Write a vector as a sum of few directions out of many.
 
-    Computes::
+    Implements eq-features-code::
 
         f = relu((x - b) W_eᵀ + c),   or only the ``active`` largest entries of that
         x̂ = f W_dᵀ + b,               every column of W_d of length 1

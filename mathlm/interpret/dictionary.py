@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class SparseReconstruction:
     """Squared error of an autoencoder, and a price for what it uses; an objective to train by.
 
-    Computes::
+    Implements eq-features-loss::
 
         Σ ‖x - x̂‖² + sparsity Σ f + revival Σ ‖(x - x̂) - r‖²,   r = Coded.revival
 

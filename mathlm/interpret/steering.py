@@ -26,7 +26,7 @@ ENDS = ("resid_pre", "attention_out", "resid_mid", "feed_forward_out", "resid_po
 class Steered(GPT):
     """A GPT that adds a vector to what passes a tap, at every position.
 
-    Computes::
+    Implements eq-features-steer::
 
         value ← value + vector,   at each of the taps
 
@@ -82,7 +82,7 @@ def steering_vector(
 ) -> Float[Tensor, " D"]:
     """From what a model holds on average while it reads some texts to what it holds in others.
 
-    Computes::
+    Implements eq-features-steer::
 
         vector = mean over wanted texts of a - mean over unwanted texts of a
         a = mean over the positions ≥ skip of a text of what passes the tap
