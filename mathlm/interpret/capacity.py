@@ -36,7 +36,7 @@ def direction_chunks(count: int, width: int, seed: int) -> Iterator[Float[Tensor
 def welch_bound(count: int, width: int) -> float:
     """Least root mean square of the cosines between directions, however they are placed.
 
-    Computes::
+    Implements eq-feature-welch::
 
         √((m - D) / (D (m - 1))),   0 if m ≤ D
 
@@ -58,7 +58,7 @@ def welch_bound(count: int, width: int) -> float:
 def readout_rule(width: int, count: int) -> float:
     """About how many of m random features can be there at once and be read by a threshold.
 
-    Computes::
+    Implements eq-feature-rule::
 
         k = D / (8 ln m)
 
@@ -82,7 +82,7 @@ def readout_rule(width: int, count: int) -> float:
 def readout_success(width: int, count: int, active: int) -> float:
     """Probability that a threshold of ½ reads all of m random features right.
 
-    Computes::
+    Implements eq-feature-success::
 
         Φ(½ √(D / k))^(m - k) · Φ(½ √(D / (k - 1)))^k
 

@@ -60,7 +60,7 @@ def linear_probe(
 ) -> Probe:
     """The linear classifier of least penalized loss, to rounding: nothing is left to chance.
 
-    Computes::
+    Implements eq-feature-probe::
 
         W, b = argmin  - Σ_n ln softmax(W xₙ + b)[yₙ] + ½ λ ‖W‖²
 

@@ -17,7 +17,7 @@ from ..shapes import Float
 class ToyModel(nn.Module):
     """Features squeezed through fewer dimensions and read back; several models side by side.
 
-    Computes::
+    Implements eq-feature-toy::
 
         h = W x,   x̂ = ReLU(Wᵀ h + b)
 
@@ -88,7 +88,7 @@ def train_toy(
 ) -> Float[Tensor, " models"]:
     """Train models side by side, and measure the loss of each on fresh examples.
 
-    Computes::
+    Implements eq-feature-toy::
 
         loss = E Σᵢ Iᵢ (xᵢ - x̂ᵢ)²
 
@@ -157,7 +157,7 @@ def interference(weight: Float[Tensor, "*models D m"]) -> Float[Tensor, "*models
 def feature_dimensions(weight: Float[Tensor, "*models D m"]) -> Float[Tensor, "*models m"]:
     """Share of a dimension that each feature has for itself.
 
-    Computes::
+    Implements eq-feature-dimensions::
 
         ‖wᵢ‖² / Σⱼ (ŵᵢ · wⱼ)²,   ŵᵢ = wᵢ / ‖wᵢ‖
 
@@ -175,7 +175,7 @@ def feature_dimensions(weight: Float[Tensor, "*models D m"]) -> Float[Tensor, "*
 def own_direction_loss(density: float | int, importance: float | int = 1.0) -> float:
     """Loss of one dimension that holds one of two features; the other is told by its mean.
 
-    Computes::
+    Implements eq-feature-own::
 
         r (p / 3 - p² / 4)
 
@@ -192,7 +192,7 @@ def own_direction_loss(density: float | int, importance: float | int = 1.0) -> f
 def shared_direction_loss(density: float | int, importance: float | int = 1.0) -> float:
     """Loss of one dimension that holds two features in opposite directions, W = (1, -1).
 
-    Computes::
+    Implements eq-feature-shared::
 
         (1 + r) p² / 6
 
@@ -210,7 +210,7 @@ def shared_direction_loss(density: float | int, importance: float | int = 1.0) -
 def sharing_threshold(importance: float | int = 1.0) -> float:
     """Density below which two opposite features in one dimension beat one alone.
 
-    Computes::
+    Implements eq-feature-shared::
 
         p* = 4 r / (2 + 5 r)
 
