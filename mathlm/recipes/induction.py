@@ -1,9 +1,4 @@
-"""Repeated random sequences, and a model of attention alone that learns to continue them.
-
-A row is a start token, then random tokens that are all different, then the same tokens again
-and again. After how many tokens it repeats is drawn anew for each row: with one distance for
-all rows, looking back by that distance is enough.
-"""
+"""A model of attention alone that learns to continue random sequences which repeat."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,50 +7,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from ..errors import ConfigError
 from ..interpret import head_scores
 from ..layers import Block
 from ..models import GPT, GPTConfig
 from ..optim import AdamW
-from ..shapes import Bool, Float, Int
+from ..shapes import Float, Int
+from .induction_rows import InductionConfig, sequences
 
-START = 0  # the token at position 0
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class InductionConfig:
-    """A model, its sequences, and one training run of AdamW without decay.
-
-    Args:
-        n_layers: 1 or 2 are of interest.
-        length: Tokens of a row, the start token included.
-        shortest: Least distance [tokens] after which a row repeats.
-        longest: Greatest; the distance of a row is drawn evenly from both and between.
-        warmup: Steps in which the step size rises to ``lr``.
-        every: Steps from one measurement to the next.
-    """
-
-    n_layers: int = 2
-    n_heads: int = 1
-    d_model: int = 64
-    vocab_size: int = 32
-    length: int = 32
-    shortest: int = 6
-    longest: int = 14
-    steps: int = 180
-    batch: int = 32
-    lr: float = 6e-3
-    warmup: int = 50
-    every: int = 10
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.shortest <= self.longest < min(self.vocab_size, self.length - 1):
-            raise ConfigError(
-                f"2 <= shortest={self.shortest} <= longest={self.longest} must be below "
-                f"vocab_size={self.vocab_size} and length - 1 = {self.length - 1}"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,19 +23,6 @@ class InductionRun:
 
     model: GPT
     history: list[Record]
-
-
-def sequences(
-    config: InductionConfig, step: int, count: int
-) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"]]:
-    """Rows of batch number ``step``, and where the next token has been told already."""
-    draw = torch.Generator().manual_seed(1_000_003 * config.seed + step)
-    tokens = 1 + torch.rand(count, config.vocab_size - 1, generator=draw).argsort(1)
-    distance = torch.randint(config.shortest, config.longest + 1, (count, 1), generator=draw)
-    places = torch.arange(config.length - 1).unsqueeze(0)
-    rows = tokens.gather(1, places % distance)
-    ids = torch.cat([torch.full((count, 1), START), rows], 1)
-    return ids, torch.arange(config.length) > distance  # x_t stood at t - distance too
 
 
 def attention_only(config: InductionConfig) -> GPT:

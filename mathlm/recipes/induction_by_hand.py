@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..models import GPT, GPTConfig
-from .induction import START
+from .induction_rows import START
 
 SHARPNESS = 20.0  # of the score of a key that is meant [nats]
 GAIN = 12.0  # of the logit of the guess [nats]

@@ -14,8 +14,9 @@ import torch
 
 from ..interpret import without_heads
 from ..train.record import record_on_cpu
-from .induction import InductionConfig, InductionRun, sequences, told_loss, train
+from .induction import InductionRun, told_loss, train
 from .induction_by_hand import induction_by_hand
+from .induction_rows import InductionConfig, sequences
 
 KINDS: dict[str, dict[str, int]] = {
     "two layers, many distances": {"n_layers": 2},

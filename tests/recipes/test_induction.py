@@ -9,16 +9,9 @@ import torch
 from mathlm.errors import ConfigError
 from mathlm.interpret import head_scores, without_heads
 from mathlm.recipes import induction_study
-from mathlm.recipes.induction import (
-    START,
-    InductionConfig,
-    attention_only,
-    measure,
-    sequences,
-    told_loss,
-    train,
-)
+from mathlm.recipes.induction import attention_only, measure, told_loss, train
 from mathlm.recipes.induction_by_hand import induction_by_hand
+from mathlm.recipes.induction_rows import START, InductionConfig, sequences
 
 SMALL = InductionConfig(vocab_size=16, length=24, shortest=5, longest=9)
 
