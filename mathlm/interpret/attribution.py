@@ -143,7 +143,8 @@ def swap_estimates(
         One number an entry, under each name of ``other``.
 
     Raises:
-        InputError: As :func:`tap_gradients`, or if a value has another shape than in this run.
+        InputError: As :func:`tap_gradients`, or if a value has another shape than in this run
+            or is not finite.
         InputTypeError: As :func:`tap_gradients`.
 
     References:
@@ -152,6 +153,7 @@ def swap_estimates(
     """
     pairs = tap_gradients(model, ids, metric, [*other], mask)
     for name, (value, _) in pairs.items():
+        require_finite(name, other[name])
         if value.shape != other[name].shape:
             raise InputError(
                 f"{name} is {tuple(value.shape)} in this run and {tuple(other[name].shape)} in "
@@ -236,6 +238,10 @@ def baseline_vectors(
     model: nn.Module, baseline: Tensor, end: Tensor, mask: Tensor | None
 ) -> Tensor:
     """The vectors (B, T, D) at which the way starts."""
+    if not isinstance(baseline, Tensor):
+        raise InputTypeError(
+            f"baseline is a {type(baseline).__name__}: expected a tensor, ids or vectors"
+        )
     if not baseline.is_floating_point():
         if baseline.shape != end.shape[:2]:
             raise InputError(
@@ -266,9 +272,19 @@ def measured(metric: Metric, output: Tensor, rows: int) -> Tensor:
 
 def require_taps(names: Sequence[str], seen: Sequence[str]) -> None:
     """Refuse names that the model did not fill."""
+    if not names:
+        raise InputError("no tap is named: give at least one")
     if missing := [name for name in names if name not in seen]:
         near = get_close_matches(missing[0], seen) or seen[:3]
         raise InputError(f"there is no tap {missing[0]!r}; near are {', '.join(near)}")
+
+
+def require_finite(name: str, value: Tensor) -> None:
+    """Refuse what is no value of a run."""
+    if not isinstance(value, Tensor):
+        raise InputTypeError(f"other[{name!r}] is a {type(value).__name__}, expected a tensor")
+    if bad := int((~value.isfinite()).sum()):
+        raise InputError(f"other[{name!r}] holds {bad} NaN or infinite numbers")
 
 
 def require_closed(found: PathAttribution, steps: int, tolerance: float | int) -> None:

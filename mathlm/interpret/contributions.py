@@ -80,11 +80,14 @@ def logit_contributions(
         ``final_norm.beta``; their sum is the logits.
 
     Raises:
-        InputTypeError: If the model is not a GPT.
+        InputTypeError: If the model is not a GPT, or tokens are no tensor of int64.
         InputError: If a token is not in the vocabulary, or there are no writes.
     """
     gpt = require_stream(model)
     V = gpt.config.vocab_size
+    if tokens is not None and (not isinstance(tokens, Tensor) or tokens.dtype != torch.int64):
+        found = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise InputTypeError(f"tokens must be a tensor of int64, (N,), got {found}")
     if not writes or (tokens is not None and not ((tokens >= 0) & (tokens < V)).all()):
         raise InputError(
             f"{len(writes)} writes and tokens {None if tokens is None else tokens.tolist()}: "

@@ -1,6 +1,7 @@
 """A run of a model in which some values are those of another run."""
 
 import difflib
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,7 +55,7 @@ def patch(
 
     Raises:
         InputError: If the model has no tap of a name, or a value has another length or shape,
-            or is not finite.
+            is not finite, or is on another device.
         InputTypeError: If a value is no tensor or of another dtype, or as :func:`record`.
 
     References:
@@ -91,12 +92,15 @@ def replaced(name: str, value: Tensor, other: Tensor | At) -> Tensor:
 
 def chosen(name: str, kind: str, indices: Sequence[int], size: int) -> Tensor:
     """Which of ``size`` positions or heads were asked for, as bool."""
-    wrong = [i for i in indices if not isinstance(i, int) or not -size <= i < size]
-    if wrong or not indices:
+    if isinstance(indices, int):
+        raise InputTypeError(f"{name!r} asks for {kind} {indices}: give a list of {kind}s")
+    picked = [operator.index(i) for i in indices]
+    wrong = [i for i in picked if not -size <= i < size]
+    if wrong or not picked:
         found = f"{kind} {wrong[0]}" if wrong else f"no {kind}"
         raise InputError(f"{name!r} asks for {found}: there are {size}, 0 to {size - 1}")
     table = torch.zeros(size, dtype=torch.bool)
-    table[list(indices)] = True
+    table[picked] = True
     return table
 
 
@@ -105,6 +109,10 @@ def require_fitting(name: str, value: Tensor, own: Tensor) -> None:
     if not isinstance(value, Tensor) or value.dtype != own.dtype:
         found = value.dtype if isinstance(value, Tensor) else type(value).__name__
         raise InputTypeError(f"values[{name!r}] is {found}, the model computes in {own.dtype}")
+    if value.device != own.device:
+        raise InputError(
+            f"values[{name!r}] is on {value.device}, the model on {own.device}: move it there"
+        )
     length = own.shape[-2]
     if value.ndim == own.ndim and value.shape[-2] != length:
         raise InputError(

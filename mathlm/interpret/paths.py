@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..models import GPT
 from ..shapes import Float
 from .contributions import stream_contributions
@@ -70,9 +70,10 @@ def path_patch(
         Logits.
 
     Raises:
-        InputTypeError: If the model is not a GPT, or a map is no plain linear one.
-        InputError: If there is no such sender or receiver, the receiver is not behind a sender,
-            or the prompts differ in length.
+        InputTypeError: If the model is not a GPT, a map is no plain linear one, or senders are
+            no list.
+        InputError: If there is no such sender or receiver, a sender is given twice, the
+            receiver is not behind a sender, or the prompts differ in length.
 
     References:
         Wang et al. (2022), arXiv:2211.00593, section 3.1, who compute feed-forward networks
@@ -187,6 +188,8 @@ def require_senders(
     senders: Sequence[str], parts: Mapping[str, Tensor], place: Receiver, receiver: str
 ) -> None:
     """Refuse senders that are not there, or that the receiver cannot hear."""
+    if isinstance(senders, str):
+        raise InputTypeError(f"senders={senders!r} is one name: give a list of names")
     for name in senders:
         if name not in parts:
             raise InputError(
@@ -194,5 +197,6 @@ def require_senders(
             )
         if not place.is_behind(name):
             raise InputError(f"receiver={receiver!r} is not behind {name!r}: there is no path")
-    if not senders:
-        raise InputError("no sender: give at least one name")
+    if not senders or len(set(senders)) < len(senders):
+        found = "a sender twice" if senders else "no sender"
+        raise InputError(f"{found}: give at least one name, and each of them once")

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..layers import AlibiPosition, RelativePosition, RotaryPosition, Taps
 from ..models import GPT
 from ..shapes import Float
@@ -38,6 +38,9 @@ def attend_terms(model: GPT, length: int) -> dict[str, Any]:
 
 def require_pairs(clean_ids: Tensor, corrupt_ids: Tensor) -> None:
     """Refuse prompts whose tokens do not stand opposite each other."""
+    for ids in (clean_ids, corrupt_ids):
+        if not isinstance(ids, Tensor):
+            raise InputTypeError(f"ids must be a tensor (B, T), got {type(ids).__name__}")
     if clean_ids.shape != corrupt_ids.shape or clean_ids.ndim != 2:
         raise InputError(
             f"clean_ids {tuple(clean_ids.shape)} and corrupt_ids {tuple(corrupt_ids.shape)} "

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..models import GPT
 from ..shapes import Float
 from .lens import require_stream, streams_of
@@ -55,7 +55,7 @@ def activation_patching(
         The metric by layer and position, (layers, T), or by layer and head, (layers, H).
 
     Raises:
-        InputTypeError: If the model is not a GPT.
+        InputTypeError: If the model is not a GPT, or ids or a metric are no tensors.
         InputError: If the site is not known, there is no such layer, the prompts differ in
             length, or the metric is no finite number.
 
@@ -95,15 +95,29 @@ def recovered(
         pushes the other way, or farther than the clean run.
 
     Raises:
-        InputError: If the two runs do not differ, or not by a finite number.
+        InputError: If the two runs do not differ, or not by a finite number, or are not one
+            number each.
     """
-    difference = float(clean) - float(corrupt)
+    whole, none = one_number(clean), one_number(corrupt)
+    difference = whole - none
     if not math.isfinite(difference) or difference == 0.0:
         raise InputError(
-            f"the metric is {float(clean):g} in the clean run and {float(corrupt):g} in the "
+            f"the metric is {whole:g} in the clean run and {none:g} in the "
             "other: there is no difference of which a share could be brought back"
         )
-    return (patched - corrupt) / difference
+    return (patched - none) / difference
+
+
+def one_number(value: Tensor | float | int) -> float:
+    """A metric of one run, as a number."""
+    if not isinstance(value, Tensor):
+        return float(value)
+    if value.numel() != 1:
+        raise InputError(
+            f"the metric of a run is {tuple(value.shape)}, expected one number: take the mean "
+            "of the rows, as the table does"
+        )
+    return value.detach().item()
 
 
 def patched_layer(
@@ -130,7 +144,12 @@ def patched_layer(
 
 def measured(metric: Metric, logits: Tensor) -> Tensor:
     """What a metric says, as one finite number."""
-    number = metric(logits).mean()
+    found = metric(logits)
+    if not isinstance(found, Tensor):
+        raise InputTypeError(
+            f"metric gives a {type(found).__name__}: expected a tensor, one number or one a row"
+        )
+    number = found.to(logits.dtype).mean()  # also of what is true or false
     if not number.isfinite():
         raise InputError(f"metric gives {number.item()}: expected finite numbers")
     return number

@@ -43,6 +43,11 @@ class InductionConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("batch", "warmup", "every"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}={getattr(self, name)} must be at least 1")
+        if self.steps < 0:
+            raise ConfigError(f"steps={self.steps} must not be negative")
         if not 2 <= self.shortest <= self.longest < min(self.vocab_size, self.length - 1):
             raise ConfigError(
                 f"2 <= shortest={self.shortest} <= longest={self.longest} must be below "

@@ -222,3 +222,41 @@ def test_texts_of_other_length_and_baselines_of_other_shape_are_refused():
         swap_estimates(model, IDS, last_logit, {"embedding": torch.zeros(2, 4, 8)})
     with pytest.raises(InputError, match="steps=0"):
         integrated_gradients(model, IDS, last_logit, OTHER, steps=0)
+
+
+MASK = torch.tensor([[True] * 5, [False, False, True, True, True]])
+
+
+def test_padding_changes_nothing_and_gets_nothing():
+    """The second row is the text of its last three tokens."""
+    model, free = perturbed(), {"steps": 11, "tolerance": None}
+    products = gradient_times_input(model, IDS, last_logit, MASK)[1]
+    path = integrated_gradients(model, IDS, last_logit, OTHER, mask=MASK, **free).scores[1]
+    short = IDS[1:, 2:], OTHER[1:, 2:]
+    expected = gradient_times_input(model, short[0], last_logit)[0]
+    way = integrated_gradients(model, short[0], last_logit, short[1], **free).scores[0]
+    torch.testing.assert_close(products[2:], expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(path[2:], way, rtol=1e-10, atol=1e-12)
+    assert (products[:2] == 0).all()
+    assert (path[:2] == 0).all()
+
+
+def test_the_row_that_does_not_close_is_named():
+    """In the first row nothing but one late token changes, in the second nothing at all."""
+    other = torch.stack([OTHER[0], IDS[1]])
+    with pytest.raises(InputError, match=r"row 1: .* changes by 0"):
+        integrated_gradients(perturbed(), IDS, last_logit, other, steps=24, tolerance=1.0)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_values_that_are_none_of_a_run_are_refused():
+    model = perturbed()
+    value = record(model, OTHER)["embedding"]
+    with pytest.raises(InputError, match="80 NaN or infinite"):
+        swap_estimates(model, IDS, last_logit, {"embedding": value * torch.nan})
+    with pytest.raises(InputTypeError, match=r"other\['embedding'\] is a list"):
+        swap_estimates(model, IDS, last_logit, {"embedding": value.tolist()})
+    with pytest.raises(InputError, match="no tap is named"):
+        swap_estimates(model, IDS, last_logit, {})
+    with pytest.raises(InputTypeError, match="baseline is a float"):
+        integrated_gradients(model, IDS, last_logit, 0.0)

@@ -135,3 +135,30 @@ def test_unknown_tokens_and_no_writes_are_refused():
         logit_contributions(model, parts, torch.tensor([3, 11]))
     with pytest.raises(InputError, match="0 writes"):
         logit_contributions(model, {})
+
+
+@pytest.mark.parametrize("place", ["blocks.0.feed_forward.W_out", "head"])
+def test_every_map_that_writes_must_be_linear(place):
+    class Map(torch.nn.Linear):
+        """As a quantized map, which is no Linear."""
+
+    model = perturbed(tie_embeddings=False)
+    old = model.get_submodule(place)
+    model.set_submodule(place, Map(old.in_features, old.out_features))
+    with pytest.raises(InputTypeError, match=f"{place} is a Map"):
+        stream_contributions(model, IDS)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("tokens", [[1, 2], 3, torch.tensor([1.0]), torch.ones(11).bool()],
+                         ids=["list", "int", "float", "bool"])  # fmt: skip
+def test_tokens_that_are_no_ids_are_refused(tokens):
+    model = perturbed()
+    with pytest.raises(InputTypeError, match=r"tokens must be a tensor of int64"):
+        logit_contributions(model, stream_contributions(model, IDS), tokens)
+
+
+def test_a_negative_token_is_not_one_counted_backwards():
+    model = perturbed()
+    with pytest.raises(InputError, match=r"tokens \[-1\]: .* 0 to 10"):
+        logit_contributions(model, stream_contributions(model, IDS), torch.tensor([-1]))

@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 
@@ -154,3 +155,22 @@ def test_a_head_that_is_not_there_is_refused():
     value = At(value=record(model, CLEAN)[name], heads=[1, 4])
     with pytest.raises(InputError, match="asks for head 4: there are 4, 0 to 3"):
         patch(model, CORRUPT, {name: value})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_positions_of_any_whole_numbers_are_the_same_places():
+    model, value = perturbed(), record(perturbed(), CLEAN)["embedding"]
+    expected = patch(model, CORRUPT, {"embedding": At(value=value, positions=[1, 4])})
+    for places in (np.array([1, 4]), torch.tensor([1, -1]), range(1, 5, 3)):
+        found = patch(model, CORRUPT, {"embedding": At(value=value, positions=places)})
+        assert torch.equal(found, expected)
+    with pytest.raises(InputError, match="asks for position -6: there are 5"):
+        patch(model, CORRUPT, {"embedding": At(value=value, positions=[-6])})
+    with pytest.raises(InputTypeError, match="position 1: give a list of positions"):
+        patch(model, CORRUPT, {"embedding": At(value=value, positions=1)})
+
+
+def test_a_value_on_another_device_is_refused():
+    value = torch.zeros(2, 5, 8, device="meta")
+    with pytest.raises(InputError, match="is on meta, the model on cpu"):
+        patch(perturbed(), CORRUPT, {"embedding": value})

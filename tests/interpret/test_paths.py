@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from mathlm.errors import InputError
+from mathlm.adapt import add_prefix
+from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import (
     At,
     Watched,
+    activation_patching,
     patch,
     path_patch,
     path_patching,
@@ -147,3 +149,34 @@ def test_heads_and_lengths_that_do_not_fit_are_refused():
         path_patch(model, IDS, OTHER, head, "blocks.2.attention.k", [4])
     with pytest.raises(InputError, match=r"\(2, 4\) and .*\(2, 5\) must .* as many tokens"):
         path_patch(model, IDS, OTHER[:, :4], head)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_sender_is_heard_once_and_names_are_a_list():
+    model, name = perturbed(), "blocks.0.attention.heads.1"
+    with pytest.raises(InputError, match="a sender twice"):
+        path_patch(model, IDS, OTHER, [name, name])
+    with pytest.raises(InputTypeError, match="is one name: give a list"):
+        path_patch(model, IDS, OTHER, name)
+
+
+def test_a_network_does_not_hear_itself():
+    with pytest.raises(InputError, match=r"not behind 'blocks.1.feed_forward'"):
+        path_patch(
+            perturbed(), IDS, OTHER, ["blocks.1.feed_forward"], "blocks.1.feed_forward_out"
+        )
+
+
+def test_heads_may_be_done_in_any_number_at_once(monkeypatch):
+    model = perturbed()
+    together = path_patching(model, OTHER, IDS, margin)
+    monkeypatch.setattr("mathlm.interpret.paths.AT_ONCE", 50)  # five heads of ten tokens
+    torch.testing.assert_close(path_patching(model, OTHER, IDS, margin), together)
+
+
+def test_a_prefix_is_refused():
+    model = add_prefix(perturbed(), 2)
+    with pytest.raises(InputError, match="a prefix or a prompt"):
+        path_patch(model, IDS, OTHER, ["token_embedding"])
+    with pytest.raises(InputError, match="a prefix or a prompt before every text"):
+        activation_patching(model, OTHER, IDS, margin)

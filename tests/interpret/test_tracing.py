@@ -121,3 +121,26 @@ def test_what_cannot_be_traced_is_refused():
         activation_patching(model, CLEAN, CORRUPT, lambda logits: logits * torch.nan)
     with pytest.raises(InputTypeError, match="Bert is not a GPT"):
         activation_patching(Bert(BertConfig(**SIZES)).eval(), CLEAN, CORRUPT, margin)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_prompts_and_metrics_that_are_no_tensors_are_refused():
+    model = perturbed()
+    with pytest.raises(InputTypeError, match=r"ids must be a tensor \(B, T\), got list"):
+        activation_patching(model, CLEAN.tolist(), CORRUPT, margin)
+    with pytest.raises(InputTypeError, match="metric gives a float: expected a tensor"):
+        activation_patching(model, CLEAN, CORRUPT, lambda logits: float(logits[0, -1, 2]))
+
+
+def test_a_metric_may_count_right_answers():
+    found = activation_patching(
+        perturbed(), CLEAN, CORRUPT, lambda z: z[:, -1].argmax(-1) == 3, layers=[0]
+    )
+    assert set((2 * found).flatten().tolist()) <= {0.0, 1.0, 2.0}
+
+
+def test_a_share_needs_one_number_of_each_run():
+    model = perturbed()
+    with pytest.raises(InputError, match=r"is \(2,\), expected one number: take the mean"):
+        recovered(torch.ones(3, 5), margin(model(CLEAN)), margin(model(CORRUPT)))
+    assert recovered(3.0, torch.tensor(6.0, requires_grad=True), 2.0) == 0.25

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ import torch
 from mathlm.errors import ConfigError
 from mathlm.interpret import head_scores, without_heads
 from mathlm.recipes import induction_study
-from mathlm.recipes.induction import attention_only, measure, told_loss, train
+from mathlm.recipes.induction import InductionRun, attention_only, measure, told_loss, train
 from mathlm.recipes.induction_by_hand import induction_by_hand
 from mathlm.recipes.induction_rows import START, InductionConfig, sequences
 
@@ -104,3 +105,39 @@ def test_losses_of_told_tokens_alone_are_counted():
     model, (ids, told) = induction_by_hand(16, 24), sequences(SMALL, 0, 4)
     assert told_loss(model, ids, told) < 1e-3
     assert told_loss(model, ids, ~told) == pytest.approx(math.log(16), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["batch", "warmup", "every"])
+def test_counts_that_divide_are_at_least_one(name):
+    with pytest.raises(ConfigError, match=f"{name}=0 must be at least 1"):
+        InductionConfig(**{name: 0})
+    with pytest.raises(ConfigError, match="steps=-1"):
+        InductionConfig(steps=-1)
+
+
+def test_another_seed_draws_other_rows_and_other_weights():
+    other = replace(SMALL, seed=1)
+    assert not sequences(SMALL, 5, 8)[0].equal(sequences(other, 5, 8)[0])
+    first, second = (attention_only(config).head.weight for config in (SMALL, other))
+    assert not first.equal(second)
+
+
+def test_without_a_head_by_hand_the_loss_is_that_of_a_guess():
+    """Heads 0.0 and 1.0 are needed, and the two others are not."""
+    config = InductionConfig(vocab_size=16, length=24, shortest=5, longest=9, n_heads=2)
+    run = InductionRun(induction_by_hand(16, 24), [])
+    found = induction_study.without_each(run, config)
+    assert min(found["0.0"], found["1.0"]) > 2
+    assert max(found["0.1"], found["1.1"]) < 1e-3
+
+
+def test_elsewhere_are_the_distances_that_are_said(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        induction_study,
+        "sequences",
+        lambda c, *_: asked.append((c.shortest, c.longest)) or (None, None),
+    )
+    monkeypatch.setattr(induction_study, "told_loss", lambda *_: 0.0)
+    induction_study.told_elsewhere(InductionRun(attention_only(SMALL), []), InductionConfig())
+    assert asked == [(6, 9), (11, 14), (15, 18)]
