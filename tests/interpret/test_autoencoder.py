@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mathlm.errors import ConfigError, InputError
-from mathlm.interpret import SparseAutoencoder
+from mathlm.interpret import SparseAutoencoder, SparseReconstruction
 
 
 def by_hand(**options):
@@ -66,6 +66,8 @@ def test_idle_counts_the_vectors_since_a_feature_was_used():
     assert model.idle.tolist() == [3, 6]
     model.eval()(torch.zeros(5, 2))
     assert model.idle.tolist() == [3, 6]
+    model.train()(torch.tensor([[4.0, 0.0], [0.0, 0.0]]))  # one of two vectors is enough
+    assert model.idle.tolist() == [0, 8]
 
 
 def test_idle_features_alone_take_part_in_the_revival():
@@ -101,11 +103,24 @@ def test_vectors_of_another_width_are_refused():
         SparseAutoencoder(3, 4)(torch.zeros(5, 2))
 
 
+def test_vectors_of_another_kind_or_without_a_mean_are_refused():
+    with pytest.raises(
+        InputError, match=r"x is torch\.float32 and the autoencoder torch\.float64"
+    ):
+        SparseAutoencoder(3, 4)(torch.zeros(5, 3, dtype=torch.float32))
+    with pytest.raises(InputError, match="holds NaN or infinity: it has no mean"):
+        SparseAutoencoder(3, 4).center(torch.full((5, 3), torch.nan))
+    with pytest.raises(InputError, match=r"x \(2, 0, 3\) must be"):
+        SparseAutoencoder(3, 4).center(torch.zeros(2, 0, 3))
+
+
 def test_one_direction_and_a_price_shrink_a_feature_by_half_the_price():
     """(a - f)² + λ f is least at f = a - λ/2, by its derivative."""
-    model = SparseAutoencoder(1, 1)
-    a, price = 3.0, 0.8
-    f = torch.tensor(np.linspace(0, 4, 4001))
-    loss = (a - f) ** 2 + price * f
-    assert abs(float(f[loss.argmin()]) - (a - price / 2)) < 1e-9
-    assert model.directions.abs().item() == pytest.approx(1.0)
+    a, price, losses = 3.0, 0.8, []
+    tried = np.linspace(0, 4, 401)
+    model = SparseAutoencoder(1, 1).eval().requires_grad_(False)
+    model.decoder.fill_(2.0)  # of length 1 where it is used
+    for f in tried:
+        model.encoder.fill_(f / a)
+        losses.append(float(SparseReconstruction(price)(model, {"x": torch.tensor([[a]])})[0]))
+    assert abs(tried[np.argmin(losses)] - (a - price / 2)) < 1e-9
