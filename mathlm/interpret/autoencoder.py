@@ -101,7 +101,10 @@ class SparseAutoencoder(nn.Module):
     @torch.no_grad()
     def center(self, x: Float[Tensor, "*batch D"]) -> None:
         """Let the offset be the mean of some vectors: a good start for any training."""
-        self.offset.copy_(self.require(x).flatten(0, -2).mean(0))
+        mean = self.require(x).flatten(0, -2).mean(0)
+        if not mean.isfinite().all():
+            raise InputError(f"x {tuple(x.shape)} holds NaN or infinity: it has no mean")
+        self.offset.copy_(mean)
 
     def forward(self, x: Float[Tensor, "*batch D"]) -> Coded:
         """Code some vectors, and put them together again."""
@@ -144,11 +147,16 @@ class SparseAutoencoder(nn.Module):
         return f @ self.directions[idle]
 
     def require(self, x: Tensor) -> Tensor:
-        """Refuse vectors of another width."""
+        """Refuse vectors of another width or kind."""
         D = len(self.offset)
-        if x.ndim < 2 or x.shape[-1] != D or not len(x):
+        if x.ndim < 2 or x.shape[-1] != D or not x.numel():
             raise InputError(
                 f"x {tuple(x.shape)} must be (vectors, {D}): the autoencoder has d_model={D}"
+            )
+        if x.dtype != self.offset.dtype:
+            raise InputError(
+                f"x is {x.dtype} and the autoencoder {self.offset.dtype}: convert one, as by "
+                "x.to(model.offset)"
             )
         return x
 

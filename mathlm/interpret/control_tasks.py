@@ -35,7 +35,7 @@ def control_labels(
     Raises:
         InputError: If there are none, or the lengths differ.
     """
-    if not words or len(words) != len(labels):
+    if not len(words) or len(words) != len(labels):
         raise InputError(f"{len(words)} words and {len(labels)} labels: expected one for each")
     rng = np.random.default_rng(seed)
     types = list(dict.fromkeys(words))

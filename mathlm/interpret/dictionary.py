@@ -236,8 +236,9 @@ def dictionary_report(
     """
     centered = x - x.mean(0)
     total = float(centered.square().sum())
-    if not total > 0:
-        raise InputError(f"all {len(x)} vectors are equal: there is no variance to explain")
+    if not 0 < total < torch.inf:
+        what = "all are equal" if total == 0 else "some hold NaN or infinity"
+        raise InputError(f"of the {len(x)} vectors {what}: there is no variance to explain")
     left = dot = square = uses = 0.0
     used = torch.zeros_like(model.idle, dtype=torch.bool)
     for part in x.split(batch_size):
@@ -292,7 +293,15 @@ def top_contexts(features: Float[Tensor, "B T"], count: int) -> list[tuple[int, 
 
     Returns:
         Text, position and value, the largest first; places where it is 0 are left out.
+
+    Raises:
+        InputError: If ``count`` is not positive, or a value is missing or not finite.
     """
+    if count < 1 or not features.numel() or not features.isfinite().all():
+        raise InputError(
+            f"count={count} must be positive, and features {tuple(features.shape)} some finite "
+            "numbers"
+        )
     best = features.max(-1)
     order = best.values.argsort(descending=True, stable=True)[:count].tolist()
     places = [(row, int(best.indices[row]), float(best.values[row])) for row in order]

@@ -34,6 +34,7 @@ class Probe:
                 f"x {tuple(x.shape)} must have rows of {self.weight.shape[1]} numbers, as "
                 "those that the probe was fitted to"
             )
+        require_finite(x)
         return x.to(self.weight) @ self.weight.mT + self.bias
 
     def predict(self, x: Float[Tensor, "N D"]) -> list[Hashable]:
@@ -94,12 +95,11 @@ def linear_probe(
         raise InputError(
             f"penalty={penalty} must be positive and tolerance={tolerance} in (0, 1)"
         )
-    if bad := int((~x.isfinite()).sum()):
-        raise InputError(f"x holds {bad} NaN or infinite numbers; every one must be finite")
+    require_finite(x)
     known = class_list(y, classes)
     place = {label: i for i, label in enumerate(known)}
     rows = torch.tensor([place[label] for label in y], device=x.device)
-    return Probe(known, *fit(x.double(), rows, len(known), float(penalty), tolerance))
+    return Probe(known, *fit(x.detach().double(), rows, len(known), float(penalty), tolerance))
 
 
 def fit(
@@ -107,7 +107,7 @@ def fit(
 ) -> tuple[Float[Tensor, "C D"], Float[Tensor, " C"]]:
     """Weights and biases of least penalized loss."""
     a = torch.cat([x, x.new_ones(len(x), 1)], 1)  # (N, D + 1)
-    decay = torch.full_like(a[0], penalty).index_fill(0, torch.tensor([x.shape[1]]), 0.0).diag()
+    decay = torch.cat([x.new_full(x.shape[1:], penalty), x.new_zeros(1)]).diag()
     lower = torch.linalg.cholesky(a.mT @ a / 2 + decay)
     z = torch.linalg.solve_triangular(lower, a.mT, upper=False).mT
     half = torch.linalg.solve_triangular(lower, decay.sqrt(), upper=False)
@@ -158,6 +158,12 @@ def class_list(
             f"the classes are {list(known)[:5]}; expected two or more different ones"
         )
     return known
+
+
+def require_finite(x: Tensor) -> None:
+    """Refuse states that no class could be told from."""
+    if bad := int((~x.isfinite()).sum()):
+        raise InputError(f"x holds {bad} NaN or infinite numbers; every one must be finite")
 
 
 def require_same_length(x: Tensor, y: Sequence[Hashable]) -> None:

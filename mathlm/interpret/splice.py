@@ -36,7 +36,8 @@ def spliced_losses(
         Losses of the T - 1 targets [nats]; nothing is averaged.
 
     Raises:
-        InputError: If T is 1, there is no such tap, or the shape changes.
+        InputError: If T is 1, there is no such tap, the shape changes, or what
+            comes back is not finite.
     """
     require_tap(model, at)
     require_text(ids)
@@ -49,6 +50,8 @@ def spliced_losses(
                 f"change made {tuple(changed.shape)} of {tuple(value.shape)} at {at!r}: the "
                 "shape must stay"
             )
+        if not changed.isfinite().all():
+            raise InputError(f"change made NaN or infinity at {at!r}")
         return changed
 
     return token_losses(run(model, ids[:, :-1], None, Watched(watch)), ids)

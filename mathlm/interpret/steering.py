@@ -132,7 +132,7 @@ def require_tap(model: GPT, name: str) -> None:
 
 
 def require_vector(model: GPT, name: str, vector: Any) -> Tensor:
-    """Refuse what cannot be added at a tap."""
+    """A copy of a vector; what cannot be added at a tap is refused."""
     require_tap(model, name)
     if not isinstance(vector, Tensor):
         raise InputTypeError(f"the vector for {name!r} is a {type(vector).__name__}")
@@ -141,4 +141,4 @@ def require_vector(model: GPT, name: str, vector: Any) -> Tensor:
         raise InputError(f"the vector for {name!r} is {tuple(vector.shape)}, expected ({D},)")
     if not vector.isfinite().all():
         raise InputError(f"the vector for {name!r} holds NaN or infinity")
-    return vector
+    return vector.clone()

@@ -101,7 +101,7 @@ def read(text: str, where: str = "text") -> Iterator[Tagged]:
 
 
 def coarse_part(tag: str) -> str:
-    """The kind of word that a tag of the Penn treebank stands for, one of 13.
+    """The kind of word that a tag of the Penn treebank stands for, one of 12.
 
     Marks are what is no word, such as ``,`` and ``SYM``; what is left, such as ``POS``, is
     "other".

@@ -176,7 +176,13 @@ def test_bad_input_is_refused():
         train_dictionary(model, x, SparseReconstruction(), steps=9, resample=(5, 5))
     with pytest.raises(ConfigError, match="sparsity=-1"):
         SparseReconstruction(-1.0)
-    with pytest.raises(InputError, match="all 3 vectors are equal"):
+    with pytest.raises(InputError, match="of the 3 vectors all are equal"):
         dictionary_report(model, torch.ones(3, 12))
     with pytest.raises(InputError, match="found has a row of length 0"):
         matched_cosine(torch.zeros(1, 2), torch.ones(1, 2))
+    with pytest.raises(InputError, match="of the 3 vectors some hold NaN or infinity"):
+        dictionary_report(model, torch.full((3, 12), torch.nan))
+    with pytest.raises(InputError, match="count=0 must be positive"):
+        top_contexts(torch.ones(2, 3), 0)
+    with pytest.raises(InputError, match=r"features \(1, 1\) some finite"):
+        top_contexts(torch.full((1, 1), torch.nan), 1)

@@ -106,3 +106,16 @@ def test_a_fit_that_does_not_end_is_an_error(monkeypatch, rng):
     monkeypatch.setattr("mathlm.interpret.probes.EVALUATIONS", 3)
     with pytest.raises(InputError, match="after 3 evaluations the gradient is"):
         interpret.linear_probe(*examples(rng))
+
+
+def test_states_without_numbers_have_no_likeliest_class():
+    probe = interpret.linear_probe(torch.eye(2), ["a", "b"])
+    with pytest.raises(InputError, match="x holds 2 NaN or infinite numbers"):
+        probe.predict(torch.full((1, 2), torch.nan))
+
+
+def test_states_that_track_gradients_give_the_same_probe_without_any(rng):
+    x, y = examples(rng)
+    probe = interpret.linear_probe(x.clone().requires_grad_(), y)
+    assert torch.equal(probe.weight, interpret.linear_probe(x, y).weight)
+    assert not probe.weight.requires_grad

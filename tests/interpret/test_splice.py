@@ -40,3 +40,5 @@ def test_what_changes_the_shape_or_the_name_is_refused():
         spliced_losses(small(), IDS, "blocks.0.attention.q", lambda x: x)
     with pytest.raises(InputError, match="T of at least 2"):
         spliced_losses(small(), IDS[:, :1], AT, lambda x: x)
+    with pytest.raises(InputError, match="change made NaN or infinity at"):
+        spliced_losses(small(), IDS, AT, lambda x: x * torch.nan)

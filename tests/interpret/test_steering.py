@@ -103,3 +103,11 @@ def test_only_a_gpt_is_steered(unchecked):
     bert = Bert(BertConfig(vocab_size=20, context=8, d_model=8, n_layers=1, n_heads=2))
     with pytest.raises(InputTypeError, match="Bert is not a GPT"):
         Steered(bert, {})
+
+
+def test_a_vector_that_is_changed_later_does_not_change_the_model():
+    model, v = small(), torch.ones(8)
+    steered = Steered(model, {AT: v})
+    before = steered(IDS)
+    v.mul_(3)
+    assert torch.equal(steered(IDS), before)
