@@ -1,12 +1,21 @@
 """What models cost and how they improve with size."""
 
 from .activations import saved_numbers
+from .chinchilla import (
+    ChinchillaLaw,
+    bootstrap_chinchilla,
+    chinchilla_intervals,
+    fit_chinchilla,
+    kaplan_loss,
+    optimal_allocation,
+)
 from .counts import kv_cache_bytes
 from .flop_counts import flops_per_token, forward_flops, six_nd
 from .intensity import arithmetic_intensity
 from .memory import inference_memory, training_memory
 from .parameters import count_parameters
 from .pipeline import Task, idle_share, most_held, pipeline_tasks
+from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 from .recomputation import kept_with_segments
 from .sharding import sharded_memory
@@ -16,21 +25,31 @@ from .wires import tensor_parallel_overhead, tokens_to_hide
 from .writing import decode_bytes, decode_limit
 
 __all__ = [
+    "ChinchillaLaw",
     "PUBLISHED",
+    "PowerLaw",
     "Task",
     "arithmetic_intensity",
+    "bootstrap_chinchilla",
+    "bootstrap_exponent",
+    "chinchilla_intervals",
     "count_parameters",
     "decode_bytes",
     "decode_limit",
+    "fit_chinchilla",
+    "fit_power_law",
     "flop_utilization",
     "flops_per_token",
     "forward_flops",
+    "held_out_errors",
     "idle_share",
     "inference_memory",
+    "kaplan_loss",
     "kept_with_segments",
     "kv_cache_bytes",
     "most_held",
     "pipeline_tasks",
+    "optimal_allocation",
     "saved_numbers",
     "sharded_memory",
     "six_nd",

@@ -1,0 +1,310 @@
+"""How loss falls with parameters and tokens together, and how to divide a budget of compute."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from ..shapes import Float
+from .count_checks import require_positive
+from .fit_intervals import covariance, redrawn, student_quantile
+from .log_sums import LogSum, minimise, require_minimum
+from .power_law import Numbers, positive, require_delta
+
+NAMES = ("A", "B", "E", "alpha", "beta")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChinchillaLaw:
+    """``loss = E + A / N^alpha + B / D^beta``, in the letters of the paper.
+
+    Attributes:
+        A: Factor of the term of the parameters.
+        B: Factor of the term of the tokens.
+        E: Loss that neither takes away [nats].
+        alpha: Exponent of the parameters.
+        beta: Exponent of the tokens.
+        huber: Huber loss of the fit, summed over the runs; 0 for a law that was not fitted.
+    """
+
+    A: float | int
+    B: float | int
+    E: float | int
+    alpha: float | int
+    beta: float | int
+    huber: float | int = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive(A=self.A, B=self.B, E=self.E, alpha=self.alpha, beta=self.beta)
+
+    def loss(self, n: Numbers, d: Numbers) -> Float[np.ndarray, " N"]:
+        """Loss of models of so many parameters on so many tokens [nats]."""
+        size, tokens = positive("n", n), positive("d", d)
+        return self.E + self.A * size**-self.alpha + self.B * tokens**-self.beta
+
+
+def fit_chinchilla(
+    n: Numbers,
+    d: Numbers,
+    loss: Numbers,
+    *,
+    delta: float | int = 1e-3,
+    scale: float | int = 1.0,
+) -> ChinchillaLaw:
+    """Fit the additive law of parameters and tokens to training runs.
+
+    Computes::
+
+        min Σ_i Huber_δ( logsumexp(a − α log N_i, b − β log D_i, e) − log L_i )
+
+    with ``A, B, E = exp(a), exp(b), exp(e)``, from a grid of starts by Newton's method. The
+    best end must be a minimum: its gradient is checked.
+
+    Args:
+        n: Parameters of each run.
+        d: Tokens that each was trained on.
+        loss: Loss that each reached [nats].
+        delta: Residual of the log loss at which squares turn to absolute values [nats].
+        scale: Factor on the objective, such as ``1 / len(n)`` for its mean. It does not change
+            the answer, and the Huber loss that is returned is the sum in any case.
+
+    Returns:
+        The law.
+
+    Raises:
+        InputError: If a number is not positive, the lengths differ, fewer than six runs are
+            given, or they do not determine all five constants.
+
+    References:
+        Hoffmann et al. (2022). Training compute-optimal large language models, approach 3.
+        Besiroglu et al. (2024). Chinchilla scaling: a replication attempt. The fit of the
+        paper had stopped early because the loss was a mean.
+    """
+    law, middles = additive(n, d, loss, delta, scale)
+    theta = lowest(law)
+    value = float(law.value(theta)[0] / scale)
+    a, b, e, alpha, beta = (float(v) for v in uncentred(theta, middles)[0])
+    if alpha <= 0 or beta <= 0:
+        raise InputError(
+            f"the loss does not fall with size and tokens: alpha={alpha:.3g}, beta={beta:.3g}; "
+            "the runs must vary both, apart from each other"
+        )
+    return ChinchillaLaw(
+        A=math.exp(a), B=math.exp(b), E=math.exp(e), alpha=alpha, beta=beta, huber=value
+    )
+
+
+def chinchilla_intervals(
+    n: Numbers,
+    d: Numbers,
+    loss: Numbers,
+    fit: ChinchillaLaw,
+    *,
+    delta: float | int = 1e-3,
+    level: float | int = 0.95,
+) -> dict[str, tuple[float, float]]:
+    """Intervals of the constants by the delta method, from a fit as a warm start.
+
+    Those of A, B and E are symmetric in their logarithms. ``share`` is the exponent of compute
+    in the best number of parameters, ``beta / (alpha + beta)``.
+
+    Args:
+        n: Parameters of each run.
+        d: Tokens that each was trained on.
+        loss: Loss that each reached [nats].
+        fit: What :func:`fit_chinchilla` found.
+        delta: As in the fit [nats].
+        level: Of the intervals.
+
+    Returns:
+        Low and high end by name.
+
+    Raises:
+        InputError: As :func:`fit_chinchilla`.
+    """
+    law, middles = additive(n, d, loss, delta)
+    theta = minimise(law, warm(fit, middles))
+    require_minimum(law, theta, list(NAMES[:3]))
+    back = uncentred(np.eye(5), middles).T
+    spread = back @ covariance(law, theta)[0] @ back.T
+    found = uncentred(theta, middles)[0]
+    alpha, beta = found[3:]
+    slope = np.array([0, 0, 0, -beta, alpha]) / (alpha + beta) ** 2
+    values = np.append(found, beta / (alpha + beta))
+    errors = np.sqrt(np.append(np.diag(spread), slope @ spread @ slope))
+    reach = student_quantile(level, law.target.shape[1] - 5) * errors
+    return named(np.stack([values - reach, values + reach]))
+
+
+def bootstrap_chinchilla(
+    n: Numbers,
+    d: Numbers,
+    loss: Numbers,
+    fit: ChinchillaLaw,
+    *,
+    delta: float | int = 1e-3,
+    level: float | int = 0.95,
+    resamples: int = 200,
+    seed: int = 0,
+) -> dict[str, tuple[float, float]]:
+    """Intervals of the constants from fits to residuals drawn anew, started at the fit.
+
+    Args:
+        n: Parameters of each run.
+        d: Tokens that each was trained on.
+        loss: Loss that each reached [nats].
+        fit: What :func:`fit_chinchilla` found.
+        delta: As in the fit [nats].
+        level: Of the intervals.
+        resamples: How many times the residuals are drawn.
+        seed: Of the draws.
+
+    Returns:
+        Low and high end by name, as from :func:`chinchilla_intervals`.
+
+    Raises:
+        InputError: As :func:`fit_chinchilla`, or if there are fewer than 20 resamples.
+    """
+    law, middles = additive(n, d, loss, delta)
+    theta = minimise(law, warm(fit, middles))
+    require_minimum(law, theta, list(NAMES[:3]))
+    many = redrawn(law, theta, resamples, np.random.default_rng(seed))
+    found = uncentred(minimise(many, np.repeat(theta, resamples, 0)), middles)
+    share = found[:, 4] / (found[:, 3] + found[:, 4])
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    return named(np.quantile(np.column_stack([found, share]), ends, axis=0))
+
+
+def optimal_allocation(compute: float | int, fit: ChinchillaLaw) -> tuple[float, float]:
+    """Parameters and tokens of least loss for a budget of compute.
+
+    Computes::
+
+        N = G (C / 6)^(β / (α + β)),   D = (C / 6)^(α / (α + β)) / G,
+        G = (α A / (β B))^(1 / (α + β))
+
+    which is where the derivative of the loss along ``6 N D = C`` is zero.
+
+    Args:
+        compute: Budget C of the training [FLOP].
+        fit: The law of the loss.
+
+    Returns:
+        Parameters and tokens; ``6 n d`` is the budget.
+
+    Raises:
+        InputError: If the budget is not positive.
+
+    References:
+        Hoffmann et al. (2022). Training compute-optimal large language models, equation 4.
+    """
+    require_positive(compute=compute)
+    both = fit.alpha + fit.beta
+    g = (fit.alpha * fit.A / (fit.beta * fit.B)) ** (1 / both)
+    return g * (compute / 6) ** (fit.beta / both), (compute / 6) ** (fit.alpha / both) / g
+
+
+def kaplan_loss(
+    n: Numbers,
+    d: Numbers,
+    n_c: float | int = 6.4e13,
+    d_c: float | int = 1.8e13,
+    alpha_n: float | int = 0.076,
+    alpha_d: float | int = 0.103,
+) -> Float[np.ndarray, " N"]:
+    """Loss by the joint law of Kaplan et al., which has no floor.
+
+    Computes::
+
+        [ (N_c / N)^(α_N / α_D) + D_c / D ]^α_D
+
+    Args:
+        n: Parameters without the embeddings.
+        d: Tokens of the data set.
+        n_c: Parameters that give a loss of 1 nat, with data without end.
+        d_c: Tokens that give a loss of 1 nat, with a model without end.
+        alpha_n: Exponent of the parameters.
+        alpha_d: Exponent of the tokens.
+
+    Returns:
+        Loss [nats].
+
+    Raises:
+        InputError: If a number is not positive.
+
+    References:
+        Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5; the
+        constants are those of its table 2.
+    """
+    require_positive(n_c=n_c, d_c=d_c, alpha_n=alpha_n, alpha_d=alpha_d)
+    size, tokens = positive("n", n), positive("d", d)
+    return ((n_c / size) ** (alpha_n / alpha_d) + d_c / tokens) ** alpha_d
+
+
+def additive(
+    n: Numbers, d: Numbers, loss: Numbers, delta: float | int, scale: float | int = 1.0
+) -> tuple[LogSum, Float[np.ndarray, " 2"]]:
+    """The law of runs with both logarithms centred, and the middles that were taken off."""
+    size, tokens, losses = positive("n", n), positive("d", d), positive("loss", loss)
+    require_delta(delta)
+    require_positive(scale=scale)
+    if not len(size) == len(tokens) == len(losses) or len(size) < 6:
+        raise InputError(
+            f"n, d and loss have {len(size)}, {len(tokens)} and {len(losses)} numbers; "
+            "expected one of each for every run, and at least 6 runs"
+        )
+    logs = np.log([size, tokens])
+    middles = logs.mean(1)
+    x, y = logs - middles[:, None]
+    if min(np.ptp(x), np.ptp(y)) == 0 or abs(np.corrcoef(x, y)[0, 1]) > 1 - 1e-9:
+        raise InputError("n and d must both vary, and not in one fixed relation to each other")
+    design = np.zeros((3, len(x), 5))
+    design[[0, 1, 2], :, [0, 1, 2]] = 1
+    design[0, :, 3], design[1, :, 4] = -x, -y
+    return LogSum(design, np.log(losses)[None], float(delta), scale), middles
+
+
+def lowest(law: LogSum) -> Float[np.ndarray, "1 5"]:
+    """The least minimum over a grid of starts, laid around the losses observed."""
+    least, mean = np.exp(law.target.min()), np.exp(law.target.mean())
+    powers, floors, splits = (0.2, 0.5, 1.0), (0.3, 0.6, 0.9), (0.25, 0.75)
+    starts = []
+    for alpha, beta, floor, split in itertools.product(powers, powers, floors, splits):
+        rest = mean - floor * least
+        logs = np.log([split * rest, (1 - split) * rest, floor * least])
+        starts.append([*logs, alpha, beta])
+    # squares find the region from far away; absolute values then settle the answer
+    squares = LogSum(law.design, np.repeat(law.target, len(starts), 0), math.inf, law.scale)
+    near = minimise(squares, np.array(starts), steps=40)
+    few = np.argsort(squares.value(near))[:6]
+    many = LogSum(law.design, squares.target[few], law.delta, law.scale)
+    ends = minimise(many, near[few])
+    theta = ends[[np.nanargmin(many.value(ends))]]
+    require_minimum(law, theta, list(NAMES[:3]))
+    return theta
+
+
+def uncentred(
+    theta: Float[np.ndarray, "S 5"], middles: Float[np.ndarray, " 2"]
+) -> Float[np.ndarray, "S 5"]:
+    """Unknowns for logarithms that are not centred."""
+    shift = np.zeros_like(theta)
+    shift[:, :2] = theta[:, 3:] * middles
+    return theta + shift
+
+
+def warm(fit: ChinchillaLaw, middles: Float[np.ndarray, " 2"]) -> Float[np.ndarray, "1 5"]:
+    """A law as a start."""
+    theta = np.array([[*np.log([fit.A, fit.B, fit.E]), fit.alpha, fit.beta]])
+    return 2 * theta - uncentred(theta, middles)
+
+
+def named(ends: Float[np.ndarray, "2 6"]) -> dict[str, tuple[float, float]]:
+    """Ends by name, those of the logarithms turned back."""
+    ends = np.column_stack([np.exp(ends[:, :3]), ends[:, 3:]])
+    return {
+        name: (float(low), float(high))
+        for name, low, high in zip((*NAMES, "share"), *ends, strict=True)
+    }

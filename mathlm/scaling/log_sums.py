@@ -1,0 +1,148 @@
+"""Fits of laws that are sums of powers, on logarithms.
+
+A sum of positive powers is ``exp(z_1) + exp(z_2) + ...`` with every ``z_k`` linear in the
+unknowns, so its logarithm is a log-sum-exp whose gradient and Hessian are written down exactly.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from ..shapes import Float
+
+STEPS = 400
+LARGEST_STEP = 4.0
+
+
+@dataclass(frozen=True)
+class LogSum:
+    """A law ``log y = log Σ_k exp(design_k · theta)`` and the Huber loss of its residuals.
+
+    Attributes:
+        design: One matrix for each term of the sum.
+        target: Logarithms observed, one row for each data set that is fitted at once.
+        delta: Residual at which the loss turns from squares to absolute values [nats]; infinite
+            for least squares.
+        scale: Factor on the objective. It cannot change the answer: every decision of
+            the solver is relative.
+    """
+
+    design: Float[np.ndarray, "K N P"]
+    target: Float[np.ndarray, "S N"]
+    delta: float | int
+    scale: float | int = 1.0
+
+    def curve(
+        self, theta: Float[np.ndarray, "S P"]
+    ) -> tuple[Float[np.ndarray, "S N"], Float[np.ndarray, "S K N"]]:
+        """Logarithm of the law, and the share of each term in the sum."""
+        z = np.einsum("knp,sp->skn", self.design, theta, optimize=True)
+        top = z.max(1, keepdims=True)
+        terms = np.exp(z - top)
+        total = terms.sum(1, keepdims=True)
+        return (top + np.log(total))[:, 0], terms / total
+
+    def jacobian(self, shares: Float[np.ndarray, "S K N"]) -> Float[np.ndarray, "S N P"]:
+        """Derivative of the logarithm of the law in each unknown."""
+        return np.einsum("knp,skn->snp", self.design, shares, optimize=True)
+
+    def value(self, theta: Float[np.ndarray, "S P"]) -> Float[np.ndarray, " S"]:
+        """Huber loss, summed over the points and multiplied by the scale."""
+        r = self.curve(theta)[0] - self.target
+        psi = np.clip(r, -self.delta, self.delta)
+        return self.scale * (psi * (r - psi / 2)).sum(1)
+
+    def rows(self, kept: np.ndarray) -> "LogSum":
+        """The same law for some of the data sets."""
+        return LogSum(self.design, self.target[kept], self.delta, self.scale)
+
+
+class Slopes(NamedTuple):
+    """Derivatives of the objective, and what they are measured by."""
+
+    gradient: Float[np.ndarray, "S P"]
+    hessian: Float[np.ndarray, "S P P"]
+    metric: Float[np.ndarray, "S P P"]
+    unevenness: Float[np.ndarray, " S"]
+
+
+def slopes(law: LogSum, theta: Float[np.ndarray, "S P"]) -> Slopes:
+    """Gradient, Hessian, a positive definite metric, and the gradient without units."""
+    log_y, shares = law.curve(theta)
+    r = log_y - law.target
+    psi = np.clip(r, -law.delta, law.delta)
+    jac = law.jacobian(shares)
+    gradient = (psi[:, None] @ jac)[:, 0]
+    size = ((np.abs(psi) + 1e-7)[:, None] @ np.abs(jac))[:, 0]
+    bends = np.einsum("knp,knq->knpq", law.design, law.design).reshape(-1, jac.shape[-1] ** 2)
+    bent = ((shares * psi[:, None]).reshape(len(r), -1) @ bends).reshape(
+        -1, *2 * [jac.shape[-1]]
+    )
+    inside = (np.abs(r) <= law.delta) - psi
+    weight = np.divide(psi, r, out=np.ones_like(r), where=r != 0)
+    hessian = jac.swapaxes(1, 2) @ (jac * inside[..., None]) + bent
+    metric = jac.swapaxes(1, 2) @ (jac * weight[..., None])
+    ridge = 1e-9 * np.trace(metric, axis1=1, axis2=2)[:, None, None] + 1e-30
+    metric = metric + ridge * np.eye(jac.shape[-1])
+    unevenness = np.abs(gradient / np.maximum(size, 1e-300)).max(1)
+    return Slopes(law.scale * gradient, law.scale * hessian, law.scale * metric, unevenness)
+
+
+def minimise(
+    law: LogSum, start: Float[np.ndarray, "S P"], steps: int = STEPS
+) -> Float[np.ndarray, "S P"]:
+    """Newton's method with damping, for many data sets or starts at once.
+
+    The damping is relative to the metric ``JᵀWJ`` of the reweighted least squares, so a factor
+    on the objective cancels from every step. A row ends when its gradient is zero to
+    rounding, or when no step lowers its loss any more.
+
+    Args:
+        law: What is fitted.
+        start: First guesses, one row for each target.
+        steps: How many at most.
+
+    Returns:
+        The last points. Whether they are minima is for :func:`require_minimum` to say.
+    """
+    theta, damping = start.copy(), np.ones(len(start))
+    active = np.arange(len(start))
+    for _ in range(steps):
+        part, here, mu = law.rows(active), theta[active], damping[active]
+        g, h, m, uneven = slopes(part, here)
+        step = -np.linalg.solve(h + mu[:, None, None] * m, g[..., None])[..., 0]
+        step *= np.minimum(1, LARGEST_STEP / np.maximum(np.abs(step).max(1), 1e-300))[:, None]
+        before = part.value(here)
+        better = part.value(here + step) <= before * (1 + 1e-14)  # equal but for rounding
+        seen = -(g * step).sum(1) > 1e-17 * before  # a gain that the value can show
+        theta[active] = np.where(better[:, None], here + step, here)
+        damping[active] = np.where(better, np.maximum(mu / 5, 1e-10), mu * 4)
+        going = (uneven > 1e-10) & (mu < 1e12) & (seen | ~better | (uneven > 1e-6))
+        active = active[going]
+        if not len(active):
+            break
+    return theta
+
+
+def require_minimum(law: LogSum, theta: Float[np.ndarray, "S P"], names: list[str]) -> None:
+    """Refuse a point that is not a minimum, or one that the data do not determine.
+
+    Raises:
+        InputError: If a gradient is left, or a term is nowhere seen in the sum.
+    """
+    seen = law.curve(theta)[1].max(2)  # (S, K): largest share of each term
+    for k, name in enumerate(names):
+        if (seen[:, k] < 1e-6).any():
+            raise InputError(
+                f"the data do not determine {name}: its share of the fitted law is "
+                f"{seen[:, k].min():.1e} at most, so any smaller one fits as well; "
+                "take a wider range, or a law without it"
+            )
+    left = slopes(law, theta).unevenness.max()
+    if left > 1e-5:
+        raise InputError(
+            f"the fit has not ended: a gradient of {left:.1e} is left where 1e-5 is allowed; "
+            "the points may lie too close together to tell the terms of the law apart"
+        )

@@ -1,0 +1,158 @@
+"""Power laws, against planted ones and scipy."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from scipy.optimize import least_squares
+
+from mathlm.errors import InputError
+from mathlm.scaling import bootstrap_exponent, fit_power_law, held_out_errors
+from mathlm.scaling.fit_intervals import covariance, redrawn, student_quantile
+from mathlm.scaling.log_sums import LogSum, minimise
+from mathlm.scaling.power_law import straight
+
+X = np.geomspace(10, 1e6, 16)
+
+
+def noisy(rng, y, spread=0.02):
+    return y * np.exp(spread * rng.standard_normal(y.shape))
+
+
+def test_a_planted_law_is_recovered():
+    law = fit_power_law(X, 3 * X**-0.3)
+    assert (law.coefficient, law.exponent) == pytest.approx((3, -0.3), rel=1e-12)
+
+
+def test_the_line_and_its_interval_are_scipy_s(rng):
+    y = noisy(rng, 3 * X**-0.3)
+    law, line = fit_power_law(X, y), scipy.stats.linregress(np.log(X), np.log(y))
+    reach = scipy.stats.t.ppf(0.975, len(X) - 2) * line.stderr
+    assert (math.log(law.coefficient), law.exponent) == pytest.approx(
+        (line.intercept, line.slope), rel=1e-10
+    )
+    assert law.interval == pytest.approx((line.slope - reach, line.slope + reach), rel=1e-8)
+
+
+@pytest.mark.parametrize("exponent", [-0.3, -0.05, -1.0, 0.5])
+def test_a_planted_law_with_an_offset_is_recovered(exponent):
+    law = fit_power_law(X, 2 + 3 * X**exponent, offset=True)
+    found = (law.offset, law.coefficient, law.exponent)
+    assert found == pytest.approx((2, 3, exponent), rel=1e-6)
+
+
+def test_the_offset_is_that_of_scipy_s_least_squares(rng):
+    y = noisy(rng, 2 + 3 * X**-0.3)
+    law = fit_power_law(X, y, offset=True)
+
+    def residuals(p):
+        return np.log(p[0] + p[1] * X ** p[2]) - np.log(y)
+
+    there = least_squares(residuals, [2, 3, -0.3], xtol=1e-14, ftol=1e-14, gtol=1e-14).x
+    assert (law.offset, law.coefficient, law.exponent) == pytest.approx(there, rel=1e-5)
+
+
+def test_one_bad_point_does_not_decide_a_robust_fit(rng):
+    y = noisy(rng, 3 * X**-0.3, 0.005)
+    y[-1] *= 3
+    plain, robust = fit_power_law(X, y), fit_power_law(X, y, delta=0.005)
+    assert abs(robust.exponent + 0.3) < 0.003 < 0.02 < abs(plain.exponent + 0.3)
+
+
+def test_the_order_of_the_points_is_of_no_matter(rng):
+    y, order = noisy(rng, 2 + 3 * X**-0.3), rng.permutation(len(X))
+    laws = [fit_power_law(X[i], y[i], offset=True) for i in (slice(None), order)]
+    assert laws[0].exponent == pytest.approx(laws[1].exponent, rel=1e-8)
+
+
+def sweeps(rng, trials=200):
+    """As many noisy data sets of one law, and their fits."""
+    one, _ = straight(X, 3 * X**-0.3, False, math.inf)
+    law = LogSum(
+        one.design, one.target + 0.02 * rng.standard_normal((trials, len(X))), math.inf
+    )
+    return law, minimise(law, np.zeros((trials, 2)))
+
+
+def test_intervals_of_the_line_cover(rng):
+    law, theta = sweeps(rng)
+    reach = student_quantile(0.95, len(X) - 2) * covariance(law, theta)[:, 1, 1] ** 0.5
+    assert 0.90 <= np.mean(np.abs(theta[:, 1] + 0.3) <= reach) <= 0.99
+
+
+def test_intervals_of_the_bootstrap_cover(rng):
+    """200 data sets, each redrawn 99 times; the fits start at the fit of their own data."""
+    law, theta = sweeps(rng)
+    sets = [redrawn(law.rows(i), theta[i], 99, rng).target for i in np.arange(200)[:, None]]
+    many = LogSum(law.design, np.concatenate(sets), math.inf)
+    slopes = minimise(many, np.repeat(theta, 99, 0))[:, 1].reshape(200, 99)
+    low, high = np.quantile(slopes, [0.025, 0.975], axis=1)
+    assert 0.90 <= np.mean((low <= -0.3) & (high >= -0.3)) <= 0.99
+
+
+def test_the_bootstrap_is_about_as_wide_as_student_s(rng):
+    y = noisy(rng, 3 * X**-0.3)
+    ends = bootstrap_exponent(X, y)
+    assert np.ptp(ends) == pytest.approx(np.ptp(fit_power_law(X, y).interval), rel=0.25)
+
+
+def test_points_held_out_of_an_exact_law_are_foretold():
+    assert np.abs(held_out_errors(X, 3 * X**-0.3, 4)).max() < 1e-12
+
+
+def test_a_line_through_a_law_with_a_floor_foretells_too_little():
+    y = 2 + 3 * X**-0.3
+    assert held_out_errors(X, y, 4)[-1] < -0.02
+    assert np.abs(held_out_errors(X, y, 4, offset=True)).max() < 1e-6
+
+
+@pytest.mark.parametrize(("top", "short"), [(9.0, True), (1000.0, False)])
+def test_a_range_of_less_than_ten_is_called_too_short(top, short):
+    x = np.geomspace(1, top, 8)
+    assert fit_power_law(x, 3 * x**-0.3).too_short is short
+
+
+def test_an_exponent_lost_in_noise_is_called_too_short():
+    up_and_down = np.where(np.arange(len(X)) % 4 < 2, 0.5, 2.0)
+    assert fit_power_law(X, up_and_down).too_short
+
+
+@pytest.mark.parametrize("dof", [1, 2, 7, 59, 3000])
+def test_quantiles_are_scipy_s(dof):
+    there = scipy.stats.t.ppf(0.975, dof)
+    assert student_quantile(0.95, dof) == pytest.approx(there, rel=1e-9)
+
+
+BAD = {
+    "negative": ([1, 2, -3], [1, 2, 3], {}, r"x\[2\]=-3.0 must be positive"),
+    "nan": ([1, 2, 3], [1, float("nan"), 3], {}, r"y\[1\]=nan must be positive"),
+    "lengths": ([1, 2, 3], [1, 2], {}, "x has 3 numbers and y has 2"),
+    "few": ([1, 2], [1, 2], {}, "2 points at 2 different x cannot give 2 unknowns"),
+    "one x": ([2, 2, 2], [1, 2, 3], {}, "3 points at 1 different x"),
+    "delta": ([1, 2, 3], [1, 2, 3], {"delta": 0.0}, "delta=0.0 must be positive"),
+    "level": ([1, 2, 3], [1, 2, 4], {"level": 1.0}, "level=1.0 must lie between 0 and 1"),
+    "table": (np.ones((2, 2)), [1, 2], {}, r"x has shape \(2, 2\)"),
+}
+
+
+@pytest.mark.parametrize(("x", "y", "options", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_points_are_refused(x, y, options, message):
+    with pytest.raises(InputError, match=message):
+        fit_power_law(x, y, **options)
+
+
+def test_an_offset_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match=r"the data do not determine the offset|has not ended"):
+        fit_power_law(X, 3 * X**-0.3, offset=True)
+
+
+@pytest.mark.parametrize("held", [0, 16])
+def test_too_many_or_no_points_held_out_are_refused(held):
+    with pytest.raises(InputError, match=f"held={held} must be at least 1"):
+        held_out_errors(X, X, held)
+
+
+def test_too_few_resamples_are_refused():
+    with pytest.raises(InputError, match="resamples=5 must be at least 20"):
+        bootstrap_exponent(X, X, resamples=5)
