@@ -160,6 +160,8 @@ def test_a_found_direction_is_paired_once_and_its_sign_counts():
     one = torch.tensor([[1.0, 0.0]])
     assert matched_cosine(one, torch.tensor([[2.0, 0.0], [1.0, 1.0]])).tolist() == [1.0, 0.0]
     assert matched_cosine(-one, one).tolist() == [-1.0]
+    near = torch.tensor([[1.0, 0.0], [0.8, 0.6]])  # both nearest to the first of the axes
+    torch.testing.assert_close(matched_cosine(torch.eye(2), near), torch.tensor([1.0, 0.6]))
 
 
 def test_top_contexts_are_one_place_in_each_text():
