@@ -30,7 +30,7 @@ BETA = 0.5  # price of the divergence [reward/nat]
 PEAK = 4e-3  # largest step size
 
 
-def ppo(world: World, seed: int = 0, steps: int = 240, samples: int = 2048) -> nn.Module:
+def ppo(world: World, seed: int = 0, steps: int = 240, samples: int = 4096) -> nn.Module:
     """A policy trained by PPO: values, clipping, the divergence in the reward of each token.
 
     Args:
