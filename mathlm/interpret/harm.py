@@ -12,6 +12,7 @@ from ..models import GPT
 from ..shapes import Float
 from .ablation import Heads, without_heads
 from .recording import Watched, record
+from .resuming import attend_terms
 
 POSITIONS = ("rope", "learned", "sinusoidal", "none")
 
@@ -79,9 +80,7 @@ def by_head_of_row(
     model: GPT, ids: Tensor, layers: Sequence[int]
 ) -> Float[Tensor, "layers H targets"]:
     """:func:`losses_by_head` of one row of text."""
-    attend: dict[str, Any] = {}
-    if model.config.position == "rope" and model.position is not None:
-        attend["rotation"] = model.position(torch.arange(ids.shape[1] - 1, device=ids.device))
+    attend = attend_terms(model, ids.shape[1] - 1)
     streams = record(model, ids[:, :-1])
     H, T = model.config.n_heads, ids.shape[1] - 1
     losses = streams["embedding"].new_empty(len(layers), H, T)  # before all the large logits

@@ -107,7 +107,7 @@ from .fine_tuning import (
 from .fine_tuning_demos import chat_mask_demo, holding_on_demo
 from .generation import ranked_cuts, settings_planes, surprise_lines
 from .generation_demos import next_token_demo, replay_demo
-from .interpretability import depth_curves, largest_shares, lens_table, patching_maps
+from .interpretability import depth_curves, largest_shares
 from .interpretability_demos import logit_lens_demo, patching_demo
 from .linear_algebra import (
     cloud_axes,
@@ -477,7 +477,6 @@ __all__ = [
     "learning_curves",
     "length_shares",
     "lens_plane",
-    "lens_table",
     "letters_record",
     "line_through_loss",
     "log_ratios",
@@ -526,7 +525,6 @@ __all__ = [
     "packed_mask",
     "pair_course",
     "patching_demo",
-    "patching_maps",
     "pattern_of_targets",
     "pca_demo",
     "peeking_runs",
