@@ -81,6 +81,7 @@ from .embeddings import (
     senses_by_layer,
 )
 from .embeddings_demos import embedding_rows_demo, word_neighbors_demo
+from .explanations import exponents_foretold, falling_errors, known_by_rank
 from .fast_generation import (
     cache_answers,
     divergence_by_bits,
@@ -426,7 +427,9 @@ __all__ = [
     "error_by_parameter",
     "error_by_step",
     "estimates_of_swaps",
+    "exponents_foretold",
     "factory",
+    "falling_errors",
     "family_ends",
     "faults_caught",
     "feature_arrows",
@@ -472,6 +475,7 @@ __all__ = [
     "kl_estimates",
     "kl_fits",
     "known_and_unknown",
+    "known_by_rank",
     "largest_shares",
     "learned_geometry",
     "learning_curves",

@@ -23,12 +23,21 @@ from .training_time import training_days
 from .utilization import flop_utilization
 from .wires import tensor_parallel_overhead, tokens_to_hide
 from .writing import decode_bytes, decode_limit
+from .zipf import (
+    ZipfExponents,
+    distinct_seen,
+    unlearned_mass,
+    unseen_mass,
+    zipf_exponents,
+    zipf_probabilities,
+)
 
 __all__ = [
     "ChinchillaLaw",
     "PUBLISHED",
     "PowerLaw",
     "Task",
+    "ZipfExponents",
     "arithmetic_intensity",
     "bootstrap_chinchilla",
     "bootstrap_exponent",
@@ -36,6 +45,7 @@ __all__ = [
     "count_parameters",
     "decode_bytes",
     "decode_limit",
+    "distinct_seen",
     "fit_chinchilla",
     "fit_power_law",
     "flop_utilization",
@@ -57,4 +67,8 @@ __all__ = [
     "tokens_to_hide",
     "training_days",
     "training_memory",
+    "unlearned_mass",
+    "unseen_mass",
+    "zipf_exponents",
+    "zipf_probabilities",
 ]

@@ -1,0 +1,43 @@
+"""Figures of explanations: labels, what is drawn where, and room on a phone."""
+
+import numpy as np
+import pytest
+
+from mathlm import plot
+
+ROW = ([10, 100], [0.5, 0.2], [0.6, 0.1])
+FIGURES = {
+    "errors": lambda: plot.falling_errors(
+        {"by data": {"s = 2": ROW}, "by size": {"s = 2": ROW}},
+        ["tokens", "weights"],
+        "loss [bits]",
+    ),
+    "exponents": lambda: plot.exponents_foretold({"data": ([0.5, 1.0], [0.4, 1.1])}),
+    "ranks": lambda: plot.known_by_rank({2: [1, 1, -1, 1, -1, -1, 1, -1]}),
+}
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_figures_have_labels_and_fit_a_phone(draw):
+    figure = draw()
+    assert all(ax.get_xlabel() for ax in figure.axes)
+    assert figure.axes[0].get_ylabel()
+    assert figure.get_figwidth() <= 6.4
+
+
+def test_points_are_what_was_measured_and_lines_what_was_foretold():
+    line, points = FIGURES["errors"]().axes[1].lines
+    assert line.get_xydata().tolist() == [[10, 0.6], [100, 0.1]]
+    assert points.get_xydata().tolist() == [[10, 0.5], [100, 0.2]]
+
+
+def test_the_diagonal_is_where_both_exponents_are_equal():
+    diagonal = FIGURES["exponents"]().axes[0].lines[0].get_xydata()
+    np.testing.assert_array_equal(diagonal[:, 0], diagonal[:, 1])
+
+
+def test_ranks_are_put_together_between_powers_of_two():
+    """Rank 1; ranks 2 and 3; ranks 4 to 7: shares 1, 1/2, 1/2."""
+    curve, capacity, _ = FIGURES["ranks"]().axes[0].lines
+    assert curve.get_xydata().tolist() == [[1.5, 1], [3, 0.5], [6, 0.5]]
+    assert capacity.get_xdata()[0] == 4
