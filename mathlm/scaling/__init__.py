@@ -1,23 +1,26 @@
 """What models cost and how they improve with size."""
 
 from .activations import saved_numbers
+from .allocation import optimal_allocation
 from .chinchilla import (
     ChinchillaLaw,
     bootstrap_chinchilla,
     chinchilla_intervals,
     fit_chinchilla,
-    kaplan_loss,
-    optimal_allocation,
 )
 from .counts import kv_cache_bytes
 from .flop_counts import flops_per_token, forward_flops, six_nd
 from .intensity import arithmetic_intensity
+from .isoflop import Envelope, Parabolas, Points, envelope, isoflop_optimum, isoflop_points
+from .joint_law import KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
+from .lifetime import LifetimePlan, inference_optimal
 from .memory import inference_memory, training_memory
 from .parameters import count_parameters
 from .pipeline import Task, idle_share, most_held, pipeline_tasks
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 from .recomputation import kept_with_segments
+from .repeated_data import effective_parameters, effective_tokens, repeated_loss
 from .sharding import sharded_memory
 from .training_time import training_days
 from .utilization import flop_utilization
@@ -34,7 +37,12 @@ from .zipf import (
 
 __all__ = [
     "ChinchillaLaw",
+    "Envelope",
+    "KaplanLaw",
+    "LifetimePlan",
     "PUBLISHED",
+    "Parabolas",
+    "Points",
     "PowerLaw",
     "Task",
     "ZipfExponents",
@@ -46,7 +54,11 @@ __all__ = [
     "decode_bytes",
     "decode_limit",
     "distinct_seen",
+    "effective_parameters",
+    "effective_tokens",
+    "envelope",
     "fit_chinchilla",
+    "fit_kaplan",
     "fit_power_law",
     "flop_utilization",
     "flops_per_token",
@@ -54,12 +66,17 @@ __all__ = [
     "held_out_errors",
     "idle_share",
     "inference_memory",
+    "inference_optimal",
+    "isoflop_optimum",
+    "isoflop_points",
+    "kaplan_intervals",
     "kaplan_loss",
     "kept_with_segments",
     "kv_cache_bytes",
     "most_held",
-    "pipeline_tasks",
     "optimal_allocation",
+    "pipeline_tasks",
+    "repeated_loss",
     "saved_numbers",
     "sharded_memory",
     "six_nd",

@@ -1,4 +1,4 @@
-"""How loss falls with parameters and tokens together, and how to divide a budget of compute."""
+"""The additive law: how loss falls with parameters and tokens together."""
 
 import itertools
 import math
@@ -11,7 +11,8 @@ from ..shapes import Float
 from .count_checks import require_positive
 from .fit_intervals import covariance, redrawn, student_quantile
 from .log_sums import LogSum, minimise, require_minimum
-from .power_law import Numbers, positive, require_delta
+from .power_law import Numbers, positive
+from .runs import centred_runs
 
 NAMES = ("A", "B", "E", "alpha", "beta")
 
@@ -177,93 +178,16 @@ def bootstrap_chinchilla(
     return named(np.quantile(np.column_stack([found, share]), ends, axis=0))
 
 
-def optimal_allocation(compute: float | int, fit: ChinchillaLaw) -> tuple[float, float]:
-    """Parameters and tokens of least loss for a budget of compute.
-
-    Computes::
-
-        N = G (C / 6)^(β / (α + β)),   D = (C / 6)^(α / (α + β)) / G,
-        G = (α A / (β B))^(1 / (α + β))
-
-    which is where the derivative of the loss along ``6 N D = C`` is zero.
-
-    Args:
-        compute: Budget C of the training [FLOP].
-        fit: The law of the loss.
-
-    Returns:
-        Parameters and tokens; ``6 n d`` is the budget.
-
-    Raises:
-        InputError: If the budget is not positive.
-
-    References:
-        Hoffmann et al. (2022). Training compute-optimal large language models, equation 4.
-    """
-    require_positive(compute=compute)
-    both = fit.alpha + fit.beta
-    g = (fit.alpha * fit.A / (fit.beta * fit.B)) ** (1 / both)
-    return g * (compute / 6) ** (fit.beta / both), (compute / 6) ** (fit.alpha / both) / g
-
-
-def kaplan_loss(
-    n: Numbers,
-    d: Numbers,
-    n_c: float | int = 6.4e13,
-    d_c: float | int = 1.8e13,
-    alpha_n: float | int = 0.076,
-    alpha_d: float | int = 0.103,
-) -> Float[np.ndarray, " N"]:
-    """Loss by the joint law of Kaplan et al., which has no floor.
-
-    Computes::
-
-        [ (N_c / N)^(α_N / α_D) + D_c / D ]^α_D
-
-    Args:
-        n: Parameters without the embeddings.
-        d: Tokens of the data set.
-        n_c: Parameters that give a loss of 1 nat, with data without end.
-        d_c: Tokens that give a loss of 1 nat, with a model without end.
-        alpha_n: Exponent of the parameters.
-        alpha_d: Exponent of the tokens.
-
-    Returns:
-        Loss [nats].
-
-    Raises:
-        InputError: If a number is not positive.
-
-    References:
-        Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5; the
-        constants are those of its table 2.
-    """
-    require_positive(n_c=n_c, d_c=d_c, alpha_n=alpha_n, alpha_d=alpha_d)
-    size, tokens = positive("n", n), positive("d", d)
-    return ((n_c / size) ** (alpha_n / alpha_d) + d_c / tokens) ** alpha_d
-
-
 def additive(
     n: Numbers, d: Numbers, loss: Numbers, delta: float | int, scale: float | int = 1.0
 ) -> tuple[LogSum, Float[np.ndarray, " 2"]]:
     """The law of runs with both logarithms centred, and the middles that were taken off."""
-    size, tokens, losses = positive("n", n), positive("d", d), positive("loss", loss)
-    require_delta(delta)
+    x, y, log_loss, middles = centred_runs(n, d, loss, delta)
     require_positive(scale=scale)
-    if not len(size) == len(tokens) == len(losses) or len(size) < 6:
-        raise InputError(
-            f"n, d and loss have {len(size)}, {len(tokens)} and {len(losses)} numbers; "
-            "expected one of each for every run, and at least 6 runs"
-        )
-    logs = np.log([size, tokens])
-    middles = logs.mean(1)
-    x, y = logs - middles[:, None]
-    if min(np.ptp(x), np.ptp(y)) == 0 or abs(np.corrcoef(x, y)[0, 1]) > 1 - 1e-9:
-        raise InputError("n and d must both vary, and not in one fixed relation to each other")
     design = np.zeros((3, len(x), 5))
     design[[0, 1, 2], :, [0, 1, 2]] = 1
     design[0, :, 3], design[1, :, 4] = -x, -y
-    return LogSum(design, np.log(losses)[None], float(delta), scale), middles
+    return LogSum(design, log_loss[None], float(delta), scale), middles
 
 
 def lowest(law: LogSum) -> Float[np.ndarray, "1 5"]:

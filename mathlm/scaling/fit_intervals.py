@@ -1,6 +1,7 @@
 """How well the unknowns of a fitted law are known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -63,7 +64,7 @@ def covariance(law: LogSum, theta: Float[np.ndarray, "S P"]) -> Float[np.ndarray
     r = log_y - law.target
     psi = np.clip(r, -law.delta, law.delta)
     spread = (psi**2).sum(1) / (points - unknowns) / share_inside(r, law.delta, unknowns) ** 2
-    jac = law.jacobian(shares)
+    jac = law.jacobian(theta, shares)
     size = np.sqrt((jac**2).sum(1))  # (S, P): unit columns keep the inverse exact
     unit = jac / size[:, None]
     inverse = np.linalg.inv(unit.swapaxes(1, 2) @ unit) / (size[:, :, None] * size[:, None, :])
@@ -115,4 +116,4 @@ def redrawn(
         )
     r = (law.target - log_y)[0] * math.sqrt(points / (points - unknowns))
     drawn = rng.choice(r - r.mean(), (resamples, points))
-    return LogSum(law.design, log_y + drawn, law.delta, law.scale)
+    return replace(law, target=log_y + drawn)

@@ -4,7 +4,7 @@ A sum of positive powers is ``exp(z_1) + exp(z_2) + ...`` with every ``z_k`` lin
 unknowns, so its logarithm is a log-sum-exp whose gradient and Hessian are written down exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -44,9 +44,26 @@ class LogSum:
         total = terms.sum(1, keepdims=True)
         return (top + np.log(total))[:, 0], terms / total
 
-    def jacobian(self, shares: Float[np.ndarray, "S K N"]) -> Float[np.ndarray, "S N P"]:
+    def jacobian(
+        self, theta: Float[np.ndarray, "S P"], shares: Float[np.ndarray, "S K N"]
+    ) -> Float[np.ndarray, "S N P"]:
         """Derivative of the logarithm of the law in each unknown."""
         return np.einsum("knp,skn->snp", self.design, shares, optimize=True)
+
+    def bend(
+        self,
+        theta: Float[np.ndarray, "S P"],
+        shares: Float[np.ndarray, "S K N"],
+        weight: Float[np.ndarray, "S N"],
+    ) -> Float[np.ndarray, "S P P"]:
+        """Second derivatives of the logarithm, weighted and summed over the points."""
+        unknowns = self.design.shape[-1]
+        squares = np.einsum("knp,knq->knpq", self.design, self.design).reshape(-1, unknowns**2)
+        mean = ((shares * weight[:, None]).reshape(len(weight), -1) @ squares).reshape(
+            -1, unknowns, unknowns
+        )
+        jac = LogSum.jacobian(self, theta, shares)
+        return mean - jac.swapaxes(1, 2) @ (jac * weight[..., None])
 
     def value(self, theta: Float[np.ndarray, "S P"]) -> Float[np.ndarray, " S"]:
         """Huber loss, summed over the points and multiplied by the scale."""
@@ -56,7 +73,49 @@ class LogSum:
 
     def rows(self, kept: np.ndarray) -> "LogSum":
         """The same law for some of the data sets."""
-        return LogSum(self.design, self.target[kept], self.delta, self.scale)
+        return replace(self, target=self.target[kept])
+
+
+@dataclass(frozen=True)
+class RaisedLogSum(LogSum):
+    """A law ``log y = p · log Σ_k exp(z_k)``, whose last unknown is the power p.
+
+    In ``z_k = design_k · (theta without p, 1)`` the last column of the design is therefore
+    known: it stands in the place of p and is multiplied by 1.
+    """
+
+    def curve(
+        self, theta: Float[np.ndarray, "S P"]
+    ) -> tuple[Float[np.ndarray, "S N"], Float[np.ndarray, "S K N"]]:
+        """Logarithm of the law, and the share of each term in the sum."""
+        log_sum, shares = super().curve(with_one(theta))
+        return theta[:, -1:] * log_sum, shares
+
+    def jacobian(
+        self, theta: Float[np.ndarray, "S P"], shares: Float[np.ndarray, "S K N"]
+    ) -> Float[np.ndarray, "S N P"]:
+        """Derivative of the logarithm of the law in each unknown."""
+        jac = theta[:, -1, None, None] * super().jacobian(theta, shares)
+        jac[..., -1] = super().curve(with_one(theta))[0]
+        return jac
+
+    def bend(
+        self,
+        theta: Float[np.ndarray, "S P"],
+        shares: Float[np.ndarray, "S K N"],
+        weight: Float[np.ndarray, "S N"],
+    ) -> Float[np.ndarray, "S P P"]:
+        """Second derivatives of the logarithm, weighted and summed over the points."""
+        bent = theta[:, -1, None, None] * super().bend(theta, shares, weight)
+        mixed = np.einsum("sn,snp->sp", weight, super().jacobian(theta, shares))
+        mixed[:, -1] = 0  # the law is linear in p
+        bent[:, -1], bent[:, :, -1] = mixed, mixed
+        return bent
+
+
+def with_one(theta: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P"]:
+    """The unknowns with 1 in place of the last."""
+    return np.column_stack([theta[:, :-1], np.ones(len(theta))])
 
 
 class Slopes(NamedTuple):
@@ -73,16 +132,12 @@ def slopes(law: LogSum, theta: Float[np.ndarray, "S P"]) -> Slopes:
     log_y, shares = law.curve(theta)
     r = log_y - law.target
     psi = np.clip(r, -law.delta, law.delta)
-    jac = law.jacobian(shares)
+    jac = law.jacobian(theta, shares)
     gradient = (psi[:, None] @ jac)[:, 0]
     size = ((np.abs(psi) + 1e-7)[:, None] @ np.abs(jac))[:, 0]
-    bends = np.einsum("knp,knq->knpq", law.design, law.design).reshape(-1, jac.shape[-1] ** 2)
-    bent = ((shares * psi[:, None]).reshape(len(r), -1) @ bends).reshape(
-        -1, *2 * [jac.shape[-1]]
-    )
-    inside = (np.abs(r) <= law.delta) - psi
+    inside = np.abs(r) <= law.delta
     weight = np.divide(psi, r, out=np.ones_like(r), where=r != 0)
-    hessian = jac.swapaxes(1, 2) @ (jac * inside[..., None]) + bent
+    hessian = jac.swapaxes(1, 2) @ (jac * inside[..., None]) + law.bend(theta, shares, psi)
     metric = jac.swapaxes(1, 2) @ (jac * weight[..., None])
     ridge = 1e-9 * np.trace(metric, axis1=1, axis2=2)[:, None, None] + 1e-30
     metric = metric + ridge * np.eye(jac.shape[-1])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 
 from mathlm.errors import InputError
 from mathlm.scaling import (
@@ -10,8 +10,6 @@ from mathlm.scaling import (
     bootstrap_chinchilla,
     chinchilla_intervals,
     fit_chinchilla,
-    kaplan_loss,
-    optimal_allocation,
 )
 from mathlm.scaling.chinchilla import additive, warm
 from mathlm.scaling.fit_intervals import covariance, student_quantile
@@ -113,32 +111,6 @@ def test_intervals_hold_the_fit(rng):
     assert all(ends[k][0] < getattr(fit, k) < ends[k][1] for k in ("A", "B", "E", "alpha"))
 
 
-@pytest.mark.parametrize("compute", [1e18, 5.76e23])
-def test_the_allocation_is_the_least_loss_along_the_budget(compute):
-    n, d = optimal_allocation(compute, PAPER)
-    found = minimize_scalar(
-        lambda u: PAPER.loss([np.exp(u)], [compute / 6 / np.exp(u)])[0],
-        bounds=(10, 35),
-        method="bounded",
-        options={"xatol": 1e-9},
-    )
-    assert 6 * n * d == pytest.approx(compute, rel=1e-12)
-    assert np.log(n) == pytest.approx(found.x, abs=1e-5)
-
-
-def test_the_published_constants_give_the_published_exponents():
-    """Hoffmann et al. (2022), table 2, approach 3: N grows as C^0.46, D as C^0.54."""
-    (n, d), (more_n, more_d) = (optimal_allocation(c, PAPER) for c in (1e20, 1e22))
-    assert np.log10(more_n / n) / 2 == pytest.approx(0.46, abs=0.01)
-    assert np.log10(more_d / d) / 2 == pytest.approx(0.54, abs=0.01)
-
-
-def test_kaplan_s_law_by_hand():
-    """With data without end, N = N_c / 2 gives 2^0.076; likewise for D."""
-    assert kaplan_loss([3.2e13], [1e300])[0] == pytest.approx(2**0.076, rel=1e-9)
-    assert kaplan_loss([1e300], [0.9e13])[0] == pytest.approx(2**0.103, rel=1e-9)
-
-
 def test_a_point_that_is_no_minimum_is_refused():
     law, middles = additive(N, D, PAPER.loss(N, D), 1e-3)
     with pytest.raises(InputError, match="the fit has not ended: a gradient of"):
@@ -171,8 +143,3 @@ def test_bad_constants_are_refused(change):
     good = {"A": 1.0, "B": 1.0, "E": 1.0, "alpha": 0.3, "beta": 0.3}
     with pytest.raises(InputError, match="must be a positive, finite number"):
         ChinchillaLaw(**good | change)
-
-
-def test_a_budget_of_nothing_is_refused():
-    with pytest.raises(InputError, match="compute=0 must be a positive"):
-        optimal_allocation(0, PAPER)

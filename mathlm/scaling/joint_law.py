@@ -1,0 +1,236 @@
+"""The joint law of Kaplan et al.: parameters and tokens in one power of a sum, no floor."""
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InputError
+from ..shapes import Float
+from .count_checks import require_positive
+from .fit_intervals import covariance, student_quantile
+from .log_sums import RaisedLogSum, minimise, require_minimum
+from .power_law import Numbers, positive
+from .runs import centred_runs
+
+NAMES = ("N_c", "D_c", "alpha_n", "alpha_d", "share")
+TERMS = ["N_c", "D_c"]
+LARGEST_LOG = 230.0  # of N_c and D_c: beyond 1e100 the loss hardly falls
+
+
+@dataclass(frozen=True, kw_only=True)
+class KaplanLaw:
+    """``loss = [(N_c / N)^(alpha_n / alpha_d) + D_c / D]^alpha_d``.
+
+    Attributes:
+        N_c: Parameters that would give a loss of 1 nat, with data without end.
+        D_c: Tokens that would give a loss of 1 nat, with a model without end.
+        alpha_n: Exponent of the parameters.
+        alpha_d: Exponent of the tokens.
+        huber: Huber loss of the fit, summed over the runs; 0 for a law that was not fitted.
+    """
+
+    N_c: float | int
+    D_c: float | int
+    alpha_n: float | int
+    alpha_d: float | int
+    huber: float | int = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive(N_c=self.N_c, D_c=self.D_c, alpha_n=self.alpha_n, alpha_d=self.alpha_d)
+
+    def loss(self, n: Numbers, d: Numbers) -> Float[np.ndarray, " N"]:
+        """Loss of models of so many parameters on so many tokens [nats]."""
+        return kaplan_loss(n, d, self.N_c, self.D_c, self.alpha_n, self.alpha_d)
+
+
+def kaplan_loss(
+    n: Numbers,
+    d: Numbers,
+    n_c: float | int = 6.4e13,
+    d_c: float | int = 1.8e13,
+    alpha_n: float | int = 0.076,
+    alpha_d: float | int = 0.103,
+) -> Float[np.ndarray, " N"]:
+    """Loss by the joint law of Kaplan et al., which has no floor.
+
+    Computes::
+
+        [ (N_c / N)^(α_N / α_D) + D_c / D ]^α_D
+
+    Args:
+        n: Parameters without the embeddings.
+        d: Tokens of the data set.
+        n_c: Parameters that give a loss of 1 nat, with data without end.
+        d_c: Tokens that give a loss of 1 nat, with a model without end.
+        alpha_n: Exponent of the parameters.
+        alpha_d: Exponent of the tokens.
+
+    Returns:
+        Loss [nats].
+
+    Raises:
+        InputError: If a number is not positive.
+
+    References:
+        Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5; the
+        constants are those of its table 2.
+    """
+    require_positive(n_c=n_c, d_c=d_c, alpha_n=alpha_n, alpha_d=alpha_d)
+    size, tokens = positive("n", n), positive("d", d)
+    return ((n_c / size) ** (alpha_n / alpha_d) + d_c / tokens) ** alpha_d
+
+
+def fit_kaplan(
+    n: Numbers,
+    d: Numbers,
+    loss: Numbers,
+    *,
+    delta: float | int = 1e-3,
+    scale: float | int = 1.0,
+) -> KaplanLaw:
+    """Fit the joint law without a floor to training runs.
+
+    Computes::
+
+        min Σ_i Huber_δ( α_D logsumexp(q (log N_c − log N_i), log D_c − log D_i) − log L_i )
+
+    with ``q = α_N / α_D``, from a grid of starts by Newton's method. The best end must be a
+    minimum: its gradient is checked.
+
+    Args:
+        n: Parameters of each run.
+        d: Tokens that each was trained on.
+        loss: Loss that each reached [nats].
+        delta: Residual of the log loss at which squares turn to absolute values [nats].
+        scale: Factor on the objective. It does not change the answer, and the Huber loss that
+            is returned is the sum in any case.
+
+    Returns:
+        The law.
+
+    Raises:
+        InputError: If a number is not positive, the lengths differ, fewer than six runs are
+            given, they do not determine all four constants, or the loss does not fall.
+
+    References:
+        Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5.
+    """
+    law, middles = joint(n, d, loss, delta, scale)
+    theta = lowest(law)
+    logs, alphas = np.split(constants(theta[0], middles)[:4], 2)
+    if alphas.min() <= 0 or np.abs(logs).max() > LARGEST_LOG:
+        raise InputError(
+            f"the loss does not fall with size and tokens: alpha_n={alphas[0]:.3g}, "
+            f"alpha_d={alphas[1]:.3g}; the runs must vary both, apart from each other"
+        )
+    return KaplanLaw(
+        N_c=math.exp(logs[0]),
+        D_c=math.exp(logs[1]),
+        alpha_n=float(alphas[0]),
+        alpha_d=float(alphas[1]),
+        huber=float(law.value(theta)[0] / scale),
+    )
+
+
+def kaplan_intervals(
+    n: Numbers,
+    d: Numbers,
+    loss: Numbers,
+    fit: KaplanLaw,
+    *,
+    delta: float | int = 1e-3,
+    level: float | int = 0.95,
+) -> dict[str, tuple[float, float]]:
+    """Intervals of the constants by the delta method, from a fit as a warm start.
+
+    Those of N_c and D_c are symmetric in their logarithms. ``share`` is the exponent of compute
+    in the best number of parameters, ``alpha_d / (alpha_n + alpha_d)``.
+
+    Args:
+        n: Parameters of each run.
+        d: Tokens that each was trained on.
+        loss: Loss that each reached [nats].
+        fit: What :func:`fit_kaplan` found.
+        delta: As in the fit [nats].
+        level: Of the intervals.
+
+    Returns:
+        Low and high end by name.
+
+    Raises:
+        InputError: As :func:`fit_kaplan`.
+    """
+    law, middles = joint(n, d, loss, delta)
+    theta = minimise(law, warm(fit, middles))
+    require_minimum(law, theta, TERMS)
+    values = constants(theta[0], middles)
+    errors = standard_errors(law, theta)[0]
+    reach = student_quantile(level, law.target.shape[1] - 4) * errors
+    low, high = values - reach, values + reach
+    low[:2], high[:2] = np.exp(low[:2]), np.exp(high[:2])
+    return {name: (float(a), float(b)) for name, a, b in zip(NAMES, low, high, strict=True)}
+
+
+def joint(
+    n: Numbers, d: Numbers, loss: Numbers, delta: float | int, scale: float | int = 1.0
+) -> tuple[RaisedLogSum, Float[np.ndarray, " 2"]]:
+    """The law of runs with unknowns ``q log N_c, q, log D_c, α_D``, both logarithms centred."""
+    x, y, log_loss, middles = centred_runs(n, d, loss, delta)
+    require_positive(scale=scale)
+    design = np.zeros((2, len(x), 4))
+    design[0, :, 0], design[0, :, 1] = 1, -x
+    design[1, :, 2], design[1, :, 3] = 1, -y  # the power's place: -y is known
+    return RaisedLogSum(design, log_loss[None], float(delta), scale), middles
+
+
+def lowest(law: RaisedLogSum) -> Float[np.ndarray, "1 4"]:
+    """The least minimum over a grid of starts, laid around the losses observed."""
+    mean = float(law.target.mean())
+    powers, ratios, splits = (0.05, 0.1, 0.3, 0.7), (0.4, 1.0, 2.5), (0.25, 0.75)
+    starts = np.array(
+        [
+            [mean / p + math.log(split), q, mean / p + math.log1p(-split), p]
+            for p, q, split in itertools.product(powers, ratios, splits)
+        ]
+    )
+    # squares find the region from far away; absolute values then settle the answer
+    squares = replace(law, target=np.repeat(law.target, len(starts), 0), delta=math.inf)
+    near = minimise(squares, starts, steps=60)
+    few = np.argsort(squares.value(near))[:6]
+    many = replace(law, target=squares.target[few])
+    ends = minimise(many, near[few])
+    theta = ends[[np.nanargmin(many.value(ends))]]
+    require_minimum(law, theta, TERMS)
+    return theta
+
+
+def constants(
+    theta: Float[np.ndarray, " 4"], middles: Float[np.ndarray, " 2"]
+) -> Float[np.ndarray, " 5"]:
+    """``log N_c, log D_c, α_N, α_D`` and the share, of unknowns with centred logarithms."""
+    a, q, c, p = theta
+    return np.array([a / q + middles[0], c + middles[1], q * p, p, 1 / (1 + q)])
+
+
+def standard_errors(
+    law: RaisedLogSum, theta: Float[np.ndarray, "S 4"]
+) -> Float[np.ndarray, "S 5"]:
+    """Of what :func:`constants` returns, by its derivatives in the unknowns."""
+    a, q, _, p = theta.T
+    turn = np.zeros((len(theta), 5, 4))
+    turn[:, 0, 0], turn[:, 0, 1] = 1 / q, -a / q**2
+    turn[:, 1, 2] = 1
+    turn[:, 2, 1], turn[:, 2, 3] = p, q
+    turn[:, 3, 3] = 1
+    turn[:, 4, 1] = -1 / (1 + q) ** 2
+    spread = turn @ covariance(law, theta) @ turn.swapaxes(1, 2)
+    return np.sqrt(np.diagonal(spread, axis1=1, axis2=2))
+
+
+def warm(fit: KaplanLaw, middles: Float[np.ndarray, " 2"]) -> Float[np.ndarray, "1 4"]:
+    """A law as a start."""
+    q = fit.alpha_n / fit.alpha_d
+    log_n, log_d = np.log([fit.N_c, fit.D_c]) - middles
+    return np.array([[q * log_n, q, log_d, fit.alpha_d]])
