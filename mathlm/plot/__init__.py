@@ -82,6 +82,7 @@ from .embeddings import (
 )
 from .embeddings_demos import embedding_rows_demo, word_neighbors_demo
 from .explanations import exponents_foretold, falling_errors, known_by_rank
+from .explanations_demos import budget_demo
 from .fast_generation import (
     cache_answers,
     divergence_by_bits,
@@ -251,6 +252,7 @@ from .reward_models import (
     shares_told,
 )
 from .reward_models_demos import best_of_n_demo, comparisons_demo
+from .scaling_limits import bill_ranges, data_wall
 from .self_attention import (
     attention_steps,
     caught_bugs,
@@ -365,12 +367,14 @@ __all__ = [
     "bend",
     "best_of_n_demo",
     "best_step_sizes",
+    "bill_ranges",
     "bits_by_order",
     "bits_in_context",
     "bits_in_word",
     "block_demo",
     "block_flow",
     "bottleneck",
+    "budget_demo",
     "by_distance",
     "by_token_distance",
     "cache_answers",
@@ -403,6 +407,7 @@ __all__ = [
     "cross_entropy_demo",
     "curvature_spectrum",
     "curve_panels",
+    "data_wall",
     "decode_ratios",
     "depth_curves",
     "depth_panels",

@@ -2,6 +2,8 @@
 
 from .activations import saved_numbers
 from .allocation import optimal_allocation
+from .budget import TrainingBill, parameters_and_tokens, text_share, training_bill
+from .budget_sources import ASSUMED, DEVICES, KNOWN_RUNS
 from .chinchilla import (
     ChinchillaLaw,
     bootstrap_chinchilla,
@@ -19,6 +21,7 @@ from .parameters import count_parameters
 from .pipeline import Task, idle_share, most_held, pipeline_tasks
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
+from .ranges import Span
 from .recomputation import kept_with_segments
 from .repeated_data import effective_parameters, effective_tokens, repeated_loss
 from .sharding import sharded_memory
@@ -36,15 +39,20 @@ from .zipf import (
 )
 
 __all__ = [
+    "ASSUMED",
     "ChinchillaLaw",
+    "DEVICES",
     "Envelope",
+    "KNOWN_RUNS",
     "KaplanLaw",
     "LifetimePlan",
     "PUBLISHED",
     "Parabolas",
     "Points",
     "PowerLaw",
+    "Span",
     "Task",
+    "TrainingBill",
     "ZipfExponents",
     "arithmetic_intensity",
     "bootstrap_chinchilla",
@@ -75,13 +83,16 @@ __all__ = [
     "kv_cache_bytes",
     "most_held",
     "optimal_allocation",
+    "parameters_and_tokens",
     "pipeline_tasks",
     "repeated_loss",
     "saved_numbers",
     "sharded_memory",
     "six_nd",
     "tensor_parallel_overhead",
+    "text_share",
     "tokens_to_hide",
+    "training_bill",
     "training_days",
     "training_memory",
     "unlearned_mass",
