@@ -1,6 +1,7 @@
 """Figures of what power laws may come from, and of abilities that come at once."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -72,9 +73,7 @@ def known_by_rank(margins: Mapping[int, ArrayLike]) -> Figure:
     for (width, row), color, mark in zip(margins.items(), COLORS, MARKS, strict=False):
         right = np.asarray(row) > 0
         edges = 2 ** np.arange(int(np.log2(len(right))) + 1)
-        shares = [
-            right[a - 1 : b - 1].mean() for a, b in zip(edges[:-1], edges[1:], strict=True)
-        ]
+        shares = [right[a - 1 : b - 1].mean() for a, b in pairwise(edges)]
         ax.plot(edges[:-1] * 1.5, shares, color=color, marker=mark, ms=4, label=f"{width}")
         ax.axvline(2 * width, color=color, ls=":", lw=1)
     ax.axhline(0.5, color=GRAY, lw=1)

@@ -22,6 +22,7 @@ from .pipeline import Task, idle_share, most_held, pipeline_tasks
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 from .ranges import Span
+from .random_features import effective_ridge, limited_loss, power_spectrum, ridgeless_loss
 from .recomputation import kept_with_segments
 from .repeated_data import effective_parameters, effective_tokens, repeated_loss
 from .sharding import sharded_memory
@@ -65,6 +66,7 @@ __all__ = [
     "effective_parameters",
     "effective_tokens",
     "envelope",
+    "effective_ridge",
     "fit_chinchilla",
     "fit_kaplan",
     "fit_power_law",
@@ -81,11 +83,14 @@ __all__ = [
     "kaplan_loss",
     "kept_with_segments",
     "kv_cache_bytes",
+    "limited_loss",
     "most_held",
     "optimal_allocation",
+    "power_spectrum",
     "parameters_and_tokens",
     "pipeline_tasks",
     "repeated_loss",
+    "ridgeless_loss",
     "saved_numbers",
     "sharded_memory",
     "six_nd",
