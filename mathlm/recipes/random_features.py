@@ -2,8 +2,7 @@
 
     python -m mathlm.recipes.random_features --decay 1.0
 
-Nothing is sampled that can be integrated: with known features, the error on endless data is
-a quadratic form. Only features, samples and targets are drawn.
+Only features and samples are drawn: the mean over targets and new data is a quadratic form.
 """
 
 import argparse
@@ -55,9 +54,6 @@ def error_of_samples(
         rng: Draws samples and features.
         features: How many random features are regressed on; None = the M inputs themselves.
         ridge: Of the regression, times D; 0 = the shortest of the least-squares solutions.
-
-    Returns:
-        The error.
 
     Raises:
         ConfigError: If ridge is negative.

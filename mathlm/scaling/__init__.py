@@ -16,6 +16,12 @@ from .intensity import arithmetic_intensity
 from .isoflop import Envelope, Parabolas, Points, envelope, isoflop_optimum, isoflop_points
 from .joint_law import KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
 from .lifetime import LifetimePlan, inference_optimal
+from .manifold import (
+    approximation_exponent,
+    estimated_dimension,
+    flat_torus,
+    neighbour_distance,
+)
 from .memory import inference_memory, training_memory
 from .parameters import count_parameters
 from .pipeline import Task, idle_share, most_held, pipeline_tasks
@@ -55,6 +61,7 @@ __all__ = [
     "Task",
     "TrainingBill",
     "ZipfExponents",
+    "approximation_exponent",
     "arithmetic_intensity",
     "bootstrap_chinchilla",
     "bootstrap_exponent",
@@ -67,9 +74,11 @@ __all__ = [
     "effective_tokens",
     "envelope",
     "effective_ridge",
+    "estimated_dimension",
     "fit_chinchilla",
     "fit_kaplan",
     "fit_power_law",
+    "flat_torus",
     "flop_utilization",
     "flops_per_token",
     "forward_flops",
@@ -85,6 +94,7 @@ __all__ = [
     "kv_cache_bytes",
     "limited_loss",
     "most_held",
+    "neighbour_distance",
     "optimal_allocation",
     "power_spectrum",
     "parameters_and_tokens",
