@@ -15,7 +15,7 @@ PUBLISHED_LAWS = {
     "Hoffmann et al., as printed": ChinchillaLaw(
         A=406.4, B=410.7, E=1.69, alpha=0.34, beta=0.28
     ),
-    "the same runs, fitted to the end": ChinchillaLaw(
+    "Besiroglu et al., fitted again": ChinchillaLaw(
         A=482.01, B=2085.43, E=1.8172, alpha=0.3478, beta=0.3658
     ),
 }
@@ -47,7 +47,9 @@ const draw = () => {
     one(name).setAttribute("cx", x(n).toFixed(1));
     one(name).setAttribute("cy", Math.max(10, y(loss(n))).toFixed(1));
   }
-  text("budget-value", fixed(Number(one("budget").value), 1));
+  const power = fixed(Number(one("budget").value), 1);
+  text("budget-value", power);
+  text("power", power);
   text("ratio-value", ratio < 1 ? `1/${1 / ratio}` : String(ratio));
   text("n", amount(taken));
   text("d", amount(C / 6 / taken));
@@ -92,13 +94,14 @@ def isoflop_demo(
         hint="Raise the budget and watch the tokens per parameter; then take another size.",
         state={"laws": [vars(one) for one in named.values()], "x": x, "y": y},
         controls=exponent.replace(f'budget-value">{budget:g}<', f'budget-value">{budget:.1f}<')
-        + slider("ratio", "size over the best one, power of two", -4, 4, 1, 0).replace(
+        + slider("ratio", "size over the best one", -4, 4, 1, 0).replace(
             'ratio-value">0<', 'ratio-value">1<'
         )
         + select("law", "law", list(named))
         + button("reset", "reset"),
         view=picture(law, compute, x, y)
         + live_text(
+            f"With 10<sup>{value('power', f'{budget:.1f}')}</sup> FLOP: "
             f"{value('n', amount(n))}parameters on {value('d', amount(d))}tokens, "
             f"{value('per', amount(d / n))}to a parameter: a loss of "
             f"{value('loss', f'{law.loss([n], [d])[0]:.3f}')} nats, "
@@ -161,7 +164,7 @@ def axes(x: list, y: list) -> str:
         f'<path d="M{LEFT} 10V{BOTTOM}H310" fill="none" stroke="var(--soft)"/>'
         + "".join(marks)
         + '<text x="170" y="208" font-size="12" text-anchor="middle">parameters</text>'
-        '<text x="34" y="14" font-size="12">loss [nats]</text>'
+        '<text x="170" y="14" font-size="12" text-anchor="middle">loss [nats]</text>'
     )
 
 

@@ -47,7 +47,7 @@ def test_the_script_draws_what_python_draws(budget, law):
         laws = {k: ChinchillaLaw(**v) for k, v in zip("ba", names, strict=True)}
         start = plot.isoflop_demo(dict(reversed(laws.items())), budget=budget)
     out = run_script(STUB, plot.isoflop_demo(), {"budget": budget, "ratio": 0, "law": law})
-    for name in ("n", "d", "per", "loss", "missed", "budget-value", "ratio-value"):
+    for name in ("n", "d", "per", "loss", "missed", "power", "budget-value", "ratio-value"):
         assert out[name] == shown(start, name)
     assert out["line-points"] == drawn(start, "line", "points")
     assert out["dot-cx"] == out["best-cx"] == drawn(start, "dot", "cx")
