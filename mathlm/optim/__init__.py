@@ -8,6 +8,7 @@ from .muon import Muon
 from .rmsprop import RMSProp
 from .schedules import constant, cosine_restarts, noam, warmup, warmup_cosine
 from .sgd import SGD
+from .width import scale_start, width_groups
 
 __all__ = [
     "SGD",
@@ -24,7 +25,9 @@ __all__ = [
     "linear_decay",
     "noam",
     "polynomial_decay",
+    "scale_start",
     "step_decay",
     "warmup",
     "warmup_cosine",
+    "width_groups",
 ]
