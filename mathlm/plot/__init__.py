@@ -354,6 +354,14 @@ from .transformer_block import (
 )
 from .transformer_block_demos import block_demo, gate_demo
 from .transformer_demos import forward_trace_demo, translation_demo
+from .whole_stack import (
+    cleaning_steps,
+    counted_and_printed,
+    figures_as_html,
+    models_compared,
+    stage_seconds,
+    three_trainings,
+)
 
 __all__ = [
     "Demo",
@@ -400,6 +408,7 @@ __all__ = [
     "chat_mask_demo",
     "choice_table",
     "circuit_spectra",
+    "cleaning_steps",
     "clip_demo",
     "clipped_gains",
     "clipping",
@@ -416,6 +425,7 @@ __all__ = [
     "cosine_spread",
     "cosine_tables",
     "cost_by_length",
+    "counted_and_printed",
     "course_to_optimum",
     "credit_errors",
     "critical_points",
@@ -455,6 +465,7 @@ __all__ = [
     "feature_arrows",
     "features_held",
     "fertility_bars",
+    "figures_as_html",
     "fixed_margins_demo",
     "foretold_and_measured",
     "forward_trace_demo",
@@ -539,6 +550,7 @@ __all__ = [
     "method_gains",
     "missing_pieces",
     "mistake_costs",
+    "models_compared",
     "muon_spectra",
     "neighbors_kept",
     "neuron_plane",
@@ -647,6 +659,7 @@ __all__ = [
     "spread_of_runs",
     "square_images",
     "stacked_parts",
+    "stage_seconds",
     "steered_runs",
     "steering_course",
     "step_size_sweep",
@@ -658,6 +671,7 @@ __all__ = [
     "switches",
     "temperature_sweep",
     "three_answers_demo",
+    "three_trainings",
     "tied_contributions",
     "tile_plan",
     "tilted_policy_demo",

@@ -84,9 +84,8 @@ def tokenizer(texts: list[str], args: argparse.Namespace) -> tuple[Any, int | No
     return bpe, bpe.special.get(END)
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Prepare the documents; returns how many each stage dropped and what was written."""
-    args = parse(argv)
+def prepared_texts(args: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+    """The documents that are kept, and how many each stage dropped."""
     raw = list(read_documents(args.data, args.field))
     lines = common_lines(raw, args.common_lines) if args.common_lines else ()
     cleaned = [clean(text, lines=lines) for text in raw]
@@ -100,9 +99,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     texts, leaked = without_test(texts, args)
     if not texts:
         raise DataError(f"none of the {len(raw)} documents of {args.data} is left: {report}")
+    return texts, report | duplicates | leaked | {"kept": len(texts)}
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Prepare the documents; returns how many each stage dropped and what was written."""
+    args = parse(argv)
+    texts, report = prepared_texts(args)
     encoder, end = tokenizer(texts, args)
     manifest = write_tokens(texts, args.out, encoder, end_id=end)
-    return report | duplicates | leaked | {"kept": len(texts), "tokens": manifest.tokens}
+    return report | {"tokens": manifest.tokens}
 
 
 if __name__ == "__main__":
