@@ -1,4 +1,7 @@
-"""``make bench``: print the table of ratios and write ``benchmarks/results.json``."""
+"""``make bench``: print the table of ratios and write ``benchmarks/results.json``.
+
+A run of every row also writes ``book/results/bench.json``, the record that chapter 27 shows.
+"""
 
 import argparse
 import json
@@ -8,6 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+
+from mathlm.train import write_record
+from mathlm.train.record import device_name
 
 from . import (
     adaptation,
@@ -38,6 +44,8 @@ ALL = {
     **alignment.BENCHMARKS,
     **reference.BENCHMARKS,
 }
+HERE = Path(__file__).parent
+RECORD = HERE.parent / "book" / "results" / "bench.json"
 HEAD = f"{'name':25} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"
 
 
@@ -63,8 +71,10 @@ def main(argv: list[str]) -> int:
     for name in args.names or usual:
         rows.append(ALL[name](args.device))
         print(line(rows[-1]), flush=True)
-    path = Path(__file__).parent / "results.json"
-    path.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    table = [asdict(row) for row in rows]
+    (HERE / "results.json").write_text(json.dumps(table, indent=1) + "\n")
+    if not args.names:
+        write_record(RECORD, device=device_name(torch.device(args.device)), rows=table)
     return 0
 
 

@@ -188,7 +188,7 @@ def integrated_gradients(
         metric: As in :func:`tap_gradients`.
         baseline: Ids of another text (B, T), or vectors that broadcast to (B, T, D), such as a
             zero.
-        steps: Points of the way.
+        steps: Points of the way, 1 or more.
         tolerance: Largest gap as a share of metric(x) - metric(b); None = any.
         mask: Of the model; None = every token is real.
 
@@ -203,8 +203,8 @@ def integrated_gradients(
     References:
         Sundararajan et al. (2017), arXiv:1703.01365, sections 3 and 5.
     """
-    if steps < 1:
-        raise InputError(f"steps={steps} must be at least 1")
+    if not isinstance(steps, int) or steps < 1:
+        raise InputError(f"steps={steps} must be a whole number, 1 or more")
     end = record(model, ids, mask)["embedding"]
     start = baseline_vectors(model, baseline, end, mask)
     way, total = end - start, torch.zeros_like(end)

@@ -81,7 +81,8 @@ def logit_contributions(
 
     Raises:
         InputTypeError: If the model is not a GPT, or tokens are no tensor of int64.
-        InputError: If a token is not in the vocabulary, or there are no writes.
+        InputError: If a token is not in the vocabulary, there are no writes, or one is not as
+            wide as the stream.
     """
     gpt = require_stream(model)
     V = gpt.config.vocab_size
@@ -93,6 +94,9 @@ def logit_contributions(
             f"{len(writes)} writes and tokens {None if tokens is None else tokens.tolist()}: "
             f"expected some, and tokens from 0 to {V - 1}"
         )
+    D = gpt.config.d_model
+    if wrong := [name for name, write in writes.items() if write.shape[-1] != D]:
+        raise InputError(f"{wrong[0]} is {tuple(writes[wrong[0]].shape)}, expected (B, T, {D})")
     rows = gpt.head.weight if tokens is None else gpt.head.weight[tokens]
     reads, scale, constant = readout(gpt, torch.stack([*writes.values()]).sum(0), rows)
     shares = {name: (write @ reads.mT) / scale for name, write in writes.items()}

@@ -270,8 +270,12 @@ def matched_cosine(
         One cosine for each true direction.
 
     Raises:
-        InputError: If a direction has no length.
+        InputError: If a direction has no length, or the two are not equally wide.
     """
+    if found.shape[1] != true.shape[1]:
+        raise InputError(
+            f"found is {tuple(found.shape)}, true {tuple(true.shape)}: widths differ"
+        )
     for name, rows in (("found", found), ("true", true)):
         if not (rows.norm(dim=1) > 0).all():
             raise InputError(f"{name} has a row of length 0, which has no direction")

@@ -109,6 +109,8 @@ def train_toy(
     Raises:
         InputError: If a number is out of range or shapes do not fit.
     """
+    if min(steps, batch) < 1:
+        raise InputError(f"{steps=} and {batch=} must be 1 or more")
     require_task(model, density, importance)
     generator = torch.Generator().manual_seed(seed)
     importance = importance.expand_as(model.bias)

@@ -35,8 +35,9 @@ def activation_patching(
 
         table[i, j] = metric(model(corrupt_ids) with site i, j from model(clean_ids))
 
-    each as :func:`patch` with :class:`At` gives it; the blocks below are computed once, and
-    many places together. Places are the positions of a value of the stream, or the heads of a
+    each as :func:`patch` with :class:`At` gives it; the blocks below are computed once, many
+    places together, and positions in front of the first token that differs not at all, since
+    nothing differs there. Places are the positions of a value of the stream, or the heads of a
     value of attention, at all positions. See :func:`recovered` for the share of the difference
     that is brought back.
 
@@ -69,11 +70,20 @@ def activation_patching(
     if site not in BY_POSITION + BY_HEAD:
         raise InputError(f"site={site!r} is not one of {', '.join(BY_POSITION + BY_HEAD)}")
     clean, streams = record(gpt, clean_ids), streams_of(gpt, corrupt_ids)
+    alike = shared_start(clean_ids, corrupt_ids) if site in BY_POSITION else 0
+    unchanged = [measured(metric, gpt(corrupt_ids))] * alike
     rows = []
     for i in picked:
         other = clean[f"blocks.{i}.{site}"]
-        rows.append(torch.stack(patched_layer(gpt, streams[i], other, i, site, metric)))
+        found = patched_layer(gpt, streams[i], other, i, site, metric, alike)
+        rows.append(torch.stack(unchanged + found))
     return torch.stack(rows)
+
+
+def shared_start(clean_ids: Tensor, corrupt_ids: Tensor) -> int:
+    """Positions in front of the first that differs: a causal model holds the same in both."""
+    different = (clean_ids != corrupt_ids).any(0).nonzero()
+    return int(different[0]) if len(different) else clean_ids.shape[1]
 
 
 def recovered(
@@ -121,13 +131,15 @@ def one_number(value: Tensor | float | int) -> float:
 
 
 def patched_layer(
-    model: GPT, x: Tensor, other: Tensor, layer: int, site: str, metric: Metric
+    model: GPT, x: Tensor, other: Tensor, layer: int, site: str, metric: Metric, first: int
 ) -> list[Tensor]:
-    """The metric with each place of one value of a layer patched in turn."""
+    """The metric with each place of one value of a layer patched in turn, from ``first`` on."""
     B, T, _ = x.shape
     size = T if site in BY_POSITION else other.shape[1]
     found: list[Tensor] = []
-    for places in torch.arange(size).split(max(1, AT_ONCE // (B * T))):
+    if first == size:
+        return found
+    for places in torch.arange(first, size).split(max(1, AT_ONCE // (B * T))):
         here = torch.eye(size, dtype=torch.bool, device=x.device)[places]  # (P, places)
         here = here.repeat_interleave(B, 0)[:, :, None]
         rows, P = here if site in BY_POSITION else here.unsqueeze(-1), len(places)

@@ -308,6 +308,7 @@ from .superposition import (
     readout_curves,
     sharing_losses,
 )
+from .superposition_demos import readout_threshold_demo
 from .tokenization import (
     compression_by_vocabulary,
     fertility_bars,
@@ -599,6 +600,7 @@ __all__ = [
     "reach_by_distance",
     "reading_rates",
     "readout_curves",
+    "readout_threshold_demo",
     "recall_by_learning_rate",
     "recall_capacity",
     "recurrent_race",

@@ -260,3 +260,9 @@ def test_values_that_are_none_of_a_run_are_refused():
         swap_estimates(model, IDS, last_logit, {})
     with pytest.raises(InputTypeError, match="baseline is a float"):
         integrated_gradients(model, IDS, last_logit, 0.0)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_half_a_step_is_refused():
+    with pytest.raises(InputError, match=r"steps=2\.5 must be a whole number"):
+        integrated_gradients(perturbed(), IDS, last_logit, OTHER, steps=2.5)

@@ -135,6 +135,8 @@ def test_unknown_tokens_and_no_writes_are_refused():
         logit_contributions(model, parts, torch.tensor([3, 11]))
     with pytest.raises(InputError, match="0 writes"):
         logit_contributions(model, {})
+    with pytest.raises(InputError, match=r"embedding is \(2, 5, 7\), expected \(B, T, 8\)"):
+        logit_contributions(model, {"embedding": torch.zeros(2, 5, 7)})
 
 
 @pytest.mark.parametrize("place", ["blocks.0.feed_forward.W_out", "head"])

@@ -188,3 +188,9 @@ def test_bad_input_is_refused():
         top_contexts(torch.ones(2, 3), 0)
     with pytest.raises(InputError, match=r"features \(1, 1\) some finite"):
         top_contexts(torch.full((1, 1), torch.nan), 1)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_directions_of_other_widths_are_refused():
+    with pytest.raises(InputError, match=r"found is \(2, 3\), true \(2, 4\): widths differ"):
+        matched_cosine(torch.ones(2, 3), torch.ones(2, 4))

@@ -113,6 +113,12 @@ BAD = {
         ),
         r"importance \(3,\) must be positive, \(2,\) or \(1, 2\)",
     ),
+    "no example": (
+        lambda: interpret.train_toy(
+            interpret.ToyModel(2, 1), torch.tensor([0.5]), torch.ones(2), batch=0
+        ),
+        "batch=0 must be 1 or more",
+    ),
     "probability": (lambda: interpret.own_direction_loss(1.5), r"density=1\.5 must be in"),
     "weight": (lambda: interpret.sharing_threshold(0), "importance=0 positive"),
 }

@@ -103,6 +103,20 @@ def test_in_front_of_the_first_block_only_other_tokens_matter():
     assert (found[[0, 3]] - same).abs().min() > 1e-3
 
 
+@pytest.mark.parametrize("site", STREAM)
+def test_positions_in_front_of_the_first_difference_are_as_patched_one_by_one(site):
+    """The rows share two and one first tokens: position 1 differs in the second row alone."""
+    model, corrupt = perturbed(), torch.tensor([[3, 1, 0, 8, 5], [9, 0, 6, 5, 3]])
+    clean = record(model, CLEAN)[f"blocks.1.{site}"]
+    found = activation_patching(model, CLEAN, corrupt, margin, site, layers=[1])[0]
+    for j in range(5):
+        values = {f"blocks.1.{site}": At(value=clean, positions=[j])}
+        expected = margin(patch(model, corrupt, values)).mean()
+        torch.testing.assert_close(found[j], expected, rtol=1e-12, atol=1e-12)
+    same = activation_patching(model, CLEAN, CLEAN, margin, site)
+    torch.testing.assert_close(same, margin(model(CLEAN)).mean().expand(3, 5))
+
+
 def test_a_share_is_a_quarter_by_hand():
     assert recovered(3.0, 6.0, 2.0) == 0.25
     with pytest.raises(InputError, match="2 in the clean run and 2 in the other"):
