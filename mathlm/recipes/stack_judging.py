@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from ..align import ChatBatches, encode_chats
+from ..errors import InputError
 from ..models import GPT
 from ..train.objectives import next_token
 from .chat_folder import load
@@ -19,6 +20,7 @@ from .stack_run import Result, Run
 from .stack_text import held_out_texts
 
 SEED = 2_000_003  # of the answers that are judged
+LIKE = 15  # bytes by which answers of like length may differ
 TEXT = 20_000  # tokens of the held-out plays that are scored
 
 
@@ -64,12 +66,22 @@ def measured(run: Run, chatting: Chatting, said: list[tuple[str, bool]]) -> dict
     }
 
 
+def of_like_length(ours: list[str], theirs: list[str]) -> tuple[list[str], list[str]]:
+    """The pairs whose lengths differ by at most ``LIKE`` bytes."""
+    pairs = zip(ours, theirs, strict=True)
+    kept = [(a, b) for a, b in pairs if abs(len(a.encode()) - len(b.encode())) <= LIKE]
+    return [a for a, _ in kept], [b for _, b in kept]
+
+
 def win_rate(rule: Any, ours: list[str], theirs: list[str]) -> dict[str, float]:
     """Share of the pairs in which the rule prefers ours, a tie being half; standard error."""
+    if len(ours) < 2:
+        raise InputError(f"{len(ours)} pairs are too few for a win rate: judge more answers")
     pairs = zip(ours, theirs, strict=True)
     wins = np.array([(np.sign(rule.score(a) - rule.score(b)) + 1) / 2 for a, b in pairs])
     error = float(wins.std(ddof=1) / math.sqrt(len(wins)))
-    return {"rate": float(wins.mean()), "error": error, "ties": float((wins == 0.5).mean())}
+    ties = float((wins == 0.5).mean())
+    return {"rate": float(wins.mean()), "error": error, "ties": ties, "pairs": len(wins)}
 
 
 def judge(run: Run) -> Result:
@@ -82,7 +94,10 @@ def judge(run: Run) -> Result:
         models[name] = measured(run, chatting, said[name])
     texts = {name: [text for text, _ in rows] for name, rows in said.items()}
     rules = dict(zip(("preferring rule", "judging rule"), halves(), strict=True))
-    wins = {k: win_rate(rule, texts["preferred"], texts["tuned"]) for k, rule in rules.items()}
+    sides = texts["preferred"], texts["tuned"]
+    wins = {name: win_rate(rule, *sides) for name, rule in rules.items()}
+    like = of_like_length(*sides)
+    wins |= {f"{name}, like lengths": win_rate(rule, *like) for name, rule in rules.items()}
     shown = [
         {"prompt": prompts[i]} | {name: texts[name][i] for name in MODELS}
         for i in range(min(6, len(prompts)))

@@ -81,8 +81,8 @@ def sentences(found: Found) -> list[str]:
         "bits for a held-out byte.",
         f"It then has {after['accuracy']:.1%} of the held-out pairs in the right order.",
         *(
-            f"By the {name} its answers win {win['rate']:.1%} ± {win['error']:.1%} against "
-            "those before preferences."
+            f"By the {name}, its answers win {win['rate']:.1%} ± {win['error']:.1%} against "
+            f"those of before ({win['pairs']} pairs)."
             for name, win in wins.items()
         ),
     ]

@@ -6,6 +6,7 @@ Prints them.
 """
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,72 +60,32 @@ class Scale:
     judged: int
 
 
+TABLE: dict[str, tuple[Any, Any, Any]] = {  # tiny, cpu, gpu
+    "documents": (240, None, None),
+    "planted": (12, 120, 120),
+    "glosses": (0, 0, 60_000),
+    "vocab_size": (384, 1024, 8192),
+    "size": ("tiny", "small", "base"),
+    "context": (80, 128, 256),
+    "batch_size": (8, 16, 64),
+    "steps": (120, 600, 6000),
+    "lr": (1e-2, 3e-3, 1e-3),
+    "looks": (5, 10, 20),
+    "held_out": (4096, 16_384, 131_072),
+    "speeches": (400, 4000, 12_000),
+    "chitchat": (False, False, True),
+    "tuning_steps": (50, 300, 2000),
+    "tuning_lr": (4e-3, 1e-3, 2e-4),
+    "rows": (16, 16, 32),
+    "answer": (32, 48, 96),
+    "draws": (256, 4096, 8192),
+    "preference_steps": (12, 160, 300),
+    "preference_lr": (5e-4, 1e-4, 2e-5),
+    "judged": (64, 512, 1024),
+}
 SCALES = {
-    "tiny": Scale(
-        documents=240,
-        planted=12,
-        vocab_size=384,
-        size="tiny",
-        context=80,
-        batch_size=8,
-        steps=120,
-        lr=1e-2,
-        looks=5,
-        held_out=4096,
-        speeches=400,
-        tuning_steps=50,
-        tuning_lr=4e-3,
-        rows=16,
-        answer=32,
-        draws=256,
-        preference_steps=12,
-        preference_lr=5e-4,
-        judged=64,
-    ),
-    "cpu": Scale(
-        documents=None,
-        planted=120,
-        vocab_size=1024,
-        size="small",
-        context=128,
-        batch_size=16,
-        steps=600,
-        lr=3e-3,
-        looks=10,
-        held_out=16_384,
-        speeches=4000,
-        tuning_steps=300,
-        tuning_lr=1e-3,
-        rows=16,
-        answer=48,
-        draws=4096,
-        preference_steps=160,
-        preference_lr=1e-4,
-        judged=512,
-    ),
-    "gpu": Scale(
-        documents=None,
-        planted=120,
-        glosses=60_000,
-        vocab_size=8192,
-        size="base",
-        context=256,
-        batch_size=64,
-        steps=6000,
-        lr=1e-3,
-        looks=20,
-        held_out=131_072,
-        speeches=12_000,
-        chitchat=True,
-        tuning_steps=2000,
-        tuning_lr=2e-4,
-        rows=32,
-        answer=96,
-        draws=8192,
-        preference_steps=300,
-        preference_lr=2e-5,
-        judged=1024,
-    ),
+    name: Scale(**{key: row[i] for key, row in TABLE.items()})
+    for i, name in enumerate(("tiny", "cpu", "gpu"))
 }
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from mathlm.errors import ConfigError
+from mathlm.errors import ConfigError, InputError
 from mathlm.recipes import stack_answers, stack_report, stack_scales, whole_stack
 from mathlm.recipes.chat import answer
 from mathlm.recipes.chat_folder import load
 from mathlm.recipes.chat_turns import Conversation
-from mathlm.recipes.stack_judging import win_rate
+from mathlm.recipes.stack_judging import of_like_length, win_rate
 from mathlm.recipes.stack_requests import LONGEST_NAME, speeches
 from mathlm.recipes.stack_run import Run, clear_half_written
 from mathlm.recipes.whole_stack import STAGES
@@ -210,6 +210,16 @@ def test_wins_ties_and_losses_by_hand():
 
     found = win_rate(Length, ["aaa", "b", "cc", "dd"], ["aa", "bb", "c", "ee"])
     assert (found["rate"], found["ties"]) == (2.5 / 4, 1 / 4)
+
+
+def test_one_pair_has_no_standard_error():
+    with pytest.raises(InputError, match="1 pairs are too few"):
+        win_rate(stack_answers.halves()[0], ["joy"], ["grief"])
+
+
+def test_like_lengths_are_counted_in_bytes():
+    ours, theirs = ["a" * 20, "b" * 20, "é" * 10], ["a" * 35, "b" * 36, "c" * 4]
+    assert of_like_length(ours, theirs) == ([ours[0]], [theirs[0]])
 
 
 def test_a_pair_needs_two_answers_that_end_and_differ(monkeypatch, unchecked):
