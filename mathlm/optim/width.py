@@ -82,8 +82,8 @@ def width_groups(
 
     Each update of Adam has entries near η, whatever the gradient. A sum over m times as many
     of them, all of which point where the gradient asked, grows with m: so the rate falls with
-    it. Use the groups with :func:`scale_start`. A schedule has to multiply its rate by the
-    ``lr_scale`` of each group.
+    it. Use the groups with :func:`scale_start`. A trainer with a schedule multiplies its rate
+    by the ``lr_scale`` of each group; a loop of your own has to.
 
     Args:
         model: What is trained.

@@ -18,9 +18,9 @@ from .scaling import SETTINGS
 from .scaling_runs import HELD_OUT, STEP, held_out_loss, read_off, sizes, start, texts, windows
 
 log = logging.getLogger(__name__)
-WIDTH = 48
-UNIQUE = (32, 64, 128, 256, 512)  # steps that an epoch has
-STEPS, EPOCHS = 2048, 64  # where a run ends
+WIDTH = 32
+UNIQUE = (32, 64, 128, 256)  # steps that an epoch has
+STEPS = 1024  # of a run
 
 
 def run(unique: int | None, steps: int, width: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -34,8 +34,7 @@ def run(unique: int | None, steps: int, width: int, seed: int = 0) -> list[dict[
     """
     size, first = sizes(width)["parameters"], unique or UNIQUE[0]
     text = texts()[0] if unique is None else texts()[0][: unique * STEP + 1]
-    last = steps if unique is None else min(steps, EPOCHS * unique)
-    reads = [first * 2**k for k in range(20) if first * 2**k <= last]
+    reads = [first * 2**k for k in range(20) if first * 2**k <= steps]
     lr, measure = SETTINGS["recorded"].lr(size), held_out_loss(HELD_OUT)
     found = read_off(start(width, seed), windows(text, seed), measure, reads, lr)
     fixed = {"parameters": size, "seed": seed, "lr": lr}

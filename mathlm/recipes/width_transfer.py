@@ -1,12 +1,13 @@
 """Does the best learning rate of a narrow model serve a wide one? With muP, and without.
 
     python -m mathlm.recipes.width_transfer --record width-transfer.json
-    python -m mathlm.recipes.width_transfer --widths 16 32 64 --steps 48
+    python -m mathlm.recipes.width_transfer --widths 16 64 --steps 48
 
 Both ways are the same model at the base width.
 """
 
 import argparse
+import itertools
 import logging
 import sys
 from collections.abc import Sequence
@@ -22,9 +23,9 @@ from ..train.record import record_on_cpu
 from .scaling_runs import held_out_loss, read_off, start, texts, windows
 
 log = logging.getLogger(__name__)
-BASE = 32
-WIDTHS = (32, 64, 128, 256)
-RATES = tuple(0.001 * 2**k for k in range(7))
+BASE = 16
+WIDTHS = (16, 32, 64, 128)
+RATES = tuple(0.001 * 2**k for k in range(1, 7))
 KINDS: tuple[Parametrization, ...] = get_args(Parametrization)
 WINDOWS = 8  # of a batch
 HELD_OUT = 8192  # bytes
@@ -83,16 +84,16 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     parser.add_argument("--record", type=Path)
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS)
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
-    parser.add_argument("--steps", type=int, default=160)
+    parser.add_argument("--steps", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=1)
     args, rows = parser.parse_args(argv), []
     moved = [r for w in args.widths for k in KINDS for r in coordinates(w, k, args.rates[2], 4)]
-    for width in args.widths:
-        for kind in KINDS:
-            for seed in range(args.seeds):
-                rows += [trial(width, kind, lr, args.steps, seed) for lr in args.rates]
-            log.info("width %d, %s: %.4f nats", width, kind, rows[-1]["loss"])
-            record_on_cpu(args.record, config=vars(args), base=BASE, runs=rows, moved=moved)
+    for width, kind in itertools.product(args.widths, KINDS):
+        same = [row | {"kind": kind} for row in rows if row["width"] == width == BASE]
+        tried = itertools.product(args.rates, range(args.seeds))
+        rows += same or [trial(width, kind, lr, args.steps, seed) for lr, seed in tried]
+        log.info("width %d, %s: %.4f nats", width, kind, rows[-1]["loss"])
+        record_on_cpu(args.record, config=vars(args), base=BASE, runs=rows, moved=moved)
     return rows
 
 

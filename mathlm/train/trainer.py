@@ -242,10 +242,10 @@ class Trainer:
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     def set_lr(self) -> None:
-        """Give every parameter group the step size of this step."""
+        """Give every parameter group the step size of this step, times its ``lr_scale``."""
         if self.config.schedule is not None:
             for group in self.optimizer.param_groups:
-                group["lr"] = self.config.schedule(self.step)
+                group["lr"] = self.config.schedule(self.step) * group.get("lr_scale", 1.0)
 
     @property
     def now(self) -> str:

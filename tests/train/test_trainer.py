@@ -291,6 +291,13 @@ def test_step_size_follows_the_schedule():
     assert [record["lr"] for record in history] == [eta(step) for step in range(6)]
 
 
+def test_the_scale_of_a_group_multiplies_the_schedule():
+    trainer = tiny_trainer(steps=2)
+    trainer.optimizer.param_groups[0]["lr_scale"] = 0.25
+    trainer.fit()
+    assert trainer.optimizer.param_groups[0]["lr"] == warmup_cosine(0.05, 2, 20)(1) / 4
+
+
 def test_every_logged_step_is_in_the_log(caplog):
     with caplog.at_level(logging.INFO, logger="mathlm"):
         tiny_trainer(steps=3).fit()
