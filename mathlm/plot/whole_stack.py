@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from .style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RC, RED
+from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, PURPLE, RC, RED
 
 History = Sequence[Mapping[str, Any]]
 
@@ -122,6 +122,23 @@ def counted_and_printed(
     return fig
 
 
+def knowledge_stack(levels: Mapping[str, tuple[str, str]]) -> Figure:
+    """The levels of the book as a stack, the first at the bottom.
+
+    Args:
+        levels: Name of each level, its ideas, and its chapters.
+    """
+    fig, ax = plt.subplots(figsize=(6.4, 0.3 + 0.72 * len(levels)))
+    for i, (name, (ideas, chapters)) in enumerate(levels.items()):
+        ax.barh(i, 1, height=0.9, color=COLORS[i % len(COLORS)], alpha=0.18)
+        ax.text(0.015, i + 0.2, name, va="center", weight="bold")
+        ax.text(0.015, i - 0.2, ideas, va="center", fontsize=9)
+        ax.text(0.985, i + 0.2, chapters, va="center", ha="right", fontsize=9)
+    ax.set(xlim=(0, 1), ylim=(-0.5, len(levels) - 0.5))
+    ax.set_axis_off()
+    return fig
+
+
 def figures_as_html(draw: Callable[[], Mapping[str, Figure]]) -> dict[str, str]:
     """Figures in the style of the book as images that stand in a page, closed again.
 
@@ -143,6 +160,7 @@ __all__ = [
     "cleaning_steps",
     "counted_and_printed",
     "figures_as_html",
+    "knowledge_stack",
     "models_compared",
     "stage_seconds",
     "three_trainings",

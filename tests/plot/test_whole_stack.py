@@ -61,3 +61,10 @@ def test_figures_become_images_and_are_closed():
     assert code[1] == "a &lt; b"
     assert base64.b64decode(code[2]).startswith(b"\x89PNG")
     assert plt.get_fignums() == []
+
+
+def test_the_first_level_lies_at_the_bottom():
+    (ax,) = plot.knowledge_stack({"sums": ("dot", "1"), "nets": ("layers", "5")}).axes
+    heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert heights["sums"] < heights["nets"]
+    assert heights["1"] == heights["sums"]
