@@ -1,6 +1,7 @@
 """Figures on the limits of scaling: bills against published ones, and the stock of text."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -56,11 +57,12 @@ def data_wall(
     ax.axhline(stock.middle, color=RED, lw=1.2, label="public text")
     for (name, tokens), color in zip(wanted.items(), COLORS, strict=False):
         ax.loglog(compute, tokens, color=color, label=name)
-    for name, (flops, tokens) in runs.items():
-        ax.plot(flops, tokens, "o", color=GRAY)
-        ax.annotate(
-            name, (flops, tokens), xytext=(6, -4), textcoords="offset points", fontsize=8
+    for i, (name, point) in enumerate(runs.items()):
+        ax.plot(*point, "o", color=GRAY)
+        place: dict[str, Any] = (
+            {"xytext": (6, -4)} if i % 2 else {"xytext": (-6, -4), "ha": "right"}
         )
+        ax.annotate(name, point, textcoords="offset points", fontsize=8, **place)
     ax.set(xlabel="compute [FLOP]", ylabel="tokens")
     ax.legend(loc="upper left", fontsize=9)
     return fig

@@ -20,3 +20,11 @@ def test_the_wall_has_a_line_for_each_rule_and_a_point_for_each_run():
     assert wall.get_ydata() == [3e14, 3e14]
     assert rule.get_ydata().tolist() == [1e10, 1e15]
     assert (run.get_xdata()[0], run.get_ydata()[0]) == (1e24, 1e12)
+
+
+def test_names_of_runs_stand_on_alternate_sides():
+    runs = {"a": (1e24, 1e12), "b": (2e24, 2e12)}
+    texts = (
+        plot.data_wall([1e20, 1e30], {"20": [1e10, 1e15]}, runs, Span(1, 2, 3)).axes[0].texts
+    )
+    assert [text.get_ha() for text in texts] == ["right", "left"]
