@@ -51,7 +51,7 @@ class SweepConfig:
 
 SETTINGS = {
     "live": SweepConfig(
-        widths=(8, 16, 24, 32, 40, 48), steps=(64, 96, 144, 216), held_out=16_384
+        widths=(8, 16, 24, 32, 40, 48), steps=(48, 72, 108, 162), held_out=8192
     ),
     "recorded": SweepConfig(
         widths=(8, 16, 24, 32, 40, 48, 64, 96),
