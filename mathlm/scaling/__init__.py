@@ -23,6 +23,7 @@ from .manifold import (
     neighbour_distance,
 )
 from .memory import inference_memory, training_memory
+from .modular_addition import addition_table, fourier_adder, frequency_shares
 from .parameters import count_parameters
 from .pipeline import Task, idle_share, most_held, pipeline_tasks
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
@@ -61,6 +62,7 @@ __all__ = [
     "Task",
     "TrainingBill",
     "ZipfExponents",
+    "addition_table",
     "approximation_exponent",
     "arithmetic_intensity",
     "bootstrap_chinchilla",
@@ -82,6 +84,8 @@ __all__ = [
     "flop_utilization",
     "flops_per_token",
     "forward_flops",
+    "fourier_adder",
+    "frequency_shares",
     "held_out_errors",
     "idle_share",
     "inference_memory",
