@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
     parser.add_argument("--steps", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=1)
-    args, rows = parser.parse_args(argv), []
+    args, rows = parser.parse_args(argv), list[dict]()
     moved = [r for w in args.widths for k in KINDS for r in coordinates(w, k, args.rates[2], 4)]
     for width, kind in itertools.product(args.widths, KINDS):
         same = [row | {"kind": kind} for row in rows if row["width"] == width == BASE]
