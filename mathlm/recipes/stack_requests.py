@@ -73,7 +73,8 @@ def instruct(run: Run) -> Result:
     kinds["small talk"] = drawn(talk("chatterbot", room), scale.speeches // 2, rng)
     if scale.chitchat:
         kinds["conversations"] = drawn(talk("chitchat", room), 2 * scale.speeches, rng)
-    kinds["dictionary"] = drawn(dictionary(scale.glosses, room), 2 * scale.speeches, rng)
+    if scale.glosses:
+        kinds["dictionary"] = drawn(dictionary(scale.glosses, room), 2 * scale.speeches, rng)
     rows = [row for kind in kinds.values() for row in kind]
     write_lines(run.place("instructions.jsonl"), drawn(rows, len(rows), rng))
     sample = [kind[0] for kind in kinds.values() if kind]

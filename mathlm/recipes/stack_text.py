@@ -67,8 +67,9 @@ def tokens(run: Run) -> Result:
     special = [END, *FORMAT.special]
     bpe = ByteBPE.train(texts, run.scale.vocab_size, special=special)
     bpe.save(run.place("tokenizer.json"))
-    read = [*texts, *corpus.documents("glosses")[: run.scale.glosses]]
-    manifest = write_tokens(read, run.place("tokens"), bpe, end_id=bpe.special[END])
+    if run.scale.glosses:
+        texts += corpus.documents("glosses")[: run.scale.glosses]
+    manifest = write_tokens(texts, run.place("tokens"), bpe, end_id=bpe.special[END])
     held_out = "".join(held_out_texts(run))
     pieces = bpe.encode(held_out)
     return {

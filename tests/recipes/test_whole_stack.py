@@ -232,3 +232,13 @@ def test_a_pair_needs_two_answers_that_end_and_differ(monkeypatch, unchecked):
     rows, dropped = stack_answers.preferred_pairs(None, list("abcd"), 9, 0)
     assert rows == [{"prompt": "a", "chosen": "joy", "rejected": "grief"}]
     assert dropped == {"not ended": 2, "alike": 1}
+
+
+def test_a_dictionary_is_read_and_asked_for_where_the_scale_says_so(tmp_path):
+    run = Run(tmp_path, replace(SMALLEST, glosses=30, speeches=8), device="cpu")
+    found = run.do(
+        {name: STAGES[name] for name in ("raw", "cleaned", "tokens", "instructions")}
+    )
+    assert 0 < found["instructions"]["rows"]["dictionary"] <= 16
+    asked = run.place("instructions.jsonl").read_text(encoding="utf-8")
+    assert asked.count('"What does ') == found["instructions"]["rows"]["dictionary"]
