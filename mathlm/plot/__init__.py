@@ -81,7 +81,16 @@ from .embeddings import (
     senses_by_layer,
 )
 from .embeddings_demos import embedding_rows_demo, word_neighbors_demo
-from .explanations import exponents_foretold, falling_errors, known_by_rank
+from .explanations import (
+    exponents_foretold,
+    falling_errors,
+    frequency_maps,
+    interpolation_peak,
+    known_by_rank,
+    metrics_of_runs,
+    stuck_by_width,
+    two_accuracies,
+)
 from .explanations_demos import budget_demo
 from .fast_generation import (
     cache_answers,
@@ -473,6 +482,7 @@ __all__ = [
     "forward_trace_demo",
     "found_by_share",
     "frequency_bands",
+    "frequency_maps",
     "frequency_scaling",
     "gain_and_forgetting",
     "gain_by_rank",
@@ -501,6 +511,7 @@ __all__ = [
     "ingredient_costs",
     "ingredient_sweeps",
     "intensity_lines",
+    "interpolation_peak",
     "isoflop_demo",
     "isoflop_parabolas",
     "jacobian_demo",
@@ -551,6 +562,7 @@ __all__ = [
     "memory_horizon",
     "merges_demo",
     "method_gains",
+    "metrics_of_runs",
     "missing_pieces",
     "mistake_costs",
     "models_compared",
@@ -669,6 +681,7 @@ __all__ = [
     "step_size_sweep",
     "step_sizes",
     "steps_by_batch",
+    "stuck_by_width",
     "style",
     "sums_of_dice",
     "surprise_lines",
@@ -691,6 +704,7 @@ __all__ = [
     "transformer_map",
     "translation_demo",
     "translation_training",
+    "two_accuracies",
     "two_bases",
     "two_bowls",
     "two_machines",

@@ -5,10 +5,12 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike
 
-from .style import COLORS, GRAY, WIDE
+from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
 
 MARKS = ("o", "s", "^", "D", "v")
 
@@ -37,10 +39,21 @@ def falling_errors(
             ax.plot(x, seen, mark, color=color, ms=5, label=label)
         ax.set(xscale="log", yscale="log", xlabel=xlabel, title=title)
         ax.title.set_fontsize(11)
+        plain_ticks(ax.xaxis)
+    plain_ticks(axes[0, 0].yaxis)
     axes[0, 0].set_ylabel(ylabel)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncol=min(len(labels), 4))
     return fig
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Plain numbers at 1, 2 and 5 on a logarithmic axis of less than two decades."""
+    low, high = axis.get_view_interval()
+    if high < 100 * low:
+        axis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axis.set_minor_formatter("{x:g}")
+        axis.set_major_formatter("{x:g}")
 
 
 def exponents_foretold(rows: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figure:
@@ -79,4 +92,115 @@ def known_by_rank(margins: Mapping[int, ArrayLike]) -> Figure:
     ax.axhline(0.5, color=GRAY, lw=1)
     ax.set(xscale="log", xlabel="rank of the fact", ylabel="share answered rightly")
     ax.legend(title="weights")
+    return fig
+
+
+def two_accuracies(
+    runs: Mapping[str, Mapping[str, ArrayLike]], curves: Sequence[str] = ("train", "test")
+) -> Figure:
+    """Accuracy on pairs that were shown and on others, by step, one panel for each run.
+
+    Args:
+        runs: Title -> curves by name, ``step`` among them.
+        curves: Which to draw.
+    """
+    fig, axes = plt.subplots(1, len(runs), figsize=WIDE, sharey=True, squeeze=False)
+    for ax, (title, run) in zip(axes[0], runs.items(), strict=True):
+        for name, color in zip(curves, COLORS, strict=False):
+            ax.plot(run["step"], run[name], color=color, label=name)
+        ax.set(xlabel="step", title=title)
+        ax.title.set_fontsize(11)
+    axes[0, 0].set_ylabel("share or accuracy")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncol=len(labels))
+    return fig
+
+
+def frequency_maps(tables: Mapping[str, ArrayLike]) -> Figure:
+    """Share of each frequency in each unit, units in the order of their strongest one.
+
+    Args:
+        tables: Title -> shares (frequencies, units).
+    """
+    fig, axes = plt.subplots(1, len(tables), figsize=WIDE, sharey=True, squeeze=False)
+    for ax, (title, table) in zip(axes[0], tables.items(), strict=True):
+        shares = np.asarray(table)
+        order = np.argsort(shares.argmax(0), kind="stable")
+        image = ax.imshow(
+            shares[:, order],
+            aspect="auto",
+            origin="lower",
+            vmin=0,
+            vmax=1,
+            extent=(0.5, shares.shape[1] + 0.5, 0.5, len(shares) + 0.5),
+        )
+        ax.set(xlabel="unit", title=title)
+        ax.title.set_fontsize(11)
+        ax.grid(False)
+    axes[0, 0].set_ylabel("frequency k")
+    fig.colorbar(image, ax=axes[0].tolist(), label="share of the variance")
+    return fig
+
+
+def metrics_of_runs(
+    x: ArrayLike, scores: Mapping[str, ArrayLike], xlabel: str, label: str = "answer"
+) -> Figure:
+    """The same runs under sharp metrics (left) and under smooth ones (right).
+
+    Args:
+        x: Steps or sizes.
+        scores: ``token``, ``exact``, ``independent`` and ``loss``, one number for each x.
+        xlabel: Of both panels.
+        label: What must be whole for the sharp metric.
+    """
+    fig, (sharp, smooth) = plt.subplots(1, 2, figsize=WIDE)
+    sharp.plot(x, scores["token"], "s-", color=ORANGE, ms=4, label="digit right")
+    sharp.plot(x, scores["exact"], "o-", color=BLUE, ms=4, label=f"{label} right")
+    sharp.plot(x, scores["independent"], color=GRAY, ls=":", label="product over digits")
+    smooth.plot(x, scores["loss"], "^-", color=GREEN, ms=4, label="loss")
+    sharp.set(xscale="log", xlabel=xlabel, ylabel="share", ylim=(-0.03, 1.05))
+    smooth.set(xscale="log", yscale="log", xlabel=xlabel, ylabel="loss [nats/digit]")
+    fig.legend(loc="outside lower center", ncol=2)
+    return fig
+
+
+def interpolation_peak(
+    features: ArrayLike,
+    runs: Mapping[str, ArrayLike],
+    foretold: tuple[ArrayLike, ArrayLike],
+    samples: int,
+) -> Figure:
+    """Error by number of features at one number of samples: the peak where both are equal.
+
+    Args:
+        features: Numbers of features that were tried.
+        runs: Label -> errors, a row for each draw; the middle one is drawn.
+        foretold: Numbers of features and errors of the theory, drawn as a line.
+        samples: Where the peak is.
+    """
+    fig, ax = plt.subplots(figsize=WIDE)
+    ax.plot(*foretold, color=GRAY, label="foretold")
+    for (label, errors), color, mark in zip(runs.items(), COLORS, MARKS, strict=False):
+        ax.plot(features, np.median(errors, axis=0), mark, color=color, ms=5, label=label)
+    ax.axvline(samples, color=RED, ls=":", lw=1)
+    ax.set(xscale="log", yscale="log", xlabel="features N", ylabel="squared error")
+    ax.legend()
+    return fig
+
+
+def stuck_by_width(widths: ArrayLike, stuck: Mapping[str, ArrayLike]) -> Figure:
+    """Share of starts that do not reach the bottom, by width: straight if exponential.
+
+    Args:
+        widths: Hidden units.
+        stuck: Label -> share at each width; shares of 0 and 1 are left out.
+    """
+    fig, (half, log) = plt.subplots(1, 2, figsize=WIDE, sharey=True)
+    for (label, row), color, mark in zip(stuck.items(), COLORS, MARKS, strict=False):
+        share = np.where((s := np.asarray(row, float)) % 1 > 0, s, np.nan)
+        for ax in (half, log):
+            ax.plot(widths, share, marker=mark, color=color, ms=5, label=label)
+    half.set(yscale="log", xlabel="hidden units", ylabel="share of starts that fail")
+    log.set(xscale="log", xlabel="hidden units, log scale")
+    half.legend()
     return fig
