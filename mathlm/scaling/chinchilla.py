@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..shapes import Float
 from .count_checks import require_positive
 from .fit_intervals import covariance, redrawn, student_quantile
-from .log_sums import LogSum, minimise, require_minimum
+from .log_sums import LogSum, least_minimum, minimise, require_minimum
 from .power_law import Numbers, positive
 from .runs import centred_runs
 
@@ -199,15 +199,7 @@ def lowest(law: LogSum) -> Float[np.ndarray, "1 5"]:
         rest = mean - floor * least
         logs = np.log([split * rest, (1 - split) * rest, floor * least])
         starts.append([*logs, alpha, beta])
-    # squares find the region from far away; absolute values then settle the answer
-    squares = LogSum(law.design, np.repeat(law.target, len(starts), 0), math.inf, law.scale)
-    near = minimise(squares, np.array(starts), steps=40)
-    few = np.argsort(squares.value(near))[:6]
-    many = LogSum(law.design, squares.target[few], law.delta, law.scale)
-    ends = minimise(many, near[few])
-    theta = ends[[np.nanargmin(many.value(ends))]]
-    require_minimum(law, theta, list(NAMES[:3]))
-    return theta
+    return least_minimum(law, np.array(starts), list(NAMES[:3]))
 
 
 def uncentred(

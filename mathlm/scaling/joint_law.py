@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..shapes import Float
 from .count_checks import require_positive
 from .fit_intervals import covariance, student_quantile
-from .log_sums import RaisedLogSum, minimise, require_minimum
+from .log_sums import RaisedLogSum, least_minimum, minimise, require_minimum
 from .power_law import Numbers, positive
 from .runs import centred_runs
 
@@ -195,15 +195,7 @@ def lowest(law: RaisedLogSum) -> Float[np.ndarray, "1 4"]:
             for p, q, split in itertools.product(powers, ratios, splits)
         ]
     )
-    # squares find the region from far away; absolute values then settle the answer
-    squares = replace(law, target=np.repeat(law.target, len(starts), 0), delta=math.inf)
-    near = minimise(squares, starts, steps=60)
-    few = np.argsort(squares.value(near))[:6]
-    many = replace(law, target=squares.target[few])
-    ends = minimise(many, near[few])
-    theta = ends[[np.nanargmin(many.value(ends))]]
-    require_minimum(law, theta, TERMS)
-    return theta
+    return least_minimum(law, starts, TERMS)
 
 
 def constants(

@@ -4,6 +4,7 @@ A sum of positive powers is ``exp(z_1) + exp(z_2) + ...`` with every ``z_k`` lin
 unknowns, so its logarithm is a log-sum-exp whose gradient and Hessian are written down exactly.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,6 +14,11 @@ from ..errors import InputError
 from ..shapes import Float
 
 STEPS = 400
+FIRST_STEPS, MORE_STEPS, KEPT = (
+    40,
+    60,
+    6,
+)  # of all starts, of the best of them, how many these are
 LARGEST_STEP = 4.0
 
 
@@ -163,6 +169,8 @@ def minimise(
         The last points. Whether they are minima is for :func:`require_minimum` to say.
     """
     theta, damping = start.copy(), np.ones(len(start))
+    rounding = 1e-15 * (1 + np.abs(law.target).max())
+    noise = law.scale * law.target.shape[1] * rounding**2  # of the value, for exact data
     active = np.arange(len(start))
     for _ in range(steps):
         part, here, mu = law.rows(active), theta[active], damping[active]
@@ -170,14 +178,39 @@ def minimise(
         step = -np.linalg.solve(h + mu[:, None, None] * m, g[..., None])[..., 0]
         step *= np.minimum(1, LARGEST_STEP / np.maximum(np.abs(step).max(1), 1e-300))[:, None]
         before = part.value(here)
-        better = part.value(here + step) <= before * (1 + 1e-14)  # equal but for rounding
-        seen = -(g * step).sum(1) > 1e-17 * before  # a gain that the value can show
+        better = part.value(here + step) <= before * (1 + 1e-14) + noise  # or equal but for it
+        seen = -(g * step).sum(1) > 1e-17 * before + noise  # a gain that the value can show
         theta[active] = np.where(better[:, None], here + step, here)
         damping[active] = np.where(better, np.maximum(mu / 5, 1e-10), mu * 4)
         going = (uneven > 1e-10) & (mu < 1e12) & (seen | ~better | (uneven > 1e-6))
         active = active[going]
         if not len(active):
             break
+    return theta
+
+
+def least_minimum(
+    law: LogSum, starts: Float[np.ndarray, "S P"], names: list[str]
+) -> Float[np.ndarray, "1 P"]:
+    """The least of the minima that many starts lead to.
+
+    Squares find the region from far away; the loss itself then settles the answer.
+
+    Args:
+        law: With one data set.
+        starts: First guesses.
+        names: Of the terms of the sum, for :func:`require_minimum`.
+
+    Raises:
+        InputError: If the best end is no minimum, or the data do not determine it.
+    """
+    squares = replace(law, target=np.repeat(law.target, len(starts), 0), delta=math.inf)
+    near = minimise(squares, starts, FIRST_STEPS)
+    few = np.argsort(squares.value(near))[:KEPT]
+    many = replace(law, target=squares.target[few])
+    ends = minimise(many, near[few], MORE_STEPS)
+    theta = minimise(law, ends[[np.nanargmin(many.value(ends))]])
+    require_minimum(law, theta, names)
     return theta
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import InputError
 from ..shapes import Float
 from .fit_intervals import covariance, redrawn, student_quantile
-from .log_sums import LogSum, minimise, require_minimum
+from .log_sums import LogSum, least_minimum, minimise
 
 Numbers = Sequence[float | int] | np.ndarray
 EXPONENTS = (-2.0, -1.0, -0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0, 2.0)
@@ -224,9 +224,4 @@ def best(law: LogSum, offset: bool) -> Float[np.ndarray, "1 P"]:
         ]
     else:
         grid = [(y, 0.0)]  # type: ignore[list-item]
-    starts = np.array(grid)
-    many = LogSum(law.design, np.repeat(law.target, len(starts), 0), law.delta, law.scale)
-    ends = minimise(many, starts)
-    theta = ends[[np.nanargmin(many.value(ends))]]
-    require_minimum(law, theta, ["the power", "the offset"][: len(law.design)])
-    return theta
+    return least_minimum(law, np.array(grid), ["the power", "the offset"][: len(law.design)])

@@ -81,6 +81,29 @@ def test_intervals_of_the_line_cover(rng):
     assert 0.90 <= np.mean(np.abs(theta[:, 1] + 0.3) <= reach) <= 0.99
 
 
+@pytest.mark.parametrize("delta", [0.002, 0.02, math.inf])
+def test_intervals_of_a_law_with_an_offset_cover(rng, delta):
+    """200 data sets of 2 + 3 X^-0.3 with X centred, fitted at once, by the delta method."""
+    one, middle = straight(X, 2 + 3 * X**-0.3, True, delta)
+    truth = np.array([[math.log(3) - 0.3 * middle, -0.3, math.log(2)]])
+    target = one.target + 0.002 * rng.standard_normal((200, len(X)))
+    law = LogSum(one.design, target, delta)
+    theta = minimise(law, np.repeat(truth, 200, 0))
+    errors = np.sqrt(np.diagonal(covariance(law, theta), axis1=1, axis2=2))
+    hits = np.abs(theta - truth) < student_quantile(0.95, len(X) - 3) * errors
+    assert hits.mean(0).min() >= 0.90
+    assert hits.mean(0).max() <= 0.99
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_the_unit_of_the_loss_does_not_change_the_exponent(rng, factor):
+    y = noisy(rng, 2 + 3 * X**-0.3, 0.002)
+    here, there = (fit_power_law(X, u * y, offset=True, delta=0.002) for u in (1, factor))
+    assert there.exponent == pytest.approx(here.exponent, rel=1e-5)
+    assert there.interval == pytest.approx(here.interval, rel=1e-5)
+    assert there.offset == pytest.approx(factor * here.offset, rel=1e-5)
+
+
 def test_intervals_of_the_bootstrap_cover(rng):
     """200 data sets, each redrawn 99 times; the fits start at the fit of their own data."""
     law, theta = sweeps(rng)
