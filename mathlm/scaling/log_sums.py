@@ -14,11 +14,8 @@ from ..errors import InputError
 from ..shapes import Float
 
 STEPS = 400
-FIRST_STEPS, MORE_STEPS, KEPT = (
-    40,
-    60,
-    6,
-)  # of all starts, of the best of them, how many these are
+FIRST_STEPS, MORE_STEPS = 40, 60  # of all starts, then of the best of them
+KEPT = 6  # how many these are
 LARGEST_STEP = 4.0
 
 
