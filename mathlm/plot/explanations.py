@@ -181,7 +181,14 @@ def interpolation_peak(
     fig, ax = plt.subplots(figsize=WIDE)
     ax.plot(*foretold, color=GRAY, label="foretold")
     for (label, errors), color, mark in zip(runs.items(), COLORS, MARKS, strict=False):
-        ax.plot(features, np.median(errors, axis=0), mark, color=color, ms=5, label=label)
+        ax.plot(
+            features,
+            np.median(np.asarray(errors, float), axis=0),
+            mark,
+            color=color,
+            ms=5,
+            label=label,
+        )
     ax.axvline(samples, color=RED, ls=":", lw=1)
     ax.set(xscale="log", yscale="log", xlabel="features N", ylabel="squared error")
     ax.legend()

@@ -11,6 +11,14 @@ from .chinchilla import (
     fit_chinchilla,
 )
 from .counts import kv_cache_bytes
+from .emergence import (
+    answer_scores,
+    enough_steps_right,
+    exact_match_from_loss,
+    sigmoid_accuracy,
+    step_accuracy_needed,
+    whole_task_accuracy,
+)
 from .flop_counts import flops_per_token, forward_flops, six_nd
 from .intensity import arithmetic_intensity
 from .isoflop import Envelope, Parabolas, Points, envelope, isoflop_optimum, isoflop_points
@@ -28,8 +36,8 @@ from .parameters import count_parameters
 from .pipeline import Task, idle_share, most_held, pipeline_tasks
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
-from .ranges import Span
 from .random_features import effective_ridge, limited_loss, power_spectrum, ridgeless_loss
+from .ranges import Span
 from .recomputation import kept_with_segments
 from .repeated_data import effective_parameters, effective_tokens, repeated_loss
 from .sharding import sharded_memory
@@ -63,6 +71,7 @@ __all__ = [
     "TrainingBill",
     "ZipfExponents",
     "addition_table",
+    "answer_scores",
     "approximation_exponent",
     "arithmetic_intensity",
     "bootstrap_chinchilla",
@@ -76,7 +85,9 @@ __all__ = [
     "effective_tokens",
     "envelope",
     "effective_ridge",
+    "enough_steps_right",
     "estimated_dimension",
+    "exact_match_from_loss",
     "fit_chinchilla",
     "fit_kaplan",
     "fit_power_law",
@@ -107,7 +118,9 @@ __all__ = [
     "ridgeless_loss",
     "saved_numbers",
     "sharded_memory",
+    "sigmoid_accuracy",
     "six_nd",
+    "step_accuracy_needed",
     "tensor_parallel_overhead",
     "text_share",
     "tokens_to_hide",
@@ -116,6 +129,7 @@ __all__ = [
     "training_memory",
     "unlearned_mass",
     "unseen_mass",
+    "whole_task_accuracy",
     "zipf_exponents",
     "zipf_probabilities",
 ]
