@@ -25,7 +25,8 @@ from .scaling_runs import held_out_loss, read_off, start, texts, windows
 log = logging.getLogger(__name__)
 BASE = 16
 WIDTHS = (16, 32, 64, 128)
-RATES = tuple(0.001 * 2**k for k in range(1, 7))
+RATES = tuple(0.0005 * 2**k for k in range(8))
+LOOK = 0.008  # rate at which the first steps are looked at
 KINDS: tuple[Parametrization, ...] = get_args(Parametrization)
 WINDOWS = 8  # of a batch
 HELD_OUT = 8192  # bytes
@@ -87,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     parser.add_argument("--steps", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=1)
     args, rows = parser.parse_args(argv), list[dict]()
-    moved = [r for w in args.widths for k in KINDS for r in coordinates(w, k, args.rates[2], 4)]
+    moved = [r for w in args.widths for k in KINDS for r in coordinates(w, k, LOOK, 4)]
     for width, kind in itertools.product(args.widths, KINDS):
         same = [row | {"kind": kind} for row in rows if row["width"] == width == BASE]
         tried = itertools.product(args.rates, range(args.seeds))

@@ -171,7 +171,7 @@ def test_both_ways_are_one_model_at_the_base_width_alone():
 
 def test_the_record_has_every_width_way_and_rate(tmp_path):
     path = tmp_path / "width.json"
-    command = f"--widths 16 32 --rates 0.01 0.02 0.04 --steps 4 --record {path}".split()
+    command = f"--widths 16 32 --rates 0.01 0.02 --steps 4 --record {path}".split()
     rows = width_transfer.main(command)
-    assert len({(r["width"], r["kind"], r["lr"]) for r in rows}) == len(rows) == 12
+    assert len({(r["width"], r["kind"], r["lr"]) for r in rows}) == len(rows) == 8
     assert len(json.loads(path.read_text())["moved"]) == 2 * 2 * 4
