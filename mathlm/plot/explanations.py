@@ -209,5 +209,7 @@ def stuck_by_width(widths: ArrayLike, stuck: Mapping[str, ArrayLike]) -> Figure:
             ax.plot(widths, share, marker=mark, color=color, ms=5, label=label)
     half.set(yscale="log", xlabel="hidden units", ylabel="share of starts that fail")
     log.set(xscale="log", xlabel="hidden units, log scale")
+    log.set_xticks(ticks := [2**k for k in range(8) if 2**k <= np.max(widths)], ticks)
+    log.minorticks_off()
     half.legend()
     return fig
