@@ -53,6 +53,15 @@ def test_the_rest_falls_by_the_exponent_of_capacity(s):
     assert -slope([20, 40], rest) == pytest.approx(zipf_exponents(s).capacity, rel=0.04)
 
 
+@pytest.mark.parametrize("s", [1.5, 2.0, 3.0])
+def test_unseen_and_untrained_fall_by_their_exponents(s):
+    """After t steps fact k has a loss that depends on p_k t, such as 1 / (1 + p_k t)."""
+    p, x = zipf_probabilities(s, 300_000), [1000, 2000]
+    untrained = [(p / (1 + p * t)).sum() for t in x]
+    assert -slope(x, unseen_mass(p, x)) == pytest.approx(zipf_exponents(s).data, rel=0.05)
+    assert -slope(x, untrained) == pytest.approx(zipf_exponents(s).steps, rel=0.05)
+
+
 def test_the_unseen_fall_to_their_exact_asymptote():
     """p_k = k^-2 / ζ(2): Σ p (1 - p)^D → ½ √(1/ζ(2)) Γ(½) / √D = ½ √(6/π) / √D."""
     mass = unseen_mass(zipf_probabilities(2, 1_000_000), [10_000])
