@@ -48,9 +48,9 @@ def falling_errors(
 
 
 def plain_ticks(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 on a logarithmic axis of less than two decades."""
+    """Plain numbers at 1, 2 and 5 on a logarithmic axis of little more than a decade."""
     low, high = axis.get_view_interval()
-    if high < 100 * low:
+    if high < 30 * low:
         axis.set_minor_locator(LogLocator(subs=(2, 5)))
         axis.set_minor_formatter("{x:g}")
         axis.set_major_formatter("{x:g}")
