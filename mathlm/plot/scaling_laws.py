@@ -218,6 +218,8 @@ def rates_across_widths(
             least = int(np.nanargmin(y))
             ax.plot(x[least], y[least], "*", ms=12, color=color, mec=RED)
         ax.set(xscale="log", xlabel="learning rate")
+        ax.set_xticks(x[::2], [f"{rate:g}" for rate in x[::2]])
+        ax.minorticks_off()
         ax.set_title(name, fontsize=10)
     axes[0, 0].set_ylabel("loss [nats]")
     axes[0, 0].legend(fontsize=8)
