@@ -3,7 +3,7 @@
     python -m mathlm.recipes.repeated_text --record repeated-text.json
 
 One size, a constant rate, texts of several lengths; each run is read off after 1, 2, 4, 8, ...
-epochs. The longest text is not read to its end: it gives the loss of text that is always new.
+epochs. A short text is pieces of all plays, so that it is as varied as a long one.
 """
 
 import argparse
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..train.record import record_on_cpu
 from .scaling import SETTINGS
@@ -33,12 +35,18 @@ def run(unique: int | None, steps: int, width: int, seed: int = 0) -> list[dict[
         seed: Of the weights and of the order.
     """
     size, first = sizes(width)["parameters"], unique or UNIQUE[0]
-    text = texts()[0] if unique is None else texts()[0][: unique * STEP + 1]
+    text = texts()[0] if unique is None else pieces(texts()[0], unique)
     reads = [first * 2**k for k in range(20) if first * 2**k <= steps]
     lr, measure = SETTINGS["recorded"].lr(size), held_out_loss(HELD_OUT)
     found = read_off(start(width, seed), windows(text, seed), measure, reads, lr)
     fixed = {"parameters": size, "seed": seed, "lr": lr}
     return [fixed | row | counted(unique, row["tokens"]) for row in found]
+
+
+def pieces(ids: np.ndarray, number: int) -> np.ndarray:
+    """So many pieces of a text, evenly over its length, each as long as a step reads."""
+    starts = np.linspace(0, len(ids) - STEP - 1, number).astype(int)
+    return np.append(ids[starts[:, None] + np.arange(STEP)].ravel(), ids[starts[-1] + STEP])
 
 
 def counted(unique: int | None, tokens: float | int) -> dict[str, Any]:

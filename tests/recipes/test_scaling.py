@@ -159,6 +159,12 @@ def test_epochs_are_counted_and_new_text_has_one(tmp_path, monkeypatch):
     assert [(r["unique"], r["epochs"]) for r in rows] == new + again
 
 
+def test_pieces_come_from_the_whole_length_and_do_not_overlap():
+    """By hand, steps of 16: the first piece is the beginning, the last one ends the text."""
+    found = repeated_text.pieces(np.arange(100), 3)
+    assert found.tolist() == [*range(16), *range(41, 57), *range(83, 100)]
+
+
 def test_both_ways_are_one_model_at_the_base_width_alone():
     losses = {
         (width, kind): width_transfer.trial(width, kind, 0.02, 5, 0)["loss"]
@@ -167,6 +173,13 @@ def test_both_ways_are_one_model_at_the_base_width_alone():
     }
     assert losses[16, "standard"] == losses[16, "mup"]
     assert losses[32, "standard"] != losses[32, "mup"]
+
+
+def test_the_width_is_told_to_the_start_and_to_the_rates():
+    model, groups = width_transfer.prepared(64, "mup", 0.04)
+    assert {group["lr"] for group in groups} == {0.04, 0.01}
+    drawn = scaling_runs.start(64, 0).head.weight
+    torch.testing.assert_close(model.head.weight, drawn / 4)
 
 
 def test_the_record_has_every_width_way_and_rate(tmp_path):
