@@ -74,7 +74,12 @@ def of_like_length(ours: list[str], theirs: list[str]) -> tuple[list[str], list[
 
 
 def win_rate(rule: Any, ours: list[str], theirs: list[str]) -> dict[str, float]:
-    """Share of the pairs in which the rule prefers ours, a tie being half; standard error."""
+    """Share of the pairs in which the rule prefers ours, a tie being half; standard error.
+
+    Implements eq-stack-win::
+
+        w = 1/n Σ ([r(a) > r(b)] + ½ [r(a) = r(b)])   over the pairs (a, b)
+    """
     if len(ours) < 2:
         raise InputError(f"{len(ours)} pairs are too few for a win rate: judge more answers")
     pairs = zip(ours, theirs, strict=True)
