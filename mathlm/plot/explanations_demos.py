@@ -6,7 +6,7 @@ from .demo import Demo, button, live_text, select, slider, value
 RATIOS = (5, 20, 100, 500, 2000)
 SUFFIXES = ("", " k", " M", " bn", " tn", " qd")
 ROWS = ("device hours", "days", "dollars", "energy [MWh]", "power [kW]", "CO2 [t]",
-        "of all public text [%]")  # fmt: skip
+        "public text [%]")  # fmt: skip
 
 SCRIPT = """
 const short = (x) => {
