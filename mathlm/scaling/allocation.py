@@ -12,7 +12,7 @@ def optimal_allocation(
 ) -> tuple[float, float]:
     """Parameters and tokens of least loss for a budget of compute.
 
-    Computes::
+    Implements eq-scaling-allocation::
 
         additive law:  N = G (C / 6)^(β / (α + β)),      G = (α A / (β B))^(1 / (α + β))
         joint law:     N = (q N_c^q C / (6 D_c))^(1 / (1 + q)),      q = α_N / α_D

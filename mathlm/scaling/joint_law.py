@@ -55,7 +55,7 @@ def kaplan_loss(
 ) -> Float[np.ndarray, " N"]:
     """Loss by the joint law of Kaplan et al., which has no floor.
 
-    Computes::
+    Implements eq-scaling-kaplan::
 
         [ (N_c / N)^(α_N / α_D) + D_c / D ]^α_D
 

@@ -16,7 +16,7 @@ def effective_tokens(
 ) -> Float[np.ndarray, " N"]:
     """Fresh tokens that text read several times is worth.
 
-    Computes::
+    Implements eq-scaling-repeated::
 
         D' = U + U R* (1 − exp(−(epochs − 1) / R*))
 
