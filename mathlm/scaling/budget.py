@@ -36,7 +36,7 @@ def parameters_and_tokens(
 ) -> tuple[float, float]:
     """Size of a model and of its text that use a budget up at a fixed ratio.
 
-    Computes::
+    Implements eq-limits-split::
 
         N = sqrt(C / (6 r)),   D = r N,   so that  6 N D = C
 
@@ -63,7 +63,7 @@ def training_bill(
 ) -> TrainingBill:
     """Hours, money, energy and carbon of so many operations.
 
-    Computes::
+    Implements eq-limits-bill::
 
         hours   = C / (3600 · utilization · peak)
         dollars = hours · price
