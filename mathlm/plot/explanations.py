@@ -179,7 +179,11 @@ def interpolation_peak(
         samples: Where the peak is.
     """
     fig, ax = plt.subplots(figsize=WIDE)
-    ax.plot(*foretold, color=GRAY, label="foretold")
+    x, y = (np.asarray(column, float) for column in foretold)
+    peak = np.searchsorted(x, samples)  # no line leads over it
+    ax.plot(
+        np.insert(x, peak, np.nan), np.insert(y, peak, np.nan), color=GRAY, label="foretold"
+    )
     for (label, errors), color, mark in zip(runs.items(), COLORS, MARKS, strict=False):
         ax.plot(
             features,

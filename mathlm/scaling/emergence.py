@@ -12,7 +12,7 @@ from .power_law import Numbers, positive
 def whole_task_accuracy(step_accuracy: Numbers, steps: int) -> Float[np.ndarray, " N"]:
     """Probability that every step of a task is right, if each is right by itself.
 
-    Computes::
+    Implements eq-limits-steps::
 
         a^k
 

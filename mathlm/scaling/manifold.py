@@ -12,7 +12,7 @@ from .power_law import Numbers, positive
 def approximation_exponent(dimension: float | int, smoothness: float | int = 2) -> float:
     """How fast the squared error of N pieces falls on a surface of d dimensions.
 
-    Computes::
+    Implements eq-explain-manifold::
 
         h ~ N^(-1/d),   error ~ h^s,   error² ~ N^(-2s/d)
 

@@ -31,7 +31,9 @@ def fourier_adder(
 ) -> tuple[Float[np.ndarray, "P H"], Float[np.ndarray, "P H"], Float[np.ndarray, "H P"]]:
     """Weights, written down, of a network with squares that adds modulo p.
 
-    Computes U, V and W of ``logits(a, b) = (U[a] + V[b])² W`` with nine units a frequency::
+    The weights are those of ``logits(a, b) = (U[a] + V[b])² W``, nine units a frequency.
+
+    Implements eq-explain-waves::
 
         U[a] = cos(ω_k a + φ),  V[b] = cos(ω_k b + ψ),  W[c] = cos(ω_k c + φ + ψ),  ω_k = 2πk/p
 

@@ -40,9 +40,9 @@ def power_spectrum(decay: float | int, count: int) -> Float[np.ndarray, " M"]:
 def effective_ridge(spectrum: Numbers, count: int) -> float:
     """Variance below which ``count`` random features cannot see.
 
-    Computes κ, the solution of::
+    Implements eq-explain-features::
 
-        Σ_i λ_i / (λ_i + κ) = N
+        Σ_i λ_i / (λ_i + κ) = N,   solved for κ
 
     Args:
         spectrum: Variances λ_i.
@@ -73,7 +73,7 @@ def effective_ridge(spectrum: Numbers, count: int) -> float:
 def limited_loss(spectrum: Numbers, count: int) -> float:
     """Squared error with N features and endless samples, or N samples and every feature.
 
-    Computes::
+    Implements eq-explain-spectrum::
 
         N κ(N) = Σ_i λ_i κ / (λ_i + κ),     ~ N^(-a) ((π/(1 + a)) / sin(π/(1 + a)))^(1 + a)
 
@@ -95,7 +95,7 @@ def limited_loss(spectrum: Numbers, count: int) -> float:
 def ridgeless_loss(spectrum: Numbers, features: int, samples: int) -> float:
     """Squared error of least squares, or of the shortest solution if there are many.
 
-    Computes::
+    Implements eq-explain-threshold::
 
         n κ(n) / (1 - n/m),   n = min(N, D),  m = max(N, D)
 

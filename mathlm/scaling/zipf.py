@@ -55,7 +55,7 @@ def zipf_probabilities(exponent: float | int, count: int) -> Float[np.ndarray, "
 def zipf_exponents(exponent: float | int) -> ZipfExponents:
     """How fast the loss falls if facts are learned in the order of their frequency.
 
-    Computes::
+    Implements eq-explain-zipf::
 
         Σ_{k > K} k^(-s) ~ K^(-(s - 1)),     Σ_k p_k (1 - p_k)^D ~ D^(-(s - 1)/s)
 

@@ -25,7 +25,7 @@ FIGURES = {
         "step",
     ),
     "peak": lambda: plot.interpolation_peak(
-        [5, 10], {"drawn": [[1, 9], [2, 7], [4, 8]]}, ([5, 9], [2, 7]), 10
+        [5, 10], {"drawn": [[1, 9], [2, 7], [4, 8]]}, ([5, 12], [2, 7]), 10
     ),
     "stuck": lambda: plot.stuck_by_width([1, 2, 4], {"relu": [1.0, 0.5, 0.2]}),
     "ranks": lambda: plot.known_by_rank({2: [1, 1, -1, 1, -1, -1, 1, -1]}),
@@ -64,7 +64,8 @@ def test_units_stand_in_the_order_of_their_frequency():
 
 
 def test_the_middle_draw_is_shown_and_the_peak_is_marked():
-    _, drawn, threshold = FIGURES["peak"]().axes[0].lines
+    line, drawn, threshold = FIGURES["peak"]().axes[0].lines
+    np.testing.assert_array_equal(line.get_xydata(), [[5, 2], [np.nan] * 2, [12, 7]])
     assert drawn.get_xydata().tolist() == [[5, 2], [10, 8]]
     assert threshold.get_xdata()[0] == 10
 
