@@ -31,7 +31,7 @@ def test_planted_constants_are_recovered(truth):
 
 def test_the_scale_of_the_loss_does_not_change_the_answer(rng):
     loss = runs(rng)
-    fits = [fit_kaplan(N, D, loss, scale=s) for s in (1, 1 / len(N), 1e6)]
+    fits = [fit_kaplan(N, D, loss, scale=s) for s in (1, 1 / len(N), 1e6, 1e-6)]
     for other in fits[1:]:
         assert values(other) == pytest.approx(values(fits[0]), rel=1e-5)
         assert other.huber == pytest.approx(fits[0].huber, rel=1e-10)
