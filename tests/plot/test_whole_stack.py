@@ -67,4 +67,5 @@ def test_the_first_level_lies_at_the_bottom():
     (ax,) = plot.knowledge_stack({"sums": ("dot", "1"), "nets": ("layers", "5")}).axes
     heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
     assert heights["sums"] < heights["nets"]
+    assert not ax.yaxis_inverted()
     assert heights["1"] == heights["sums"]
