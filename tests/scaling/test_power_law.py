@@ -124,6 +124,14 @@ def test_points_held_out_of_an_exact_law_are_foretold():
     assert np.abs(held_out_errors(X, 3 * X**-0.3, 4)).max() < 1e-12
 
 
+def test_the_largest_sizes_are_held_out_wherever_they_stand(rng):
+    """An exact law but for its two largest points, which are twice as high: log(1/2) each."""
+    y = 3 * X**-0.3
+    y[-2:] *= 2
+    order = rng.permutation(len(X))
+    assert held_out_errors(X[order], y[order], 2) == pytest.approx([-math.log(2)] * 2)
+
+
 def test_a_line_through_a_law_with_a_floor_foretells_too_little():
     y = 2 + 3 * X**-0.3
     assert held_out_errors(X, y, 4)[-1] < -0.02
