@@ -11,7 +11,7 @@ from mathlm.recipes.grokking import GrokkingConfig, GrokkingRun, logits, measure
 from mathlm.recipes.grokking_study import main
 from mathlm.scaling import addition_table, fourier_adder
 
-TINY = {"modulus": 11, "width": 24, "steps": 400, "every": 50}
+TINY = {"modulus": 11, "width": 24, "steps": 150, "every": 50}
 
 
 def test_known_weights_add_every_pair_and_are_pure():

@@ -40,7 +40,7 @@ def test_the_nearest_point_errs_by_slope_times_distance(d):
 
 
 def test_the_exponents_of_a_surface_are_those_of_two_dimensions():
-    found = measure(2, sizes=(512, 2048, 8192))
+    found = measure(2, sizes=(256, 1024, 4096))
     assert found["exponents"]["nearest point"] == pytest.approx(1, abs=0.1)
     assert found["exponents"]["plane"] == pytest.approx(2, abs=0.25)
     assert found["estimate"] == pytest.approx(2, abs=0.15)
