@@ -111,6 +111,14 @@ def test_intervals_hold_the_fit(rng):
     assert all(ends[k][0] < getattr(fit, k) < ends[k][1] for k in ("A", "B", "E", "alpha"))
 
 
+def test_the_share_of_compute_is_that_of_the_tokens_exponent(rng):
+    """0.28 / 0.62 = 0.45 goes to the parameters, not 0.55."""
+    loss = runs(rng, 0.003)
+    fit = fit_chinchilla(N, D, loss)
+    for ends in (chinchilla_intervals(N, D, loss, fit), bootstrap_chinchilla(N, D, loss, fit)):
+        assert ends["share"][0] < 0.28 / 0.62 < ends["share"][1] < 0.5
+
+
 def test_a_point_that_is_no_minimum_is_refused():
     law, middles = additive(N, D, PAPER.loss(N, D), 1e-3)
     with pytest.raises(InputError, match="the fit has not ended: a gradient of"):

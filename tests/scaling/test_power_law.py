@@ -117,7 +117,7 @@ def test_intervals_of_the_bootstrap_cover(rng):
 def test_the_bootstrap_is_about_as_wide_as_student_s(rng):
     y = noisy(rng, 3 * X**-0.3)
     ends = bootstrap_exponent(X, y)
-    assert np.ptp(ends) == pytest.approx(np.ptp(fit_power_law(X, y).interval), rel=0.25)
+    assert np.ptp(ends) == pytest.approx(np.ptp(fit_power_law(X, y).interval), rel=0.15)
 
 
 def test_points_held_out_of_an_exact_law_are_foretold():
