@@ -66,7 +66,8 @@ def test_each_stage_says_what_it_found(unbroken):
 def test_no_dirt_is_left_and_what_is_kept_is_right(unbroken):
     _, found = unbroken
     assert found["raw"]["right"] < 0.5 < 0.98 < found["cleaned"]["right"]
-    assert found["cleaned"]["junk left"] == found["cleaned"]["exact left"] == 0
+    kinds = ("junk left", "exact left", "near left")
+    assert {kind: found["cleaned"][kind] for kind in kinds} == dict.fromkeys(kinds, 0)
     assert found["cleaned"]["exact duplicates"] == 6
 
 
