@@ -263,7 +263,6 @@ from .reward_models import (
 from .reward_models_demos import best_of_n_demo, comparisons_demo
 from .scaling_laws import (
     allocation_map,
-    best_sizes,
     isoflop_parabolas,
     law_and_held_out,
     lifetime_sizes,
@@ -399,7 +398,6 @@ __all__ = [
     "belief_by_letter",
     "bend",
     "best_of_n_demo",
-    "best_sizes",
     "best_step_sizes",
     "bill_ranges",
     "bits_by_order",

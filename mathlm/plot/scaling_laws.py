@@ -176,28 +176,6 @@ def allocation_map(
     return fig
 
 
-def best_sizes(
-    points: Mapping[str, tuple[ArrayLike, ArrayLike]],
-    lines: Mapping[str, tuple[ArrayLike, ArrayLike]],
-) -> Figure:
-    """Best size by compute: as points of some approaches, as lines of fitted laws.
-
-    Args:
-        points: Approach -> compute [FLOP] and parameters.
-        lines: Law -> compute [FLOP] and parameters.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for (name, (c, n)), color, mark in zip(points.items(), COLORS, MARKS, strict=False):
-        ax.plot(c, n, mark, color=color, ms=6, mfc="none", label=name)
-    for (name, (c, n)), color, style in zip(
-        lines.items(), COLORS, ("-", "--", ":", "-."), strict=False
-    ):
-        ax.plot(c, n, color=color, ls=style, lw=1.4, label=name)
-    ax.set(xscale="log", yscale="log", xlabel="compute [FLOP]", ylabel="parameters")
-    ax.legend(fontsize=9)
-    return fig
-
-
 def rates_across_widths(
     rates: ArrayLike, panels: Mapping[str, Mapping[int, ArrayLike]]
 ) -> Figure:

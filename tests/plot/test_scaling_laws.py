@@ -70,11 +70,6 @@ def test_the_path_of_least_loss_is_that_of_the_allocation():
     assert run == ([1e7], [1e9])
 
 
-def test_best_sizes_are_points_and_lines():
-    ax = plot.best_sizes({"a": ([1, 10], [2, 3])}, {"b": ([1, 10], [4, 5])}).axes[0]
-    assert lines(ax) == [([1, 10], [2, 3]), ([1, 10], [4, 5])]
-
-
 def test_the_best_rate_of_each_width_is_marked_and_lost_runs_are_left_out():
     panels = {"standard": {32: [3.0, 2.0, np.nan]}, "muP": {32: [2.0, 2.5, 3.0]}}
     fig = plot.rates_across_widths([0.1, 0.2, 0.4], panels)
