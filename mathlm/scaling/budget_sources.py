@@ -91,7 +91,8 @@ ASSUMED = {
     "stock": Assumption(
         Span(1e14, 3e14, 1e15),
         "tokens",
-        "usable public text, with an interval of 90 % (Villalobos et al. 2024)",
+        "public text of enough quality, several readings counted in, with an interval of 90 % "
+        "(Villalobos et al. 2024)",
     ),
 }
 
