@@ -41,7 +41,12 @@ class ChinchillaLaw:
         require_positive(A=self.A, B=self.B, E=self.E, alpha=self.alpha, beta=self.beta)
 
     def loss(self, n: Numbers, d: Numbers) -> Float[np.ndarray, " N"]:
-        """Loss of models of so many parameters on so many tokens [nats]."""
+        """Loss of models of so many parameters on so many tokens [nats].
+
+        Implements eq-scaling-chinchilla::
+
+            E + A / N^α + B / D^β
+        """
         size, tokens = positive("n", n), positive("d", d)
         return self.E + self.A * size**-self.alpha + self.B * tokens**-self.beta
 

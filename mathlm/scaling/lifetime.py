@@ -29,12 +29,12 @@ def inference_optimal(
 ) -> LifetimePlan:
     """Size and training of least compute over a model's life, for a loss that it must reach.
 
-    Computes::
+    Implements eq-scaling-lifetime::
 
-        min 6 N D + 2 N D_served   subject to   E + A N^-α + B D^-β = loss
+        α A N^-α / (β B D^-β) = 1 + D_served / (3 D),   E + A N^-α + B D^-β = loss
 
-    With ``x`` the share of ``A N^-α`` in ``loss − E``, the derivative along the constraint is
-    zero where ``α x / (β (1 − x)) = 1 + D_served / (3 D)``: the left side grows with x, the
+    which is where ``6 N D + 2 N D_served`` is least for this loss. The left side is
+    ``α x / (β (1 − x))`` with x the share of ``A N^-α`` in ``loss − E``: it grows with x, the
     right side falls, and halving an interval of ``log(x / (1 − x))`` ends at the one solution.
 
     Args:
