@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import figures_page
 import index_page
@@ -81,3 +82,24 @@ def test_pictures_on_the_page_are_small(book):
     image = Image.open(book / "_static" / "figures" / "01-lines-1.png")
     assert image.size == (360, 150)
     assert image.convert("RGBA").getpixel((180, 75)) == (255, 0, 0, 255)
+
+
+def glossary():
+    """The terms of the glossary, in small letters."""
+    text = (index_page.BOOK / "glossary.md").read_text(encoding="utf-8")
+    entries = text.split(":sorted:\n\n", 1)[1].split("\n:::", 1)[0]
+    return {entry.split("\n")[0].lower() for entry in entries.split("\n\n")}
+
+
+def linked_terms():
+    """The terms that a chapter leads to, in small letters."""
+    pages = [*index_page.BOOK.glob("[0-9][0-9]-*.ipynb")]
+    prose = "\n".join(text for page in pages for text in index_page.markdown(page))
+    found = re.findall(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`", prose)
+    return {term.replace("\n", " ").lower() for term in found}
+
+
+def test_every_term_of_the_glossary_is_linked_from_a_chapter():
+    terms = glossary()
+    assert len(terms) > 390
+    assert terms - linked_terms() == set()
