@@ -40,7 +40,8 @@ class PowerLaw:
     def too_short(self) -> bool:
         """Whether the range says too little: x varies by less than 10, or the sign is open."""
         low, high = self.interval
-        return self.decades < 1 or low <= 0 <= high
+        short = self.decades < 1 - 1e-9  # a decade that rounding has made less is one
+        return short or low <= 0 <= high
 
     def predict(self, x: Numbers) -> Float[np.ndarray, " N"]:
         """The law at other points, inside or outside the range."""

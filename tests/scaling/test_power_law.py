@@ -187,3 +187,10 @@ def test_too_many_or_no_points_held_out_are_refused(held):
 def test_too_few_resamples_are_refused():
     with pytest.raises(InputError, match="resamples=5 must be at least 20"):
         bootstrap_exponent(X, X, resamples=5)
+
+
+@pytest.mark.parametrize("start", [1.0, 2.0, 4 / 7, 1e5])
+def test_exactly_one_decade_is_not_too_short(start):
+    x = start * np.array([1.0, 2.0, 4.0, 8.0, 10.0])
+    assert not fit_power_law(x, 12 * x**-0.1).too_short
+    assert fit_power_law(x[:4], 12 * x[:4] ** -0.1).too_short
