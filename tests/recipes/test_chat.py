@@ -14,7 +14,10 @@ from mathlm.recipes.chat_turns import Conversation
 
 @pytest.fixture
 def piped(monkeypatch, caplog, capsys):
-    """Give lines on standard input; what is written to both outputs, and the conversation."""
+    """Give lines on standard input; what is written to both outputs, and the conversation.
+
+    The seed is 0 unless the options name another one.
+    """
     caplog.set_level(logging.INFO)
     talks = []
 
@@ -25,7 +28,7 @@ def piped(monkeypatch, caplog, capsys):
     def call(text, *options):
         monkeypatch.setattr(chat, "begin", begin)
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        chat.main(list(options))
+        chat.main(["--seed", "0", *options])
         return capsys.readouterr().out, caplog.text, talks[-1]
 
     return call
@@ -64,7 +67,8 @@ def test_an_answer_that_was_cut_off_is_said_to_be(piped):
 
 
 def test_a_full_context_is_said(piped):
-    assert "the context is full: 2 turns forgotten" in piped("abcdefghij\n" * 4)[1]
+    """25 bytes twice do not fit in 40, so each question but the first drives out what was."""
+    assert piped(("x" * 25 + "\n") * 4)[1].count("the context is full: 2 turns forgotten") == 3
 
 
 def test_no_input_at_all_is_no_error(piped):
