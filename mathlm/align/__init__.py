@@ -74,7 +74,7 @@ from .reward_losses import (
 )
 from .reward_model import RewardEnsemble, RewardModel, cautious_reward, ensemble_std, worst_case
 from .reward_objective import BradleyTerry, pair_rewards, reward_metrics
-from .rewards import RewardFunction, judged
+from .rewards import RewardFunction, TimedReward, judged
 from .rollout_records import rollout_record, update_record
 from .rollout_writer import RolloutWriter
 from .rollouts import RolloutSampler, TextSampler, completions_of, roll_out, rollout_batch
@@ -127,6 +127,7 @@ __all__ = [
     "SimPO",
     "Strengths",
     "TextSampler",
+    "TimedReward",
     "TokenCredit",
     "ValueModel",
     "answer_log_probabilities",

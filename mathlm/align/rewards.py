@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from numbers import Real
+from threading import Thread
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from ..errors import InputError
+from ..errors import ConfigError, InputError
 from ..shapes import Float
 
 SHOWN = 80  # characters of a text in a message
@@ -23,6 +26,51 @@ class RewardFunction(Protocol):
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any]) -> Sequence[float]:
         """The reward of each completion."""
+
+
+@dataclass(frozen=True)
+class TimedReward:
+    """A reward that must answer within a time: one that hangs would hang the whole run.
+
+    It is called in a thread of its own. A call that takes too long is an error for whoever
+    asked; the thread itself cannot be stopped, and ends with the process at the latest.
+
+    Args:
+        reward: What is asked.
+        seconds: Longest time for one call, of any number of completions; above 0.
+
+    Raises:
+        ConfigError: If the time is not positive and finite.
+    """
+
+    reward: RewardFunction
+    seconds: float | int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.seconds < math.inf:
+            raise ConfigError(f"seconds={self.seconds} must be positive and finite")
+
+    def __call__(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[float]:
+        """The rewards, in time.
+
+        Raises:
+            TimeoutError: If there is no answer within the time.
+        """
+        answer: Future[list[float]] = Future()
+        recorded = torch.is_grad_enabled()  # a thread does not know what its caller asked for
+
+        def ask() -> None:
+            try:
+                with torch.set_grad_enabled(recorded):
+                    answer.set_result(list(self.reward(prompts, completions)))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        Thread(target=ask, daemon=True).start()
+        done, _ = wait([answer], self.seconds)
+        if not done:
+            raise TimeoutError(f"no answer within {self.seconds} s")
+        return answer.result()
 
 
 def judged(
@@ -46,8 +94,9 @@ def judged(
         (B,), float64.
 
     Raises:
-        InputError: If it raises an exception, or gives another number of rewards, None, text,
-            NaN or an infinity; it names the function, the sample and its texts.
+        InputError: If it raises an exception, as a :class:`TimedReward` does that is late, or
+            gives another number of rewards, None, text, NaN or an infinity; it names the
+            function, the sample and its texts.
     """
     try:
         given = list(reward(prompts, completions))
@@ -73,6 +122,8 @@ def judged(
 
 def name_of(reward: Any) -> str:
     """The name of a reward for messages and records; that of the class for an object."""
+    if isinstance(reward, TimedReward):
+        return name_of(reward.reward)
     return str(getattr(reward, "__qualname__", type(reward).__qualname__))
 
 

@@ -1,10 +1,13 @@
 """What is asked of the numbers that a reward gives."""
 
+import math
+from threading import Event
+
 import pytest
 import torch
 
-from mathlm.align import judged
-from mathlm.errors import InputError
+from mathlm.align import TimedReward, judged
+from mathlm.errors import ConfigError, InputError
 
 TEXTS = ["good", "bad", "ugly"]
 
@@ -63,3 +66,31 @@ def test_long_texts_are_shortened_in_messages():
     with pytest.raises(InputError) as caught:
         judged(lambda x, y: [None], ["p"], ["x" * 10_000])
     assert len(str(caught.value)) < 300
+
+
+def test_a_reward_that_does_not_answer_names_the_sample_that_it_waits_at():
+    """It would wait for a minute at "ugly"; the others have their rewards."""
+    release = Event()
+
+    def my_reward(prompts, completions):
+        return [float("ugly" in text and release.wait(60)) for text in completions]
+
+    says = r"my_reward raised TimeoutError: no answer within 0.05 s; sample 2: prompt 'ugly'"
+    with pytest.raises(InputError, match=says):
+        judged(TimedReward(my_reward, 0.05), TEXTS, TEXTS)
+    release.set()
+    assert judged(TimedReward(my_reward, 60), TEXTS, TEXTS).tolist() == [0, 0, 1]
+
+
+def test_what_a_reward_raises_in_time_is_what_it_raises_without():
+    def my_reward(prompts, completions):
+        return [1 / (text != "ugly") for text in completions]
+
+    with pytest.raises(InputError, match=r"raised ZeroDivisionError: .*; sample 2"):
+        judged(TimedReward(my_reward, 60), TEXTS, TEXTS)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, math.inf, math.nan])
+def test_a_time_that_is_none_is_refused(seconds):
+    with pytest.raises(ConfigError, match=f"seconds={seconds} must be positive and finite"):
+        TimedReward(len, seconds)
