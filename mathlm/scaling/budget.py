@@ -108,7 +108,7 @@ def text_share(tokens: float | int) -> Span:
     """Share of all usable public text that so many tokens are; above 1 is more than there is.
 
     Args:
-        tokens: Different ones, D.
+        tokens: Number D of tokens, each counted once, however often it is read.
 
     Returns:
         D over the stock of ``ASSUMED``.

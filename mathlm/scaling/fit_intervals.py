@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -10,10 +11,12 @@ from ..shapes import Float
 from .log_sums import LogSum
 
 
+@cache
 def student_quantile(level: float | int, dof: int) -> float:
     """How many standard errors hold a share of Student's distribution on both sides of 0.
 
-    With ``t = √ν tan θ`` the density becomes ``cos^(ν-1) θ``, integrated by Gauss' rule.
+    With ``t = √ν tan θ`` the density becomes ``cos^(ν-1) θ``, integrated by Gauss' rule. A
+    quantile is computed once: fits of the same size share it.
 
     Args:
         level: Share inside, such as 0.95.

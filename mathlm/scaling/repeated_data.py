@@ -12,7 +12,7 @@ TOKENS_KEEP, PARAMETERS_KEEP = 15.4, 5.3  # R*_D and R*_N, as published
 
 
 def effective_tokens(
-    unique: float | int, epochs: Numbers, half_life: float | int = TOKENS_KEEP
+    unique: float | int, epochs: Numbers, decay: float | int = TOKENS_KEEP
 ) -> Float[np.ndarray, " N"]:
     """Fresh tokens that text read several times is worth.
 
@@ -26,8 +26,8 @@ def effective_tokens(
     Args:
         unique: Tokens U that differ.
         epochs: Times that they are read, at least 1.
-        half_life: The constant R*. The paper speaks of a half-life, but after ``R*``
-            repetitions one more is worth 1/e of the first, not 1/2.
+        decay: The constant R*: after so many repetitions one more is worth 1/e of the first.
+            The paper calls it a half-life; the half comes sooner, at ``R* ln 2``.
 
     Returns:
         D' [tokens].
@@ -38,21 +38,21 @@ def effective_tokens(
     References:
         Muennighoff et al. (2023). Scaling data-constrained language models, equation 5.
     """
-    require_positive(unique=unique, half_life=half_life)
+    require_positive(unique=unique, decay=decay)
     times = positive("epochs", epochs)
     if len(times) and times.min() < 1:
         raise InputError(
             f"epochs={times.min():g} must be at least 1: text that is read in part is unique "
             "text of that length, read once"
         )
-    return unique * worth(times - 1, half_life)
+    return unique * worth(times - 1, decay)
 
 
 def effective_parameters(
     n: Numbers,
     unique: float | int,
     fit: ChinchillaLaw,
-    half_life: float | int = PARAMETERS_KEEP,
+    decay: float | int = PARAMETERS_KEEP,
 ) -> Float[np.ndarray, " N"]:
     """Parameters that those beyond what the unique text calls for are worth.
 
@@ -67,7 +67,7 @@ def effective_parameters(
         n: Parameters N.
         unique: Tokens U that differ.
         fit: The law for text that is read once.
-        half_life: The constant R* of the excess.
+        decay: The constant R* of the excess.
 
     Returns:
         N'. Models up to the compute-optimal size count in full.
@@ -78,10 +78,10 @@ def effective_parameters(
     References:
         Muennighoff et al. (2023). Scaling data-constrained language models, equation 6.
     """
-    require_positive(unique=unique, half_life=half_life)
+    require_positive(unique=unique, decay=decay)
     size = positive("n", n)
     base = np.minimum(size, matching_size(unique, fit))
-    return base * worth(size / base - 1, half_life)
+    return base * worth(size / base - 1, decay)
 
 
 def repeated_loss(
@@ -89,7 +89,7 @@ def repeated_loss(
     unique: float | int,
     epochs: Numbers,
     fit: ChinchillaLaw,
-    half_lives: tuple[float | int, float | int] = (TOKENS_KEEP, PARAMETERS_KEEP),
+    decays: tuple[float | int, float | int] = (TOKENS_KEEP, PARAMETERS_KEEP),
 ) -> Float[np.ndarray, " N"]:
     """Loss of models whose text is read several times.
 
@@ -102,7 +102,7 @@ def repeated_loss(
         unique: Tokens that differ.
         epochs: Times that they are read, at least 1; one for each size, or one alone.
         fit: The law for text that is read once.
-        half_lives: R* of the tokens and R* of the parameters.
+        decays: R* of the tokens and R* of the parameters.
 
     Returns:
         Loss [nats]. With one epoch and a size not above the compute-optimal one, that of
@@ -115,8 +115,8 @@ def repeated_loss(
         Muennighoff et al. (2023). Scaling data-constrained language models, section 3.1; with
         ``A=521, B=1488, E=1.87, alpha=beta=0.353`` on C4.
     """
-    size = effective_parameters(n, unique, fit, half_lives[1])
-    tokens = effective_tokens(unique, epochs, half_lives[0])
+    size = effective_parameters(n, unique, fit, decays[1])
+    tokens = effective_tokens(unique, epochs, decays[0])
     if len(size) != len(tokens) and 1 not in (len(size), len(tokens)):
         raise InputError(
             f"n has {len(size)} numbers and epochs has {len(tokens)}; expected as many, or one"

@@ -194,3 +194,15 @@ def test_exactly_one_decade_is_not_too_short(start):
     x = start * np.array([1.0, 2.0, 4.0, 8.0, 10.0])
     assert not fit_power_law(x, 12 * x**-0.1).too_short
     assert fit_power_law(x[:4], 12 * x[:4] ** -0.1).too_short
+
+
+def test_a_quantile_is_computed_once(monkeypatch):
+    """200 nodes and a search of 60 steps would cost more than the fit that asks for it."""
+    nodes, calls = np.polynomial.legendre.leggauss, []
+    monkeypatch.setattr(
+        np.polynomial.legendre, "leggauss", lambda n: (calls.append(n), nodes(n))[1]
+    )
+    student_quantile.cache_clear()
+    found = [fit_power_law(X, 3 * X**-0.3).interval for _ in range(3)]
+    assert found[0] == found[1] == found[2]
+    assert len(calls) <= 1

@@ -39,7 +39,9 @@ def test_after_r_repetitions_they_were_worth_a_share_of_1_less_1_over_e():
     assert worth == pytest.approx(1 - 1 / math.e)
 
 
-@pytest.mark.parametrize(("repeats", "share"), [(0, 1.0), (15.4, 1 / math.e)])
+@pytest.mark.parametrize(
+    ("repeats", "share"), [(0, 1.0), (15.4 * math.log(2), 0.5), (15.4, 1 / math.e)]
+)
 def test_one_more_reading_is_worth_less_and_less(repeats, share):
     low, high = effective_tokens(1, [1 + repeats, 1 + repeats + 1e-6])
     assert (high - low) / 1e-6 == pytest.approx(share, rel=1e-6)
@@ -89,7 +91,7 @@ def test_what_repeats_is_never_better_than_fresh_text():
 BAD = {
     "part": (lambda: effective_tokens(5, [0.5]), "epochs=0.5 must be at least 1"),
     "unique": (lambda: effective_tokens(0, [2]), "unique=0 must be a positive"),
-    "half-life": (lambda: effective_tokens(5, [2], 0), "half_life=0 must be a positive"),
+    "decay": (lambda: effective_tokens(5, [2], decay=0), "decay=0 must be a positive"),
     "size": (lambda: effective_parameters([-1], 5, PAPER), r"n\[0\]=-1.0 must be positive"),
     "lengths": (lambda: repeated_loss([1, 2], 5, [1, 2, 3], PAPER), "n has 2 numbers and epo"),
 }
