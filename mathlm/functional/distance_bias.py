@@ -46,7 +46,8 @@ def alibi_bias(
         bias[h, t, s] = -slope[h] |position of query t - position of key s|
 
     Args:
-        slopes: From :func:`alibi_slopes`.
+        slopes: From :func:`alibi_slopes`, one a head. Their signs are not looked at, so that a
+            model stays one graph; a slope below 0 would prefer what is far.
         queries: Positions of the queries [tokens].
         keys: Positions of the keys [tokens].
 
@@ -54,10 +55,13 @@ def alibi_bias(
         Bias of the scores.
 
     Raises:
+        InputError: If the slopes are no vector.
         InputTypeError: If the positions are not integers.
     """
     _require_integers(queries, "positions of queries")
     _require_integers(keys, "positions of keys")
+    if slopes.ndim != 1:
+        raise InputError(f"slopes have shape {tuple(slopes.shape)}, expected (H,): one a head")
     distance = (queries.unsqueeze(-1) - keys.unsqueeze(-2)).abs()  # (*batch, T, S)
     return -slopes[:, None, None] * distance.unsqueeze(-3)
 

@@ -117,3 +117,10 @@ def test_buckets_that_do_not_divide_are_refused(sizes, message):
 def test_fractional_positions_are_refused(call):
     with pytest.raises(InputTypeError, match="must be integers, got float64"):
         call()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shape", [(), (2, 1)], ids=str)
+def test_slopes_that_are_no_vector_are_refused(shape):
+    with pytest.raises(InputError, match=r"slopes have shape \(.*\), expected \(H,\)"):
+        F.alibi_bias(torch.ones(shape), torch.arange(2), torch.arange(2))
