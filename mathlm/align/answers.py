@@ -17,6 +17,7 @@ from ..shapes import Float
 from ..train import read_causal
 from ..train.batches import Batch
 from ..train.objectives import IGNORED
+from .counted import require_columns
 
 LogProbabilities = Callable[..., Tensor]  # as target_log_probabilities
 
@@ -43,10 +44,11 @@ def target_log_probabilities(
         (B, T) [nats]; exactly 0 where nothing is asked.
 
     Raises:
-        InputError: If the temperature is not positive and finite, or as in
+        InputError: If the temperature is not positive and finite, a column is missing, or as in
             :func:`mathlm.train.next_token`.
         InputTypeError: If the ids or targets are not int64.
     """
+    require_columns(batch, "target_log_probabilities", "ids", "targets")
     if not (isinstance(model, GPT) and has_plain_forward(model)):
         logits = answer_logits(model, batch, temperature)
         return 0.0 - token_cross_entropy(logits, batch["targets"])

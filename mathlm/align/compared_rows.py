@@ -14,6 +14,7 @@ from ..train.data import epoch_order
 from ..train.distributed import all_sum, rank, ranks
 from ..train.objective_batches import padded
 from ..train.objectives import IGNORED
+from .counted import require_finite
 from .reference_model import Reference
 
 AT_ONCE = 32  # conversations that a reference reads together
@@ -115,7 +116,11 @@ def asked_rows(chats: list[Chat], pad_id: int) -> Batch:
 def logp_of_rows(chats: list[Chat], reference: Reference, pad_id: int) -> Tensor:
     """Log-probability of what is asked of each conversation, under a reference (N,) [nats].
 
-    Conversations of like lengths are read together; each rank reads some of the batches.
+    Conversations of like lengths are read together; each rank reads some of the batches. They
+    are looked at here, once: a reference that gives NaN would spoil every step that reads them.
+
+    Raises:
+        InputError: If one is NaN or infinite.
     """
     order = np.argsort([len(chat) for chat in chats], kind="stable")
     parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
@@ -124,4 +129,6 @@ def logp_of_rows(chats: list[Chat], reference: Reference, pad_id: int) -> Tensor
         batch = asked_rows([chats[i] for i in index], pad_id)
         batch = {name: tensor.to(reference.device) for name, tensor in batch.items()}
         found[torch.from_numpy(index)] = reference.log_probabilities(batch).sum(1).double()
-    return all_sum(found).cpu()
+    logp = all_sum(found).cpu()
+    require_finite(logp, "log-probability under the reference", "row")
+    return logp

@@ -1,5 +1,6 @@
 """What a mask counts, and checks of what stands beside it."""
 
+from collections.abc import Mapping
 from math import inf
 
 import torch
@@ -27,6 +28,14 @@ def require_alike(**tensors: Tensor | None) -> None:
     if len({value.shape for value in given.values()}) > 1:
         found = ", ".join(f"{name} {tuple(value.shape)}" for name, value in given.items())
         raise InputError(f"the shapes differ: {found}; they must be the same")
+
+
+def require_columns(batch: Mapping[str, Tensor], reader: str, *names: str) -> None:
+    """Refuse a batch in which a column is missing that ``reader`` needs."""
+    missing = [name for name in names if name not in batch]
+    if missing:
+        found = ", ".join(sorted(batch)) or "nothing"
+        raise InputError(f"{reader} needs {', '.join(missing)}, and the batch has {found}")
 
 
 def require_row_each(numbers: Tensor, rows: Tensor, name: str) -> None:

@@ -10,7 +10,7 @@ from ..errors import ConfigError, InputError
 from ..train.batches import Batch
 from ..train.objectives import IGNORED
 from .advantages import gae, leave_one_out_advantages, rewards_with_kl
-from .counted import require_share, require_weight
+from .counted import require_columns, require_share, require_weight
 from .whitening import whiten
 
 Credit = Callable[[Batch, int], Batch]
@@ -53,7 +53,12 @@ class GroupCredit:
         require_cut(self.cut, ("score",))
 
     def __call__(self, batch: Batch, group_size: int) -> Batch:
-        """``advantages`` (B,); the rows of a group follow each other."""
+        """``advantages`` (B,); the rows of a group follow each other.
+
+        Raises:
+            InputError: If a column is missing.
+        """
+        require_columns(batch, "GroupCredit", "logp_old", "rewards")
         earned = cut_rewards(batch, self.cut)
         if self.beta:
             earned = priced(batch, earned, self.beta).sum(1)
@@ -95,7 +100,12 @@ class TokenCredit:
         require_cut(self.cut, ("score", "bootstrap"))
 
     def __call__(self, batch: Batch, group_size: int) -> Batch:
-        """``advantages`` (B, T), and ``returns`` (B, T) if there are values."""
+        """``advantages`` (B, T), and ``returns`` (B, T) if there are values.
+
+        Raises:
+            InputError: If a column is missing.
+        """
+        require_columns(batch, "TokenCredit", "targets", "logp_old", "rewards")
         mask, zero = batch["targets"] != IGNORED, torch.zeros_like(batch["logp_old"])
         values, last = batch.get("values"), 0.0
         bootstrap = self.cut == "bootstrap"
@@ -110,6 +120,7 @@ class TokenCredit:
 
 def priced(batch: Batch, rewards: Tensor, beta: float | int) -> Tensor:
     """Reward of each token, (B, T): its price at once, the text's reward at its end."""
+    require_columns(batch, "a price on the divergence", "logp_old", "targets")
     logp, mask = batch["logp_old"], batch["targets"] != IGNORED
     if beta and "logp_ref" not in batch:
         raise ConfigError(f"beta={beta} is a price on leaving a reference: give one")
@@ -120,6 +131,7 @@ def cut_rewards(batch: Batch, cut: Cut) -> Tensor:
     """Rewards of texts, those without an end as ``cut`` says."""
     if cut == "score":
         return batch["rewards"]
+    require_columns(batch, f"cut={cut}", "finished")
     return torch.where(batch["finished"], batch["rewards"], float(cut))
 
 

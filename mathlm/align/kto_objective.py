@@ -10,6 +10,7 @@ from ..shapes import Float
 from ..train.batches import Batch
 from ..train.objectives import IGNORED
 from .answers import LogProbabilities, target_log_probabilities
+from .counted import require_columns
 from .kto import kto_loss, mismatched_kl
 from .preference_losses import implicit_reward
 from .reference_model import require_trained
@@ -39,13 +40,16 @@ class KTO:
         """Loss summed over answers, and their number.
 
         Raises:
-            InputError: If the batch has no log-probabilities of a reference.
+            InputError: If the batch has no log-probabilities of a reference, or is not one of
+                judged answers.
         """
         if "logp_ref" not in batch:
             raise InputError(
                 "the batch has no logp_ref, and this loss needs it: train on "
                 "JudgedBatches(...).with_reference(reference)"
             )
+        names = ("ids", "targets", "desirable", "kl_ids", "kl_targets", "kl_logp_ref")
+        require_columns(batch, "KTO", *names)
         kl = self.reference_point(model, batch)
         logp = self.read(model, batch).sum(1)
         losses = kto_loss(

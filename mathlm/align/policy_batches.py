@@ -70,8 +70,8 @@ class PolicyBatches:
 
     Attributes:
         history: A record of each iteration: see :func:`rollout_record`; ``iteration``,
-            ``samples``, and, if it had several steps, ``clip_share`` and ``moved`` once they
-            are done.
+            ``samples``, and, if it had several steps, ``clip_share`` and ``moved``: the next
+            iteration adds them, and :meth:`look_back` after the last one.
         dropped: Prompts left out.
 
     Raises:
@@ -188,7 +188,7 @@ class PolicyBatches:
         batch["index"] = torch.arange(before, before + self.rows)
         batch |= self.credit(batch, self.group_size)
         record = {"iteration": iteration, "dropped": self.dropped, **rollout_record(batch)}
-        self._look_back()
+        self.look_back()
         samples = {"samples": self._samples(batch)}
         if rank() == 0:
             log.info("%s%s", said(record), first_of(samples["samples"]))
@@ -205,8 +205,13 @@ class PolicyBatches:
             numbers += [self.kept[int(order[place])]] * self.group_size
         return numbers
 
-    def _look_back(self) -> None:
-        """Say of the rollouts that are used up how far their steps moved the policy."""
+    def look_back(self) -> None:
+        """Add to the last record how far its steps have moved the policy by now.
+
+        Each iteration does so for the one before; after the last, whoever trains must. Nothing
+        is added where an iteration is one step, or nothing was written yet. Called again, it
+        measures again.
+        """
         if self.history and self.rollouts and self.steps_per_iteration > 1:
             logp = self.writer.logp({n: self.rollouts[n] for n in ("ids", "targets")})
             self.history[-1] |= update_record(self.rollouts, logp, self.clip)

@@ -18,7 +18,7 @@ from ..train.batches import Batch
 from ..train.objectives import IGNORED
 from .aggregation import token_mean
 from .answers import LogProbabilities, answer_logits, target_log_probabilities
-from .counted import require_weight
+from .counted import require_columns, require_weight
 from .entropies import token_entropies
 from .group_losses import corrected_grpo_loss, dr_grpo_loss, grpo_loss
 from .kl_estimators import kl_k2
@@ -241,6 +241,7 @@ class PPO(PolicyObjective):
 
 def asked(batch: Batch) -> Bool[Tensor, "B T"]:
     """Where a token was written."""
+    require_columns(batch, "an objective on rollouts", "targets")
     return batch["targets"] != IGNORED
 
 

@@ -8,6 +8,7 @@ from torch import nn
 from ..errors import InputError
 from ..train.batches import Batch
 from .answers import LogProbabilities, target_log_probabilities
+from .counted import require_columns
 from .preference_losses import require_positive
 from .preference_objectives import pair_scores
 
@@ -96,13 +97,14 @@ def judged_metrics(
         the difference of the rewards, if there are both.
 
     Raises:
-        InputError: If there are no answers, or no reference.
+        InputError: If there are no answers, no reference, or a column is missing.
     """
     require_positive("beta", beta)
     changes, labels = [], []
     for batch in batches:
         if "logp_ref" not in batch:
             raise InputError("the batch has no logp_ref: take with_reference(reference)")
+        require_columns(batch, "judged_metrics", "ids", "targets", "desirable")
         logp = read(model, batch).sum(1)
         changes.append((logp - batch["logp_ref"].to(logp)).double())
         labels.append(batch["desirable"])

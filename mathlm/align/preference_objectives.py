@@ -10,6 +10,7 @@ from ..shapes import Float
 from ..train.batches import Batch
 from ..train.objectives import IGNORED
 from .answers import LogProbabilities, target_log_probabilities
+from .counted import require_columns
 from .preference_losses import (
     dpo_loss,
     hinge_loss,
@@ -76,7 +77,7 @@ def pair_scores(
         read: From model and batch to log-probabilities (B, T) of what is asked.
 
     Raises:
-        InputError: If an answer has no token.
+        InputError: If an answer has no token, or the batch is not one of pairs.
     """
     both = stacked(batch)
     lengths = (both["targets"] != IGNORED).sum(1).unflatten(0, (2, -1))
@@ -93,6 +94,8 @@ def pair_scores(
 
 def stacked(batch: Batch) -> Batch:
     """The chosen rows above the rejected ones, filled up to one width."""
+    names = ("chosen_ids", "chosen_targets", "rejected_ids", "rejected_targets")
+    require_columns(batch, "an objective on pairs", *names)
     width = max(batch["chosen_ids"].shape[1], batch["rejected_ids"].shape[1])
     rows: Batch = {}
     for key, fill in (("ids", 0), ("targets", IGNORED)):

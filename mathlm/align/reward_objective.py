@@ -53,7 +53,7 @@ def pair_rewards(model: nn.Module, batch: Batch) -> Float[Tensor, "2 B"]:
         batch: Of :class:`PairBatches`.
 
     Raises:
-        InputError: If an answer has no token.
+        InputError: If an answer has no token, or the batch is not one of pairs.
     """
     both = stacked(batch)
     return model(*whole_texts(both["ids"], both["targets"])).unflatten(0, (2, -1))

@@ -8,6 +8,7 @@ from torch import Tensor
 from ..train.batches import Batch
 from ..train.objectives import IGNORED
 from .aggregation import sequence_sum
+from .counted import require_columns
 from .kl_estimators import kl_k1, kl_k3
 from .policy_diagnostics import approximate_kl, clip_share, explained_variance
 
@@ -25,7 +26,12 @@ def rollout_record(batch: Batch) -> dict[str, Any]:
         that came to an end; with a reference ``kl`` and ``kl_k3`` [nats/text], both unbiased
         for KL(π ‖ π_ref) of texts token by token; with values ``value`` and, where the
         returns differ, ``explained_variance``.
+
+    Raises:
+        InputError: If a column is missing.
     """
+    names = ("targets", "logp_old", "rewards", "lengths", "finished")
+    require_columns(batch, "rollout_record", *names)
     mask, logp = batch["targets"] != IGNORED, batch["logp_old"]
     rewards = batch["rewards"]
     found: dict[str, Any] = {

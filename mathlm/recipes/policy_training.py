@@ -27,6 +27,7 @@ def run(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
         before, start = judge(args, data), time.perf_counter()
         trainer.resume(allow_change=args.allow_change)
         trainer.fit()
+        data.look_back()
         after = judge(args, data)
         found = {"iterations": args.iterations, "dropped": data.dropped, "before": before}
         found |= {"after": after, "seconds": time.perf_counter() - start}

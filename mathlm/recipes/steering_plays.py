@@ -84,6 +84,7 @@ def steer(setting: Steering, policy: GPT | None = None) -> dict[str, Any]:
         done, rest = divmod(trainer.step, data.steps_per_iteration)
         if not rest and (done % setting.every == 0 or trainer.step == steps):
             looks.append(look(data, done))
+    data.look_back()
     history = [{k: v for k, v in r.items() if k != "samples"} for r in data.history]
     found = {"setting": asdict(setting), "looks": looks, "history": history}
     return found | {"cpu_seconds": time.process_time() - start}

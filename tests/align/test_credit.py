@@ -119,3 +119,20 @@ def test_a_cut_text_whose_last_token_is_not_among_the_ids_is_refused():
     batch = {k: v[:, :2] if v.ndim == 2 else v for k, v in rollouts(values=True).items()}
     with pytest.raises(InputError, match="cut at the last position of the batch"):
         TokenCredit(cut="bootstrap")(batch | {"finished": torch.tensor([False, True])}, 1)
+
+
+@pytest.mark.parametrize(
+    ("credit", "name", "says"),
+    [
+        (GroupCredit(), "rewards", "GroupCredit needs rewards"),
+        (GroupCredit(beta=0.1), "targets", "a price on the divergence needs targets"),
+        (GroupCredit(cut=0.0), "finished", "cut=0.0 needs finished"),
+        (TokenCredit(), "logp_old", "TokenCredit needs logp_old"),
+    ],
+    ids=["rewards", "targets", "finished", "logp_old"],
+)
+def test_a_missing_column_is_named(credit, name, says):
+    batch = rollouts()
+    del batch[name]
+    with pytest.raises(InputError, match=f"{says}, and the batch has [a-z]+, "):
+        credit(batch, 2)

@@ -28,6 +28,7 @@ from mathlm.align import (
     TextSampler,
     group_advantages,
     no_baseline,
+    rollout_record,
     target_log_probabilities,
 )
 from mathlm.align.reference_model import Reference
@@ -310,3 +311,35 @@ def test_two_processes_do_what_one_does_and_both_learn_of_an_error(tmp_path):
     assert said[0]["found"]["rollouts"][0]["samples"] == one["rollouts"][0]["samples"]
     assert said[0]["failed"].startswith("rank 1 could not write its rollouts in iteration 0")
     assert "gave nan, not a finite number; sample 3" in said[1]["failed"]
+
+
+def test_after_the_last_iteration_one_look_back_completes_the_record():
+    """One share of cut tokens and one divergence, made again from the batch and the weights."""
+    model, data = actor_and_critic(epochs=3)
+    data.look_back()  # nothing was written
+    trainer(model, data, steps=6, lr=0.1).fit()
+    data.look_back()
+    batch = data.rollouts
+    mask = batch["targets"] != -100
+    with torch.no_grad():
+        log_rho = (target_log_probabilities(model.policy, batch) - batch["logp_old"])[mask]
+    A = batch["advantages"][mask]
+    cut = ((A > 0) & (log_rho.exp() > 1.2)) | ((A < 0) & (log_rho.exp() < 0.8))
+    record = data.history[1]
+    assert record["moved"] == pytest.approx(float((log_rho.expm1() - log_rho).mean()))
+    assert record["clip_share"] == pytest.approx(float(cut.double().mean()))
+    assert record["clip_share"] > 0
+
+
+def test_with_one_step_an_iteration_there_is_nothing_to_look_back_on():
+    model, data = actor_and_critic()
+    trainer(model, data, steps=2).fit()
+    data.look_back()
+    assert all("moved" not in record for record in data.history)
+
+
+def test_a_record_needs_the_columns_of_rollouts():
+    with pytest.raises(
+        InputError, match="rollout_record needs lengths, finished, and the batch"
+    ):
+        rollout_record({"targets": PROMPTS[0], "logp_old": PROMPTS[0], "rewards": PROMPTS[0]})

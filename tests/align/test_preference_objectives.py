@@ -14,6 +14,7 @@ from mathlm.align import (
     IPO,
     KTO,
     ORPO,
+    BradleyTerry,
     Hinge,
     JudgedBatches,
     LengthNormalizedDPO,
@@ -28,7 +29,7 @@ from mathlm.align import (
     pair_scores,
     preference_metrics,
 )
-from mathlm.errors import CheckpointMismatchError, InputError
+from mathlm.errors import CheckpointMismatchError, InputError, NonFiniteLossError
 from mathlm.optim import AdamW
 from mathlm.train import Trainer, TrainerConfig
 from mathlm.train.batches import split
@@ -388,3 +389,49 @@ def test_a_policy_that_became_its_own_reference_is_not_trained_in_silence(kind):
     data, config = rows.with_reference(reference), TrainerConfig(steps=1)
     with pytest.raises(InputError, match="was the policy passed as its own reference"):
         Trainer(network, objective, data, optimizer, config).fit()
+
+
+def without(batch, *names):
+    return {name: x for name, x in batch.items() if name not in names}
+
+
+@pytest.mark.parametrize("name", ["chosen_ids", "rejected_targets"])
+@pytest.mark.parametrize("objective", [DPO(), BradleyTerry()], ids=["dpo", "bradley-terry"])
+def test_a_batch_that_is_not_of_pairs_is_told_what_it_lacks(objective, name):
+    with pytest.raises(InputError, match=f"pairs needs {name}, and the batch has .*index"):
+        objective(ONE, without(whole(OTHER), name))
+
+
+@pytest.mark.parametrize(
+    "name", ["targets", "desirable", "kl_ids", "kl_targets", "kl_logp_ref"]
+)
+def test_a_batch_that_is_not_of_judged_answers_is_told_what_it_lacks(name):
+    data = JudgedBatches(judged(), 4).with_reference(Reference(OTHER))
+    with pytest.raises(InputError, match=f"KTO needs {name}, and the batch has"):
+        KTO()(ONE, without(data(0), name))
+
+
+def test_judged_metrics_say_which_column_is_missing():
+    data = JudgedBatches(judged(), 4).with_reference(Reference(OTHER))
+    with pytest.raises(InputError, match="judged_metrics needs desirable"):
+        judged_metrics(ONE, [without(data(0), "desirable")], 0.1)
+
+
+def test_a_policy_that_gives_nan_stops_the_run_and_the_samples_are_named():
+    data = PairBatches(encoded(), 5).with_reference(Reference(OTHER))
+    run = trainer(data, DPO(), steps=1)
+    with torch.no_grad():
+        next(run.model.parameters()).fill_(math.nan)
+    named = ", ".join(map(str, data(0)["index"].tolist()))
+    with pytest.raises(NonFiniteLossError, match=rf"at step 1, .* \(samples {named}\)"):
+        run.fit()
+
+
+@pytest.mark.parametrize("kind", [PairBatches, JudgedBatches])
+def test_a_reference_that_gives_nan_is_refused_before_the_first_step(kind):
+    broken = model(n_layers=1)
+    with torch.no_grad():
+        next(broken.parameters()).fill_(math.nan)
+    data = kind(encoded() if kind is PairBatches else judged(), 5)
+    with pytest.raises(InputError, match="under the reference of row 0 is nan"):
+        data.with_reference(Reference(broken))

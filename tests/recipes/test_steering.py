@@ -43,6 +43,7 @@ def test_a_run_holds_what_the_record_promises(tmp_path, monkeypatch, method):
     assert len(first["samples"]) == 8
     assert 5 < first["plays"] < 12  # a random model of bytes: 8 bits or so
     assert len(found["history"]) == 3
+    assert all(("clip_share" in r) is (method == "ppo") for r in found["history"])
 
 
 def test_early_stopping_takes_the_last_look_within_the_tolerance():
