@@ -19,6 +19,7 @@ from ..align import (
     implicit_reward,
 )
 from ..align.exact import World
+from ..errors import InputError
 from ..optim import AdamW
 
 Loss = Callable[[Tensor], Tensor]  # from log-probabilities (P, Y) to one number
@@ -92,7 +93,13 @@ def tune(
     every: int = 10,
     final: float = 1.0,
 ) -> tuple[nn.Module, list[Row]]:
-    """Train a copy of the reference; ``final`` is the last step size, of the first."""
+    """Train a copy of the reference; ``final`` is the last step size, of the first.
+
+    Raises:
+        InputError: If ``every`` is below 1.
+    """
+    if every < 1:
+        raise InputError(f"every={every} must be at least 1: measured every so many steps")
     model = world.reference()
     optimizer = AdamW(model.parameters(), lr=step_size, weight_decay=0.0)
     curve: list[Row] = []

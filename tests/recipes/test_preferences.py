@@ -7,6 +7,7 @@ from torch.nn.functional import softplus
 
 from mathlm.align import DPO, KTO, Annotator, answer_log_probabilities
 from mathlm.align.exact import divergence, standard_world
+from mathlm.errors import InputError
 from mathlm.models import GPT
 from mathlm.recipes import (
     preference_family,
@@ -158,3 +159,11 @@ def test_only_the_speech_is_asked():
 
 def test_the_annotator_of_a_world_is_bradley_and_terrys():
     assert Annotator().probabilities(math.log(3)).tolist() == pytest.approx([0.75, 0, 0.25])
+
+
+@pytest.mark.parametrize("every", [0, -1])
+def test_what_is_never_measured_is_refused(world, every):
+    with pytest.raises(InputError, match=f"every={every} must be at least 1"):
+        preference_world.tune(
+            world, torch.sum, steps=1, step_size=1e-3, measure=lambda logp: {}, every=every
+        )
