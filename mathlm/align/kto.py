@@ -1,10 +1,13 @@
 """Learning from single texts that were found good or bad."""
 
+import math
+
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Bool, Float
+from .counted import require_alike
 from .preference_losses import require_positive
 
 
@@ -28,7 +31,8 @@ def kto_loss(
     Args:
         reward: r̂ of each text, made with the same β, see :func:`implicit_reward`.
         desirable: Whether it was found good.
-        kl: Estimate of KL(π ‖ π_ref) [nats], such as :func:`mismatched_kl`.
+        kl: Estimate of KL(π ‖ π_ref) [nats], such as :func:`mismatched_kl`. One below 0, as
+            estimates from samples can be, counts as 0.
         beta: β > 0.
         desirable_weight: λ_D >= 0.
         undesirable_weight: λ_U >= 0.
@@ -37,7 +41,9 @@ def kto_loss(
         ℓ for each text, in 0..λ.
 
     Raises:
-        InputError: If β is not positive, a weight negative, or one not finite.
+        InputError: If β is not positive, a weight negative, or one not finite; if the shapes
+            differ, or the estimate is not one number, or is given as NaN or infinity.
+        InputTypeError: If ``desirable`` is not boolean.
 
     References:
         Ethayarajh et al. (2024), arXiv:2402.01306, section 4.1, L_KTO.
@@ -46,10 +52,27 @@ def kto_loss(
     for name, weight in (("desirable", desirable_weight), ("undesirable", undesirable_weight)):
         if not 0 <= weight < float("inf"):
             raise InputError(f"{name}_weight={weight} must be at least 0 and finite")
-    point = beta * torch.as_tensor(kl, dtype=reward.dtype, device=reward.device).detach()
+    require_alike(reward=reward, desirable=desirable)
+    if desirable.dtype != torch.bool:
+        found = str(desirable.dtype).removeprefix("torch.")
+        raise InputTypeError(f"desirable must be bool, got {found}; True = found good")
+    point = beta * _one_number(kl, reward)
     above = reward - point.clamp(min=0)
     gain = desirable_weight * torch.sigmoid(-above)  # 1 - σ(x) = σ(-x)
     return torch.where(desirable, gain, undesirable_weight * torch.sigmoid(above))
+
+
+def _one_number(kl: float | int | Tensor, like: Tensor) -> Tensor:
+    """The estimate without its gradient; one that is no tensor is known to be finite."""
+    if isinstance(kl, Tensor):
+        if kl.ndim:
+            raise InputError(
+                f"kl has shape {tuple(kl.shape)}, expected (): one number for all texts, such "
+                "as mismatched_kl gives"
+            )
+    elif not math.isfinite(kl):
+        raise InputError(f"kl={kl} must be finite")
+    return torch.as_tensor(kl, dtype=like.dtype, device=like.device).detach()
 
 
 def mismatched_kl(
@@ -70,11 +93,15 @@ def mismatched_kl(
     Returns:
         The estimate [nats], without gradient.
 
+    Raises:
+        InputError: If there are no texts, or the shapes differ.
+
     References:
         Ethayarajh et al. (2024), arXiv:2402.01306, section 4.1.
     """
     if not len(logp):
         raise InputError("there are no texts to estimate the divergence from")
+    require_alike(logp=logp, logp_ref=logp_ref)
     return (logp - logp_ref).mean().clamp(min=0).detach()
 
 

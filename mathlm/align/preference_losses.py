@@ -2,6 +2,10 @@
 
 An implicit reward says how much more likely a policy makes a text than its reference does. All
 losses here read pairs of them, and none reduces over the pairs.
+
+Rewards come from a model, and nothing here looks at their values: what is NaN stays NaN in the
+loss of its own pair, reaches no other, and the trainer stops there and names the samples.
+Shapes are compared: a column beside a row would become a table of pairs that nobody made.
 """
 
 import math
@@ -11,6 +15,7 @@ from torch.nn.functional import logsigmoid, relu
 
 from ..errors import InputError
 from ..shapes import Float
+from .counted import require_alike
 
 
 def implicit_reward(
@@ -31,12 +36,13 @@ def implicit_reward(
         r̂ [reward].
 
     Raises:
-        InputError: If β is not positive and finite.
+        InputError: If β is not positive and finite, or the shapes differ.
 
     References:
         Rafailov et al. (2023), arXiv:2305.18290, eq. (5) without its last term.
     """
     require_positive("beta", beta)
+    require_alike(logp=logp, logp_ref=logp_ref)
     return beta * (logp - logp_ref)
 
 
@@ -62,11 +68,12 @@ def length_normalized_reward(
         r̂ [reward/token].
 
     Raises:
-        InputError: If β is not positive and finite, or a length is below 1.
+        InputError: If β is not positive and finite, a length is below 1, or the shapes differ.
 
     References:
         Lambert et al. (2024), Tülu 3, arXiv:2411.15124, section 5.1.2.
     """
+    require_alike(logp=logp, logp_ref=logp_ref, lengths=lengths)
     require_lengths(lengths)
     return implicit_reward(logp, logp_ref, beta) / lengths
 
@@ -94,14 +101,14 @@ def dpo_loss(
         ℓ [nats] for each pair.
 
     Raises:
-        InputError: If ε is out of range.
+        InputError: If ε is out of range, or the shapes differ.
 
     References:
         Rafailov et al. (2023), arXiv:2305.18290, eq. (7).
         Mitchell (2023), A note on DPO with noisy preferences, eq. (3), for ε > 0.
     """
     require_share("label_smoothing", label_smoothing, open_end=False)
-    margin = reward_chosen - reward_rejected
+    margin = margin_of(reward_chosen, reward_rejected)
     return -(1 - label_smoothing) * logsigmoid(margin) - label_smoothing * logsigmoid(-margin)
 
 
@@ -128,13 +135,13 @@ def robust_dpo_loss(
         ℓ [nats] for each pair; may be negative.
 
     Raises:
-        InputError: If ε is out of range.
+        InputError: If ε is out of range, or the shapes differ.
 
     References:
         Chowdhury, Kini and Natarajan (2024), arXiv:2403.00409, section 3.1.
     """
     require_share("flip", flip, open_end=True)
-    margin = reward_chosen - reward_rejected
+    margin = margin_of(reward_chosen, reward_rejected)
     return (-(1 - flip) * logsigmoid(margin) + flip * logsigmoid(-margin)) / (1 - 2 * flip)
 
 
@@ -158,13 +165,13 @@ def ipo_loss(
         ℓ [nats²] for each pair.
 
     Raises:
-        InputError: If β is not positive and finite.
+        InputError: If β is not positive and finite, or the shapes differ.
 
     References:
         Azar et al. (2023), arXiv:2310.12036, eq. (17).
     """
     require_positive("beta", beta)
-    h = (reward_chosen - reward_rejected) / beta
+    h = margin_of(reward_chosen, reward_rejected) / beta
     return (h - 1 / (2 * beta)).square()
 
 
@@ -184,11 +191,20 @@ def hinge_loss(
     Returns:
         ℓ [reward] for each pair.
 
+    Raises:
+        InputError: If the shapes differ.
+
     References:
         Zhao et al. (2023), SLiC-HF, arXiv:2305.10425, with the log-ratios to a reference of
         Liu et al. (2023), RSO, arXiv:2309.06657, eq. (10).
     """
-    return relu(1 - (reward_chosen - reward_rejected))
+    return relu(1 - margin_of(reward_chosen, reward_rejected))
+
+
+def margin_of(reward_chosen: Tensor, reward_rejected: Tensor) -> Tensor:
+    """What one reward is above the other, pair by pair."""
+    require_alike(reward_chosen=reward_chosen, reward_rejected=reward_rejected)
+    return reward_chosen - reward_rejected
 
 
 def require_positive(name: str, value: float | int) -> None:

@@ -2,13 +2,17 @@
 
 import math
 
+import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ..errors import InputError
 from ..functional import log1mexp
 from ..shapes import Float
+from .counted import require_alike
 from .preference_losses import require_positive
+
+ROUNDING = 1e-5  # nats by which a log-probability may lie above 0
 
 
 def log_odds(mean_logp: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -51,13 +55,15 @@ def orpo_loss(
         ℓ [nats] for each pair.
 
     Raises:
-        InputError: If λ is negative or not finite, or a mean log-probability not below 0.
+        InputError: If λ is negative or not finite, a mean log-probability not below 0, or the
+            shapes differ.
 
     References:
         Hong, Lee and Thorne (2024), arXiv:2403.07691, eq. (6) and (7).
     """
     if not 0 <= weight < math.inf:
         raise InputError(f"weight={weight} must be at least 0 and finite")
+    require_alike(mean_logp_chosen=mean_logp_chosen, mean_logp_rejected=mean_logp_rejected)
     ratio = log_odds(mean_logp_chosen) - log_odds(mean_logp_rejected)
     return -mean_logp_chosen - weight * logsigmoid(ratio)
 
@@ -75,7 +81,7 @@ def simpo_loss(
         ℓ = -log σ(β log p_chosen - β log p_rejected - γ),   log p = log π(y | x) / |y|
 
     Args:
-        mean_logp_chosen: log p of the text that was preferred [nats/token].
+        mean_logp_chosen: log p of the text that was preferred, at most 0 [nats/token].
         mean_logp_rejected: log p of the other.
         beta: β > 0.
         gamma: γ >= 0, the margin of rewards that is asked for.
@@ -84,7 +90,8 @@ def simpo_loss(
         ℓ [nats] for each pair.
 
     Raises:
-        InputError: If β is not positive, γ negative, or one not finite.
+        InputError: If β is not positive, γ negative, or one not finite; if a mean
+            log-probability is above 0, or the shapes differ.
 
     References:
         Meng, Xia and Chen (2024), arXiv:2405.14734, eq. (6).
@@ -92,7 +99,21 @@ def simpo_loss(
     require_positive("beta", beta)
     if not 0 <= gamma < math.inf:
         raise InputError(f"gamma={gamma} must be at least 0 and finite")
+    _require_logarithms(mean_logp_chosen, mean_logp_rejected)
     return -logsigmoid(beta * (mean_logp_chosen - mean_logp_rejected) - gamma)
+
+
+def _require_logarithms(chosen: Tensor, rejected: Tensor) -> None:
+    """Refuse shapes that differ, and what cannot be the logarithm of a probability."""
+    require_alike(mean_logp_chosen=chosen, mean_logp_rejected=rejected)
+    above = torch.stack((chosen.detach(), rejected.detach())) > ROUNDING
+    if above.any():
+        side, *where = above.nonzero()[0].tolist()
+        value = float((chosen, rejected)[side][tuple(where)])
+        raise InputError(
+            f"mean_logp_{('chosen', 'rejected')[side]} at {where} is {value:g}: the logarithm "
+            "of a probability is at most 0; give log π, not -log π"
+        )
 
 
 __all__ = ["log_odds", "orpo_loss", "simpo_loss"]

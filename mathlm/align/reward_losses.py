@@ -12,6 +12,7 @@ from torch.nn.functional import logsigmoid
 
 from ..errors import InputError
 from ..shapes import Float
+from .counted import require_alike
 
 Number = float | int | Tensor
 
@@ -39,10 +40,15 @@ def bradley_terry_loss(
         ℓ of each pair [nats], above 0, finite for every finite difference; the mean is the
         caller's.
 
+    Raises:
+        InputError: If the shapes differ, or there are other margins than pairs.
+
     References:
         Touvron et al. (2023), arXiv:2307.09288, eq. (2): the margin.
     """
-    return -logsigmoid(_difference(reward_chosen, reward_rejected) - margin)
+    require_alike(reward_chosen=reward_chosen, reward_rejected=reward_rejected)
+    difference = _full(reward_chosen) - _full(reward_rejected)
+    return -logsigmoid(difference - _each(margin, "margin", difference))
 
 
 def davidson_log_probabilities(
@@ -64,9 +70,12 @@ def davidson_log_probabilities(
 
     Returns:
         (…, 3) [nats]; the probabilities sum to 1.
+
+    Raises:
+        InputError: If the shapes differ.
     """
     half = _difference(reward_a, reward_b) / 2
-    tie = torch.as_tensor(log_tie, dtype=half.dtype, device=half.device).expand(half.shape)
+    tie = _each(log_tie, "log_tie", half).expand(half.shape)
     return torch.stack((half, tie, -half), -1).log_softmax(-1)
 
 
@@ -90,10 +99,10 @@ def rao_kupper_log_probabilities(
         (…, 3) [nats]; the probabilities sum to 1.
 
     Raises:
-        InputError: If a threshold is not above 0.
+        InputError: If a threshold is not above 0, or the shapes differ.
     """
     d = _difference(reward_a, reward_b)
-    eta = torch.as_tensor(threshold, dtype=d.dtype, device=d.device)
+    eta = _each(threshold, "threshold", d)
     if not bool((eta > 0).all()):
         raise InputError(
             f"threshold={float(eta.min()):g} must be above 0: without ties, use "
@@ -122,14 +131,31 @@ def centring_penalty(
     Returns:
         Of each pair [nats²]; its weight, such as 0.01, is the caller's.
 
+    Raises:
+        InputError: If the shapes differ.
+
     References:
         Eisenstein et al. (2023), arXiv:2312.09244, eq. (2).
     """
+    require_alike(reward_chosen=reward_chosen, reward_rejected=reward_rejected)
     return (_full(reward_chosen) + _full(reward_rejected)).square()
 
 
 def _difference(a: Tensor, b: Tensor) -> Tensor:
+    """Of two sides that nobody has preferred yet."""
+    require_alike(reward_a=a, reward_b=b)
     return _full(a) - _full(b)
+
+
+def _each(value: Number, name: str, pairs: Tensor) -> Tensor:
+    """A number as a tensor: one for all pairs, or one for each."""
+    number = torch.as_tensor(value, dtype=pairs.dtype, device=pairs.device)
+    if number.ndim and number.shape != pairs.shape:
+        raise InputError(
+            f"{name} has shape {tuple(number.shape)}, expected {tuple(pairs.shape)}: one "
+            "number, or one for each pair"
+        )
+    return number
 
 
 def _full(reward: Tensor) -> Tensor:

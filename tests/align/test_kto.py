@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mathlm.align import kto_loss, mismatched_kl
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 
 GOOD = torch.tensor([True, False])
 
@@ -54,3 +54,25 @@ def test_there_is_no_estimate_from_nothing():
 def test_weights_are_not_negative(name):
     with pytest.raises(InputError, match=f"{name}_weight=-1 must be at least 0"):
         kto_loss(torch.zeros(2), GOOD, 0.0, 0.1, **{f"{name}_weight": -1})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_shapes_that_differ_are_named():
+    with pytest.raises(InputError, match=r"reward \(3,\), desirable \(2,\)"):
+        kto_loss(torch.zeros(3), GOOD, 0.0, 0.1)
+    with pytest.raises(InputError, match=r"kl has shape \(2,\), expected \(\)"):
+        kto_loss(torch.zeros(2), GOOD, torch.zeros(2), 0.1)
+    with pytest.raises(InputError, match=r"logp \(3,\), logp_ref \(1,\)"):
+        mismatched_kl(torch.zeros(3), torch.zeros(1))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_labels_are_true_or_false():
+    with pytest.raises(InputTypeError, match="desirable must be bool, got int64"):
+        kto_loss(torch.zeros(2), torch.tensor([1, 0]), 0.0, 0.1)
+
+
+@pytest.mark.parametrize("kl", [math.nan, math.inf])
+def test_an_estimate_that_is_no_number_is_refused(kl):
+    with pytest.raises(InputError, match=f"kl={kl} must be finite"):
+        kto_loss(torch.zeros(2), GOOD, kl, 0.1)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -201,3 +202,32 @@ def test_shares_of_wrong_labels_are_below_a_half():
 def test_an_answer_without_tokens_has_no_mean():
     with pytest.raises(InputError, match=r"the text at \[1\] has 0 tokens"):
         length_normalized_reward(H, H, torch.tensor([1, 0, 2]), 0.1)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("other", [(1,), (2,), (3, 1), ()], ids=str)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        dpo_loss,
+        hinge_loss,
+        lambda a, b: robust_dpo_loss(a, b, 0.1),
+        lambda a, b: ipo_loss(a, b, 0.1),
+        lambda a, b: implicit_reward(a, b, 0.1),
+        lambda a, b: length_normalized_reward(a, b, torch.ones(3), 0.1),
+        lambda a, b: length_normalized_reward(a, a, b, 0.1),
+    ],
+    ids=["dpo", "hinge", "robust", "ipo", "reward", "per token", "lengths"],
+)
+def test_shapes_that_differ_are_named_and_nothing_is_spread(loss, other):
+    """A column of three beside a row of three would be nine pairs."""
+    given = re.escape(f"{tuple(H.shape)}") + ".*" + re.escape(f"{other}")
+    with pytest.raises(InputError, match=f"the shapes differ: .*{given}"):
+        loss(H, torch.ones(other))
+
+
+def test_nan_stays_in_its_own_pair():
+    """So that a trainer finds the samples that it came from."""
+    a = torch.tensor([0.0, math.nan, 1.0])
+    for loss in (dpo_loss, hinge_loss, lambda x, y: ipo_loss(x, y, 0.3)):
+        assert loss(a, torch.zeros(3)).isnan().tolist() == [False, True, False]

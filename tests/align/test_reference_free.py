@@ -55,3 +55,26 @@ def test_simpo_is_a_half_where_the_margin_is_just_met():
 def test_options_out_of_range_are_refused(loss, options, match):
     with pytest.raises(InputError, match=match):
         loss(torch.tensor([-1.0]), torch.tensor([-2.0]), **options)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("loss", [orpo_loss, simpo_loss])
+def test_shapes_that_differ_are_named(loss):
+    with pytest.raises(InputError, match=r"chosen \(3,\), mean_logp_rejected \(2,\)"):
+        loss(-torch.ones(3), -torch.ones(2))
+    with pytest.raises(InputError, match=r"chosen \(3,\), mean_logp_rejected \(3, 1\)"):
+        loss(-torch.ones(3), -torch.ones(3, 1))
+
+
+@pytest.mark.parametrize("side", ["chosen", "rejected"])
+def test_simpo_refuses_what_is_no_log_probability(side):
+    """As surprises would be, whose sign is the other."""
+    given = {"chosen": -torch.ones(2), "rejected": -torch.ones(2)}
+    given[side][1] = 0.7
+    with pytest.raises(InputError, match=rf"mean_logp_{side} at \[1\] is 0.7: .* at most 0"):
+        simpo_loss(*given.values())
+
+
+def test_simpo_takes_certainty_and_its_rounding():
+    zero = torch.tensor([0.0, 1e-7])
+    assert simpo_loss(zero, zero, gamma=0).tolist() == pytest.approx([math.log(2)] * 2)

@@ -1,6 +1,7 @@
 """What comparisons cost: known values, large differences, ties, and where zero lies."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -136,3 +137,34 @@ def test_losses_keep_the_shape_of_the_rewards():
     a, b = torch.zeros(2, 3, 4), torch.ones(2, 3, 4)
     assert bradley_terry_loss(a, b).shape == centring_penalty(a, b).shape == (2, 3, 4)
     assert davidson_log_probabilities(a, b).shape == (2, 3, 4, 3)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "loss",
+    [
+        bradley_terry_loss,
+        centring_penalty,
+        davidson_log_probabilities,
+        rao_kupper_log_probabilities,
+    ],
+)
+@pytest.mark.parametrize("other", [(2,), (3, 1)], ids=str)
+def test_shapes_that_differ_are_named(loss, other):
+    shapes = rf"reward_\w+ \(3,\), reward_\w+ {re.escape(str(other))}"
+    with pytest.raises(InputError, match=f"the shapes differ: {shapes}"):
+        loss(torch.zeros(3), torch.zeros(other))
+
+
+@pytest.mark.parametrize(
+    ("loss", "name"),
+    [
+        (bradley_terry_loss, "margin"),
+        (davidson_log_probabilities, "log_tie"),
+        (rao_kupper_log_probabilities, "threshold"),
+    ],
+    ids=["margin", "log_tie", "threshold"],
+)
+def test_one_number_or_one_for_each_pair(loss, name):
+    with pytest.raises(InputError, match=rf"{name} has shape \(2,\), expected \(3,\)"):
+        loss(torch.zeros(3), torch.zeros(3), torch.ones(2))
