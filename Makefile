@@ -7,7 +7,7 @@ STAMP := .venv/.complete
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book test check bench serve units nbval cuda clean types form
+.PHONY: setup data book test check bench mutate serve units nbval cuda clean types form
 
 setup: $(STAMP)
 
@@ -59,6 +59,11 @@ form:
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# one module: make mutate ONLY=mathlm/functional/loss.py; a part of each: SAMPLE=20
+mutate: $(STAMP)
+	$(BIN)/pip install -q -c constraints.txt mutmut
+	$(BIN)/python tools/mutate.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE)) $(ONLY)
 
 serve:
 	$(BIN)/python -m http.server --directory _build/site/_build/html 8000

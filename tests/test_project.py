@@ -206,7 +206,8 @@ def test_both_licenses_are_there():
 
 
 def test_there_is_a_workflow_for_each_purpose():
-    assert {path.stem for path in WORKFLOWS} == {"ci", "colab", "gpu", "pages", "release"}
+    names = {"ci", "colab", "gpu", "mutate", "pages", "release"}
+    assert {path.stem for path in WORKFLOWS} == names
 
 
 @EACH_WORKFLOW
@@ -270,7 +271,7 @@ def test_continuous_integration_runs_the_script_of_contributors():
     assert "bash .ci/run" in commands(path)
 
 
-@pytest.mark.parametrize("name", ["ci", "pages"])
+@pytest.mark.parametrize("name", ["ci", "mutate", "pages"])
 def test_machines_without_an_accelerator_do_not_fetch_cuda(name):
     (path,) = [path for path in WORKFLOWS if path.stem == name]
     assert "--index-url https://download.pytorch.org/whl/cpu" in commands(path)

@@ -1,0 +1,48 @@
+"""The mutation test: what it covers, and the list of mutants that compute the same."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutate import COPY, EQUIVALENT, chosen, core, judges, listed
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_every_module_of_the_core_is_judged_by_tests_but_the_one_that_holds_only_data():
+    assert [m for m in core() if not judges(m)] == ["mathlm/scaling/budget_sources.py"]
+    files = [ROOT / name for module in core() for name in [module, *judges(module)]]
+    assert [file for file in files if not file.exists()] == []
+
+
+def test_a_folder_names_its_modules_and_a_module_itself():
+    assert chosen(["mathlm/optim/adam.py"]) == ["mathlm/optim/adam.py"]
+    assert chosen(["mathlm/optim"]) == [m for m in core() if m.startswith("mathlm/optim/")]
+    assert len(chosen([])) == len(core()) - 1
+
+
+@pytest.mark.parametrize("path", ["mathlm/plot", "mathlm/optim/ada", "mathlm/optim/none.py"])
+def test_what_is_not_of_the_core_is_refused(path):
+    with pytest.raises(ValueError, match=f"not of the numeric core: {path}"):
+        chosen([path])
+
+
+def test_the_command_refuses_what_is_not_of_the_core_with_exit_code_2():
+    command = [sys.executable, "tools/mutate.py", "mathlm/plot"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "not of the numeric core: mathlm/plot" in run.stderr
+
+
+def test_each_listed_mutant_changes_lines_that_are_there_and_has_a_reason():
+    for what in listed():
+        text = [line.strip() for line in (ROOT / what.file).read_text().split("\n")]
+        assert set(what.was.split("\n")) <= set(text), what
+        assert f"def {what.function}(" in " ".join(text), what
+        assert what.was != what.now
+    assert EQUIVALENT.read_text().count("\nwhy = ") == len(listed())
+
+
+def test_the_copy_lies_where_make_clean_finds_it():
+    assert COPY.relative_to(ROOT).parts[0] == "_build"

@@ -1,0 +1,242 @@
+"""Mutation test of the numeric core: change one operator or number, see whether a test notices.
+
+python tools/mutate.py                              every module of the core: hours
+python tools/mutate.py mathlm/optim                 a folder of it
+python tools/mutate.py mathlm/functional/loss.py    a module of it: minutes
+    --sample N    N mutants of each module only, always the same ones
+    --jobs N      processes
+
+Each module is judged by the test file that mirrors it, in a copy below _build/mutate; the
+working tree is only read, so a run may be stopped at any time. A mutant that no test notices is
+printed as what the line was and what it became. If it computes the same, it belongs in
+tools/equivalent_mutants.toml with the reason; otherwise a test is missing.
+
+exit 0: no mutant went unnoticed but the listed ones; 1: others did; 2: a module could not be
+judged (its tests fail without any change), or what was named is not of the core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+COPY = ROOT / "_build" / "mutate"
+EQUIVALENT = ROOT / "tools" / "equivalent_mutants.toml"
+COPIED = ("mathlm", "tests", "tools", "pyproject.toml")
+WHOLE = ("functional", "optim", "reference", "scaling")
+OF_ALIGN = (
+    "advantages aggregation best_of_n counted credit entropies group_losses kl_estimators "
+    "kto logistic policy_diagnostics policy_losses preference_losses preference_measures "
+    "reference_free reward_losses strengths whitening"
+)
+TESTED_ELSEWHERE = {
+    "align/counted.py": ["align/test_preference_pairs.py", "align/test_sft.py"],
+    "align/logistic.py": ["align/test_strengths.py"],
+    "align/preference_measures.py": ["align/test_preference_objectives.py"],
+    "functional/adapter.py": ["adapt/test_bottleneck.py"],
+    "functional/prefix.py": ["layers/test_prefix.py"],
+    "optim/moments.py": ["optim/test_adam.py", "optim/test_adamw.py"],
+    "reference/arrays.py": ["reference/test_loss.py", "reference/test_recurrent.py"],
+    "reference/prefix.py": ["reference/test_adapter.py"],
+    "reference/recurrent_checks.py": ["reference/test_recurrent_sequence.py"],
+    "scaling/count_checks.py": ["scaling/test_counts.py", "scaling/test_lifetime.py"],
+    "scaling/fit_intervals.py": ["scaling/test_power_law.py", "scaling/test_chinchilla.py"],
+    "scaling/ranges.py": ["scaling/test_budget.py"],
+    "scaling/runs.py": ["scaling/test_chinchilla.py", "scaling/test_joint_law.py"],
+}
+NOTICED = ("killed", "timeout")
+PRELOADED = ("torch.testing", "beartype", "hypothesis", "scipy.optimize", "scipy.stats")
+HOOK = " --jaxtyping-packages=mathlm,beartype.beartype"  # set once, before the tests are read
+ENVIRONMENT = {
+    "CI": "true",  # hypothesis draws the same examples each time
+    "CUDA_VISIBLE_DEVICES": "",
+    "OMP_NUM_THREADS": "1",
+}
+CONFIG = """
+[tool.mutmut]
+source_paths = ["mathlm"]
+only_mutate = ["{module}"]
+also_copy = ["tools"]
+pytest_add_cli_args = [
+    "-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:xdist", "-p", "no:anyio",
+    "-W", "ignore::pytest.PytestAssertRewriteWarning",
+]
+pytest_add_cli_args_test_selection = {tests}
+do_not_mutate_patterns = ['^\\s*raise ']  # the words of an error
+process_isolation = "forkserver"  # a process for each mutant
+use_git_change_detection = false
+"""
+
+
+class Change(NamedTuple):
+    """What a mutant changes: lines of a function, before and after."""
+
+    file: str
+    function: str
+    was: str
+    now: str
+
+
+def core() -> list[str]:
+    """Every module of the numeric core, as a path."""
+    files = [f"mathlm/align/{name}.py" for name in OF_ALIGN.split()]
+    for part in WHOLE:
+        files += [p.relative_to(ROOT).as_posix() for p in (ROOT / "mathlm" / part).glob("*.py")]
+    return sorted(name for name in files if not name.endswith("__init__.py"))
+
+
+def judges(module: str) -> list[str]:
+    """The test files that judge a module; none for one that holds only data."""
+    part, name = module.removeprefix("mathlm/").split("/")
+    mirrored = (
+        [f"{part}/test_{name}"] if (ROOT / "tests" / part / f"test_{name}").exists() else []
+    )
+    return [f"tests/{file}" for file in TESTED_ELSEWHERE.get(f"{part}/{name}", mirrored)]
+
+
+def chosen(paths: list[str]) -> list[str]:
+    """The modules of the core that are named, by file or by folder; all of them if none is."""
+    wanted = [Path(path).resolve().relative_to(ROOT).as_posix() for path in paths]
+    unknown = [w for w in wanted if not any(m == w or m.startswith(f"{w}/") for m in core())]
+    if unknown:
+        raise ValueError(f"not of the numeric core: {', '.join(unknown)}")
+    found = [m for m in core() if not wanted or any(m.startswith(w) for w in wanted)]
+    return [module for module in found if judges(module)]
+
+
+def make_copy(module: str) -> None:
+    """Copy what the tests of a module need, with the settings of the mutation test."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    COPY.mkdir(parents=True)
+    for name in COPIED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        copy(ROOT / name, COPY / name)
+    settings = COPY / "pyproject.toml"
+    before, hook, after = settings.read_text(encoding="utf-8").partition(HOOK)
+    if not hook:
+        raise ValueError(f"pyproject.toml does not hold {HOOK!r}: see HOOK in {__file__}")
+    ours = CONFIG.format(module=module, tests=judges(module))
+    settings.write_text(before + after + ours, encoding="utf-8")
+
+
+def sample(module: str, count: int) -> list[str]:
+    """Names of so many mutants of a module, always the same; none means every one."""
+    from mutmut.mutation.file_mutation import mutate_file_contents
+    from mutmut.utils.format_utils import get_mutant_name
+
+    source = (ROOT / module).read_text(encoding="utf-8")
+    names = [
+        get_mutant_name(Path(module), name)
+        for name in mutate_file_contents(module, source).mutant_names
+    ]
+    return random.Random(0).sample(names, count) if count < len(names) else []
+
+
+def mutate(module: str, count: int | None, jobs: int) -> None:
+    """Make and test the mutants of a module; called in a process of its own."""
+    os.chdir(COPY)
+    with Path("log.txt").open("w") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    from jaxtyping import install_import_hook
+    from mutmut.__main__ import cli
+
+    install_import_hook("mathlm", "beartype.beartype")
+    cli(["run", "--max-children", str(jobs), *(sample(module, count) if count else [])])
+
+
+def results(module: str) -> Iterator[tuple[str, str]]:
+    """Each mutant that was tested and what became of it."""
+    from mutmut.mutation.data import SourceFileMutationData
+    from mutmut.stats import status_by_exit_code
+
+    data = SourceFileMutationData(path=module)
+    data.load()
+    for name, code in data.exit_code_by_key.items():
+        if code is not None:
+            yield name, status_by_exit_code[code]
+
+
+def change(module: str, name: str) -> Change:
+    """The lines that a mutant takes out and puts in."""
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+    from mutmut.utils.format_utils import orig_function_and_class_names_from_key
+
+    lines = get_diff_for_mutant(name, path=module).split("\n")[2:]
+    was, now = (
+        "\n".join(line[1:].strip() for line in lines if line.startswith(sign)) for sign in "-+"
+    )
+    return Change(module, orig_function_and_class_names_from_key(name)[0], was, now)
+
+
+def listed() -> set[Change]:
+    """The mutants that are known to compute the same."""
+    entries = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutant", [])
+    return {Change(*(entry[field] for field in Change._fields)) for entry in entries}
+
+
+def judge(module: str, count: int | None, jobs: int) -> int:
+    """Print what became of the mutants of a module; returns its exit code."""
+    make_copy(module)
+    context = multiprocessing.get_context("fork")
+    worker = context.Process(target=mutate, args=(module, count, jobs))
+    worker.start()
+    worker.join()
+    if worker.exitcode:
+        said = (COPY / "log.txt").read_text(encoding="utf-8", errors="replace")
+        print(f"{module}: could not be judged\n{said[-3000:]}", flush=True)
+        return 2
+    with chdir(COPY):
+        found = list(results(module))
+        missed = [(change(module, n), status) for n, status in found if status not in NOTICED]
+    new = [(what, status) for what, status in missed if what not in listed()]
+    late = sum(status == "timeout" for _, status in found)
+    print(
+        f"{module}: {len(found)} mutants, {len(found) - len(missed)} noticed ({late} by time), "
+        f"{len(missed) - len(new)} equivalent, {len(new)} to look at",
+        flush=True,
+    )
+    for what, status in new:
+        show(what, status)
+    return int(bool(new))
+
+
+def show(what: Change, status: str) -> None:
+    """Print one mutant: where, what became of it, and its lines."""
+    print(f"  {what.file} {what.function}: {status}")
+    for sign, text in (("-", what.was), ("+", what.now)):
+        print("\n".join(f"    {sign} {line}" for line in text.split("\n")), flush=True)
+
+
+def main(argv: list[str]) -> int:
+    """Judge the modules that are named, or every one; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("paths", nargs="*", help="modules or folders of the core")
+    parser.add_argument("--sample", type=int, help="mutants of each module")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    args = parser.parse_args(argv)
+    try:
+        modules = chosen(args.paths)
+    except ValueError as error:
+        parser.error(str(error))
+    os.environ |= ENVIRONMENT
+    for name in PRELOADED:  # once, not for each mutant
+        importlib.import_module(name)
+    return max(judge(module, args.sample, args.jobs) for module in modules)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
