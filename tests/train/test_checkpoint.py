@@ -78,6 +78,9 @@ def test_a_run_resumed_at_any_step_equals_the_unbroken_run(tmp_path, at):
     again.fit()
     assert torch.equal(weights(again.model), weights(straight.model))
     assert again.history == straight.history
+    moments = (run.optimizer.state.values() for run in (again, straight))
+    for own, other in zip(*moments, strict=True):
+        assert all(torch.equal(own[name], other[name]) for name in ("step", "m", "v"))
 
 
 def test_the_learning_rates_after_a_resume_are_those_of_the_unbroken_run(tmp_path):
@@ -169,12 +172,14 @@ def test_any_flipped_byte_is_found(tmp_path, name):
     assert torch.equal(weights(model), before)
 
 
-def test_a_flipped_byte_names_the_file_and_both_hashes(tmp_path):
+@pytest.mark.parametrize("name", FILES[:3])
+def test_a_flipped_byte_names_the_file_and_both_hashes(tmp_path, name):
     path = saved(tmp_path)
-    raw = bytearray((path / "model.safetensors").read_bytes())
-    raw[-1] ^= 1
-    (path / "model.safetensors").write_bytes(raw)
-    text = r"is corrupt: sha256 of model.safetensors is [0-9a-f]{64}, expected [0-9a-f]{64}"
+    raw = (path / name).read_bytes()
+    other = raw[:-1] + bytes([raw[-1] ^ 1])
+    (path / name).write_bytes(other)
+    found, expected = (hashlib.sha256(content).hexdigest() for content in (other, raw))
+    text = rf"is corrupt: sha256 of {name} is {found}, expected {expected}"
     with pytest.raises(CheckpointCorruptError, match=text):
         load_checkpoint(path, tiny_model())
 
@@ -256,6 +261,22 @@ def test_another_format_is_refused(tmp_path, number, relation):
     text = rf"checkpoint format {number} is {relation} than this mathlm \(2\)"
     with pytest.raises(CheckpointMismatchError, match=text):
         load_checkpoint(path, tiny_model())
+
+
+def test_a_checkpoint_of_format_1_is_read_as_it_is_written_today(tmp_path):
+    """It knew full precision alone, kept no parts, and was tied to its number of ranks."""
+    straight = tiny_trainer(steps=5)
+    straight.fit()
+    path = saved(tmp_path, steps=2)
+    state = json.loads((path / "state.json").read_text())
+    assert state["format"] == 2
+    del state["parts"], state["config"]["precision"]
+    state |= {"format": 1, "config": state["config"] | {"ranks": 3}}
+    rewrite(path, "state.json", json.dumps(state).encode())
+    again = resumed(tmp_path, steps=5)
+    again.fit()
+    assert torch.equal(weights(again.model), weights(straight.model))
+    assert again.history == straight.history
 
 
 def rewrite(path, name, content):
