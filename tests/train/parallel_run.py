@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from train.tiny_runs import IDS, tiny_data
 
+from mathlm.errors import InputError
 from mathlm.layers import Block, FeedForward, SelfAttention
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import SGD, Adam, AdamEpsilonHat, AdamW, Muon, RMSProp, warmup_cosine
@@ -112,6 +113,15 @@ def spare_weight(kind):
     return whole(bare(own.model).spare).tolist()
 
 
+def silent(kind):
+    """What is said of a step in which no rank has a target."""
+    targets = torch.full((2, 4), -100)
+    try:
+        trainer(kind, data=lambda step: BATCH | {"targets": targets}, steps=1).fit()
+    except InputError as error:
+        return str(error)
+
+
 def optimizers(kind):
     """Weights after two steps of each optimizer."""
     runs = {name: trainer(kind, rule, steps=2) for name, rule in RULES.items()}
@@ -154,6 +164,7 @@ def checked(kind):
         "evaluation": evaluation(kind),
         "spare": spare_weight(kind),
         "float32": single_precision(kind),
+        "silent": silent(kind),
     }
 
 

@@ -76,6 +76,12 @@ def test_a_weight_that_the_objective_uses_on_one_rank_is_updated_on_all(several,
     )
 
 
+@KINDS
+def test_a_step_without_targets_is_the_same_error_on_every_rank_and_none_waits(several, kind):
+    said = {rank["checked"][kind]["silent"] for rank in several}
+    assert said == {"no target token contributes to the loss at step 1"}
+
+
 @pytest.mark.parametrize("name", parallel_run.RULES)
 def test_every_optimizer_works_on_shards(two, name):
     near(two["optimizers"]["fsdp"][name], parallel_run.optimizers("sum")[name], 1e-9)
