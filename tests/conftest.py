@@ -2,11 +2,15 @@
 
 import os
 
+import hypothesis
 import jaxtyping
 import numpy as np
 import pytest
 import torch
 
+# the same examples in every run, and no time limit that a busy machine would miss
+hypothesis.settings.register_profile("mathlm", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("mathlm")
 os.environ.setdefault("MPLBACKEND", "Agg")
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
 
