@@ -2,6 +2,7 @@
 
 import copy
 import re
+import time
 
 import nbformat
 import notebooks as tool
@@ -132,6 +133,20 @@ def test_a_changed_code_cell_runs_again_and_changed_prose_does_not():
     nb.cells[-1].source = "assert 2"
     assert tool.run_key(nb, "cpu", "hash") != key
     assert tool.run_key(nb, "cpu", "other package") != tool.run_key(nb, "cpu", "hash")
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_killed_fails_the_run_at_once(tmp_path, monkeypatch):
+    """Not after the time-out of a cell, and nothing is taken for a result."""
+    monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
+    path = tmp_path / "01-x.ipynb"
+    kill = run("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    path.write_text(tool.normalise(chapter(kill)), encoding="utf-8")
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"01-x.ipynb failed on cpu:(?s:.)*DeadKernelError"):
+        tool.execute_one(path, "cpu", "package")
+    assert time.monotonic() - start < 60
+    assert not list((tmp_path / "build").rglob("*.key"))
 
 
 @CHAPTERS
