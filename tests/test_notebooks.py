@@ -86,6 +86,19 @@ def test_each_fault_is_found(tmp_path, cell, fault):
     assert fault in " ".join(faults(tmp_path, nb))
 
 
+@pytest.mark.parametrize(
+    "fence", ["```python", "~~~ py", ":::{code} python", "```{code} ipython"]
+)
+def test_a_listing_that_never_runs_is_a_fault(tmp_path, fence):
+    prose = new_markdown_cell(f"See\n\n{fence}\nsoftmax(z)\n```")
+    assert "lists Python that never runs" in " ".join(faults(tmp_path, chapter(prose)))
+
+
+def test_commands_of_a_shell_may_be_listed(tmp_path):
+    prose = new_markdown_cell("```bash\npython -m mathlm.recipes.sft\n```")
+    assert faults(tmp_path, chapter(prose)) == []
+
+
 def test_code_without_prose_between_is_a_fault(tmp_path):
     found = faults(tmp_path, chapter(run("assert 1"), run("assert 2")))
     assert found == ["cells [4] follow each other without prose"]

@@ -50,6 +50,7 @@ USES = {  # what a chapter's code says, and the data package behind it
 }
 LONGEST_CELL = 25
 TIME_OUT = 600  # [s] for one cell
+LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)
 
 Notebook = nbformat.NotebookNode
 
@@ -172,6 +173,8 @@ def faults(path: Path) -> list[str]:
     for n, cell in enumerate(code_cells(nb), start=1):
         found += [f"cell [{n}] {fault}" for fault in _cell_faults(cell)]
     found += [f"cells [{n}] follow each other without prose" for n in _bare_neighbours(nb)]
+    listings = [cell.source for cell in nb.cells if LISTING.search(cell.source)]
+    found += [f"prose lists Python that never runs: {text[:40]!r}" for text in listings]
     found += [f"defines {name}, but no cell that asserts names it" for name in _unproved(nb)]
     return found
 
