@@ -4,7 +4,7 @@
     python -m mathlm.recipes.scaling --setting recorded --record scaling.json
 
 Each size has the rate that is best for it, by a rule that recipes.scaling_rates found. Runs
-that the record already holds are not repeated.
+that the record already holds are not repeated; sizes and seeds may be added to it.
 """
 
 import argparse
@@ -56,6 +56,7 @@ SETTINGS = {
     "recorded": SweepConfig(
         widths=(8, 16, 24, 32, 40, 48, 64, 96),
         steps=(64, 91, 128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
+        repeated=(8, 16, 24, 32, 40, 48),
     ),
 }
 
@@ -77,17 +78,27 @@ def cost(size: dict[str, Any], tokens: float | int) -> dict[str, Any]:
     }
 
 
+def asked(config: SweepConfig) -> list[tuple[int, int]]:
+    """Width and seed of each run."""
+    return [(width, 0) for width in config.widths] + [(w, 1) for w in config.repeated]
+
+
+def begun(config: SweepConfig, record: Path | None) -> list[Row]:
+    """Rows of the runs that a record holds; it may lack some, and may hold no other."""
+    if record is None or not record.is_file():
+        return []
+    before, wanted = json.loads(record.read_text()), describe(config)
+    alike = all(before["config"].get(k) == wanted[k] for k in ("steps", "held_out", "rate"))
+    if not alike or not {(r["width"], r["seed"]) for r in before["runs"]} <= {*asked(config)}:
+        raise ConfigError(f"{record} holds another sweep: {before['config']}")
+    return before["runs"]
+
+
 def sweep(config: SweepConfig, record: Path | None = None) -> list[Row]:
     """Train every size and seed, the small ones first; returns all rows."""
-    rows: list[Row] = []
-    if record is not None and record.is_file():
-        before = json.loads(record.read_text())
-        if before["config"] != describe(config):
-            raise ConfigError(f"{record} holds another sweep: {before['config']}")
-        rows = before["runs"]
-    runs = [(width, 0) for width in config.widths] + [(w, 1) for w in config.repeated]
+    rows = begun(config, record)
     done = {(row["width"], row["seed"]) for row in rows}
-    for width, seed in runs:
+    for width, seed in asked(config):
         if (width, seed) not in done:
             rows += run(config, width, seed)
             log.info("width %d, seed %d: %.4f nats", width, seed, rows[-1]["loss"])

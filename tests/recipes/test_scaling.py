@@ -9,7 +9,7 @@ import torch
 from mathlm.errors import ConfigError, InputError
 from mathlm.recipes import repeated_text, scaling, scaling_rates, scaling_runs, width_transfer
 from mathlm.recipes.scaling_rates import best_rate, best_rates, rule
-from mathlm.recipes.scaling_readings import fitted_and_held
+from mathlm.recipes.scaling_readings import fitted_and_held, seeds_averaged
 from mathlm.recipes.scaling_readings import main as print_readings
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
@@ -73,6 +73,19 @@ def test_the_largest_size_and_the_longest_runs_are_held_out():
     assert len(held) == 5
 
 
+def test_a_run_that_met_the_end_of_the_text_is_as_long_as_the_others():
+    rows = [{"parameters": n, "tokens": d} for n in (1, 2) for d in (10_000, 20_000 - n)]
+    assert len(fitted_and_held(rows)[0]) == 1
+
+
+def test_seeds_are_averaged_on_logarithms():
+    """By hand: the geometric mean of 2 and 8 is 4."""
+    first = [{"parameters": 1, "tokens": d, "seed": 0, "loss": 2.0} for d in (10, 20)]
+    second = [first[0] | {"seed": 1, "loss": 8.0}, first[1] | {"seed": 1, "tokens": 19}]
+    found = seeds_averaged([*first, *second, first[0] | {"parameters": 2}])
+    assert [tuple(r.values()) for r in found] == [(1, 10, 4.0), (1, 20, 2.0), (2, 10, 2.0)]
+
+
 def test_the_best_rate_is_the_lowest_point_of_a_parabola():
     rates = [0.001 * 2**k for k in range(6)]
     losses = [2 + math.log(r / 0.005) ** 2 for r in rates]
@@ -116,6 +129,23 @@ def test_a_sweep_goes_on_where_its_record_ends(tmp_path):
     again = scaling.sweep(tiny(repeated=(8,)), path)
     assert [r["width"] for r in again] == [16, 16, 8, 8, 8, 8]
     assert again[2]["loss"] == rows[0]["loss"]
+
+
+def test_a_second_seed_is_added_to_a_record(tmp_path):
+    path = tmp_path / "scaling.json"
+    first = scaling.sweep(tiny(), path)
+    both = scaling.sweep(tiny(repeated=(8,)), path)
+    assert both[:4] == first
+    assert [(r["width"], r["seed"]) for r in both[4:]] == [(8, 1), (8, 1)]
+    assert json.loads(path.read_text())["config"]["repeated"] == [8]
+
+
+@pytest.mark.parametrize("config", [tiny(), tiny(repeated=(8,), rate=(2.0, -0.45))])
+def test_a_record_with_other_runs_is_refused(config, tmp_path):
+    path = tmp_path / "scaling.json"
+    scaling.sweep(tiny(repeated=(8,)), path)
+    with pytest.raises(ConfigError, match="holds another sweep"):
+        scaling.sweep(config, path)
 
 
 def test_a_reading_has_its_compute_both_ways():
