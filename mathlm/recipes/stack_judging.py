@@ -1,5 +1,6 @@
 """The three models of recipes.whole_stack side by side, on text and requests of no stage."""
 
+import logging
 import math
 from typing import Any
 
@@ -19,6 +20,7 @@ from .stack_requests import held_out_conversations, speakers
 from .stack_run import Result, Run
 from .stack_text import held_out_texts
 
+log = logging.getLogger(__name__)
 SEED = 2_000_003  # of the answers that are judged
 LIKE = 15  # bytes by which answers of like length may differ
 TEXT = 20_000  # tokens of the held-out plays that are scored
@@ -102,7 +104,10 @@ def judge(run: Run) -> Result:
     sides = texts["preferred"], texts["tuned"]
     wins = {name: win_rate(rule, *sides) for name, rule in rules.items()}
     like = of_like_length(*sides)
-    wins |= {f"{name}, like lengths": win_rate(rule, *like) for name, rule in rules.items()}
+    if len(like[0]) > 1:
+        wins |= {f"{name}, like lengths": win_rate(rule, *like) for name, rule in rules.items()}
+    else:
+        log.info("%d pairs of like length: too few for a win rate", len(like[0]))
     shown = [
         {"prompt": prompts[i]} | {name: texts[name][i] for name in MODELS}
         for i in range(min(6, len(prompts)))

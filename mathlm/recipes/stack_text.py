@@ -7,6 +7,8 @@ the plays that are held out.
 
 import json
 
+import numpy as np
+
 from ..text import ByteBPE, ChatFormat, corpus, read_documents, write_tokens
 from ..text.dirt import passages
 from . import dirty_text, prepare
@@ -63,12 +65,10 @@ def against_truth(run: Run, texts: list[str]) -> Result:
 
 def tokens(run: Run) -> Result:
     """A tokenizer learned from what is left, and the text as its tokens."""
-    texts = list(read_documents(run.place("documents.jsonl"), "text"))
+    texts = with_glosses(run, list(read_documents(run.place("documents.jsonl"), "text")))
     special = [END, *FORMAT.special]
     bpe = ByteBPE.train(texts, run.scale.vocab_size, special=special)
     bpe.save(run.place("tokenizer.json"))
-    if run.scale.glosses:
-        texts += corpus.documents("glosses")[: run.scale.glosses]
     manifest = write_tokens(texts, run.place("tokens"), bpe, end_id=bpe.special[END])
     held_out = "".join(held_out_texts(run))
     pieces = bpe.encode(held_out)
@@ -78,6 +78,14 @@ def tokens(run: Run) -> Result:
         "bytes_per_token": len(held_out.encode()) / len(pieces),
         "sample": [bpe.decode([i]) for i in pieces[:24]],
     }
+
+
+def with_glosses(run: Run, texts: list[str]) -> list[str]:
+    """Plays and entries of a dictionary in a random order, so that both are held out."""
+    if not run.scale.glosses:
+        return texts
+    texts = [*texts, *corpus.documents("glosses")[: run.scale.glosses]]
+    return [texts[i] for i in np.random.default_rng(run.seed).permutation(len(texts))]
 
 
 def held_out_texts(run: Run) -> list[str]:
