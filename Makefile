@@ -7,7 +7,7 @@ STAMP := .venv/.complete
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book test check bench mutate serve units nbval cuda clean types form
+.PHONY: setup data book test check bench mutate historic serve units nbval cuda clean types form
 
 setup: $(STAMP)
 
@@ -64,6 +64,10 @@ bench: $(STAMP)
 mutate: $(STAMP)
 	$(BIN)/pip install -q -c constraints.txt mutmut
 	$(BIN)/python tools/mutate.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE)) $(ONLY)
+
+# defects of other libraries, put into a copy one at a time
+historic: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python tools/historic_bugs.py
 
 serve:
 	$(BIN)/python -m http.server --directory _build/site/_build/html 8000
