@@ -469,8 +469,8 @@ DEFECTS = [
     Defect(
         "unfinished checkpoint left where the disk was full",
         "train/folders.py",
-        "    except BaseException:\n        shutil.rmtree(temp, ignore_errors=True)\n        raise",
-        "    except BaseException:\n        raise",
+        "BaseException:\n        shutil.rmtree(temp, ignore_errors=True)\n        raise",
+        "BaseException:\n        raise",
         "faults/test_training_faults.py::test_a_full_disk_keeps_the_old_checkpoint",
     ),
     Defect(
