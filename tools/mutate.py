@@ -73,7 +73,8 @@ pytest_add_cli_args = [
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
 ]
 pytest_add_cli_args_test_selection = {tests}
-do_not_mutate_patterns = ['^\\s*raise ']  # the words of an error
+do_not_mutate_patterns = ['^\\s*raise ', '^\\s*return f?"']  # the words of an error
+timeout_multiplier = 40.0  # a busy machine is no proof
 process_isolation = "forkserver"  # a process for each mutant
 use_git_change_detection = false
 """

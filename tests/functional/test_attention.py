@@ -134,6 +134,15 @@ def test_a_window_of_two_shows_each_query_itself_and_one_before():
     assert torch.equal(causal_mask(2, 4, window=2), expected)
 
 
+def test_a_window_of_one_shows_each_query_only_itself():
+    expected = torch.tensor([[0, 0, 1, 0], [0, 0, 0, 1]], dtype=torch.bool)
+    assert torch.equal(causal_mask(2, 4, window=1), expected)
+
+
+def test_the_causal_mask_lies_where_it_is_asked_for():
+    assert causal_mask(2, 4, device=torch.device("meta")).device.type == "meta"
+
+
 def test_attention_commutes_with_permutation_of_keys(qkv):
     q, k, v = qkv
     order = torch.randperm(6)
@@ -227,9 +236,9 @@ def test_a_scale_takes_the_place_of_one_over_the_root_of_the_width(hidden, with_
     torch.testing.assert_close(A, F.attention_weights(long, k, mask, bias), **TIGHT)
 
 
-@pytest.mark.parametrize("seen", [None, (1, 1), (2, 1), (2, 4)])
+@pytest.mark.parametrize("seen", [None, (), (4,), (1, 1), (3, 1), (3, 4)])
 def test_shared_heads_of_keys_equal_repeated_ones(seen):
-    q, k, v = torch.randn(2, 4, 5, 3), torch.randn(2, 2, 5, 3), torch.randn(2, 2, 5, 3)
+    q, k, v = torch.randn(3, 4, 5, 3), torch.randn(3, 2, 5, 3), torch.randn(3, 2, 5, 3)
     inputs = [x.requires_grad_() for x in (q, k, v)]
     mask = None if seen is None else torch.rand(*seen, 5, 5) < 0.4
     shared = F.fused_attention(q, k, v, mask, causal=mask is None)

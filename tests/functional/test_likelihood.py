@@ -81,6 +81,18 @@ def test_padded_positions_predict_nothing():
     assert targets.tolist() == [[2, 3], [-100, 5]]
 
 
+def test_padding_stands_on_the_right_unless_asked_for_on_the_left():
+    ids, mask, targets = pad_documents([torch.tensor([1, 2, 3]), torch.tensor([4, 5])])
+    assert ids.tolist() == [[1, 2], [4, 0]]
+    assert mask.tolist() == [[True, True], [True, False]]
+    assert targets.tolist() == [[2, 3], [5, -100]]
+
+
+def test_padded_documents_lie_where_the_documents_do():
+    parts = pad_documents([torch.ones(n, dtype=torch.int64, device="meta") for n in (3, 2)])
+    assert [x.device.type for x in parts] == ["meta"] * 3
+
+
 def test_perplexity_of_twenty_equal_choices_is_twenty():
     assert perplexity(5 * math.log(20), 5) == pytest.approx(20)
     assert perplexity(0, 3) == 1

@@ -4,7 +4,13 @@ from torch.nn import functional as torch_F
 
 from mathlm import reference
 from mathlm.errors import InputError, InputTypeError
-from mathlm.functional import batch_norm, batch_statistics, layer_norm, rms_norm
+from mathlm.functional import (
+    batch_norm,
+    batch_statistics,
+    fixed_batch_norm,
+    layer_norm,
+    rms_norm,
+)
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
 
@@ -128,6 +134,20 @@ def test_statistics_are_the_mean_and_the_biased_variance():
     mean, var = batch_statistics(x)
     torch.testing.assert_close(mean, x.mean(0), **TIGHT)
     torch.testing.assert_close(var, x.var(0, correction=0), **TIGHT)
+
+
+def test_two_vectors_are_a_batch_and_eps_may_be_0():
+    """Mean 2, variance 1."""
+    y = batch_norm(torch.tensor([[1.0], [3.0]]), torch.ones(1), eps=0.0)
+    assert y.flatten().tolist() == [-1, 1]
+
+
+def test_eps_is_1e_5_where_none_is_given():
+    """With mean 0: a variance of 0, and a mean square of 1e-6."""
+    x, one = torch.full((3, 4), 1e-3), torch.ones(4)
+    fixed = fixed_batch_norm(x, 0 * one, 0 * one, one)
+    torch.testing.assert_close(fixed, x / 1e-5**0.5, **TIGHT)
+    torch.testing.assert_close(rms_norm(x, one), x / 1.1e-5**0.5, **TIGHT)
 
 
 def test_padding_takes_no_part_in_batch_norm():

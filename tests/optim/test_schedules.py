@@ -66,6 +66,12 @@ def test_warmup_cosine_refuses_impossible_numbers(numbers, text):
         warmup_cosine(*numbers)
 
 
+def test_the_least_numbers_that_are_allowed():
+    """noam: (1 · 1)^(-1/2). A cosine from its peak to the same number is flat."""
+    assert noam(1, 1)(0) == 1
+    assert warmup_cosine(0.3, 0, 1, final=0.3)(0) == 0.3
+
+
 def test_noam_refuses_impossible_numbers():
     with pytest.raises(ConfigError, match="need d_model >= 1 and warmup >= 1, got 0 and 5"):
         noam(0, 5)
@@ -143,6 +149,7 @@ def test_restarts_long_after_the_start_take_no_time():
     [
         (constant, (0.0,), "0 < peak, got final=0.0, peak=0.0"),
         (constant, (math.nan,), "peak=nan"),
+        (constant, (math.inf,), "peak=inf"),
         (warmup, (-1, constant(1.0)), "steps=-1 must not be negative"),
         (cosine_restarts, (1.0, 0), "need first >= 1 and growth >= 1, got 0 and 1"),
         (cosine_restarts, (1.0, 5, 0), "got 5 and 0"),
