@@ -74,7 +74,7 @@ def test_the_largest_size_and_the_longest_runs_are_held_out():
 
 
 def test_a_run_that_met_the_end_of_the_text_is_as_long_as_the_others():
-    rows = [{"parameters": n, "tokens": d} for n in (1, 2) for d in (10_000, 20_000 - n)]
+    rows = [{"parameters": n, "tokens": d} for n in (1, 2) for d in (10_000, 20_000 + n)]
     assert len(fitted_and_held(rows)[0]) == 1
 
 
