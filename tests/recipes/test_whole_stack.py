@@ -1,5 +1,6 @@
 """One command from raw text to a chat: what each part does, and that it can be killed."""
 
+import io
 import json
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from mathlm.errors import ConfigError, InputError
-from mathlm.recipes import stack_answers, stack_report, stack_scales, whole_stack
+from mathlm.recipes import chat, stack_answers, stack_report, stack_scales, whole_stack
 from mathlm.recipes.chat import answer
 from mathlm.recipes.chat_folder import load
 from mathlm.recipes.chat_turns import Conversation
@@ -90,6 +91,16 @@ def test_each_model_of_the_folder_can_be_talked_with(unbroken, capsys):
         chatting = load(unbroken[0].place(name), device="cpu")
         answer(Conversation(chatting, max_new_tokens=4, seed=0), "Speak as Romeo.")
     assert capsys.readouterr().out.count("\n") >= 3
+
+
+@pytest.mark.slow
+def test_the_command_of_the_last_line_answers_what_comes_through_a_pipe(
+    unbroken, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Speak as Romeo.\n"))
+    folder = str(unbroken[0].place("preferred"))
+    chat.main(["--model", folder, "--device", "cpu", "--seed", "0", "--max-new-tokens", "4"])
+    assert capsys.readouterr().out.endswith("\n")
 
 
 @pytest.mark.slow
