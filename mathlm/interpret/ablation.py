@@ -1,7 +1,7 @@
 """Models with some of their attention heads taken away."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError, InputTypeError
 from ..shapes import Float
-from .recording import Watched, run
+from .recording import Watched, require_ids, run
 
 HEADS = re.compile(r"blocks\.(\d+)\.attention\.heads")
 Heads = Sequence[tuple[int, int]] | Tensor
@@ -48,10 +48,12 @@ def without_heads(
         What the model returns: logits (B, T, V) of a GPT.
 
     Raises:
-        InputError: If there is no such head, or shapes do not fit.
+        InputError: If there is no such head, shapes do not fit, or the model has a gated
+            prefix, whose heads say more than what is taken away.
         InputTypeError: If ``heads`` is a tensor of another dtype than bool, or the model takes
             no taps.
     """
+    require_ids(ids)
     gone = as_table(model, heads, len(ids))
     require_means(means, gone)
     return run(model, ids, mask, Watched(silencer(gone, means)))
@@ -61,6 +63,11 @@ def silencer(gone: Tensor, means: Tensor | None = None) -> Callable[[str, Tensor
     """What a model goes on with at each tap if some heads, (B or 1, L, H), are silent."""
 
     def silence(name: str, value: Tensor) -> Tensor:
+        if name.endswith("prefix_heads"):
+            raise InputError(
+                "the model has a gated prefix, from which its heads speak too: "
+                "remove_adapters(model) takes it away"
+            )
         if (found := HEADS.fullmatch(name)) is None:
             return value
         layer = int(found[1])
@@ -89,6 +96,10 @@ def head_means(
     Raises:
         InputError, InputTypeError: As :func:`mathlm.interpret.record`.
     """
+    require_ids(ids)
+    if mask is not None and (not isinstance(mask, Tensor) or mask.shape != ids.shape):
+        found = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+        raise InputError(f"mask must say of each token whether it is real, {found} cannot")
     if mask is not None and not mask.any():
         raise InputError(f"no token of the {tuple(ids.shape)} ids is real: there is no mean")
     layers: list[Tensor] = []
@@ -111,6 +122,9 @@ def as_table(model: nn.Module, heads: Heads, batch: int) -> Tensor:
     L, H = config.n_layers, config.n_heads
     if isinstance(heads, Tensor):
         return require_table(heads, batch, L, H)
+    if not isinstance(heads, Iterable):
+        found = type(heads).__name__
+        raise InputTypeError(f"heads must be pairs (layer, head) or a table, got {found}")
     table = torch.zeros(1, L, H, dtype=torch.bool)
     for pair in heads:
         layer, head = require_pair(pair)
@@ -147,6 +161,8 @@ def require_table(heads: Tensor, batch: int, L: int, H: int) -> Tensor:
 
 def require_means(means: Tensor | None, gone: Tensor) -> None:
     """Refuse means that are not one vector for each head."""
+    if means is not None and not isinstance(means, Tensor):
+        raise InputTypeError(f"means must be a tensor (L, H, K), got {type(means).__name__}")
     if means is not None and (means.ndim != 3 or means.shape[:2] != gone.shape[1:]):
         L, H = gone.shape[1:]
         raise InputError(f"means {tuple(means.shape)} must be ({L}, {H}, d_head)")

@@ -29,9 +29,17 @@ def cross_attention(
 
     Raises:
         InputError: If ids have another shape or do not fit the model, or dropout is on.
-        InputTypeError: If ids are not int64.
+        InputTypeError: If ids are not int64, or the model is no encoder-decoder.
     """
+    if not isinstance(model, Transformer):
+        raise InputTypeError(
+            f"{type(model).__name__} is no Transformer with an encoder and a decoder"
+        )
     for name, ids in (("source", source), ("target", target)):
+        if not isinstance(ids, Tensor):
+            raise InputTypeError(
+                f"{name} is a {type(ids).__name__}, expected a tensor (tokens,)"
+            )
         if ids.ndim != 1:
             shape = tuple(ids.shape)
             raise InputError(f"{name} has shape {shape}, expected (tokens,): give one row")

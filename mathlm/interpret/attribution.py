@@ -60,8 +60,11 @@ def tap_gradients(
     Raises:
         InputError: If the model has no such tap, the metric is not one finite number a row, or
             does not depend on one of the values.
-        InputTypeError: As :func:`mathlm.interpret.record`.
+        InputTypeError: As :func:`mathlm.interpret.record`, or if names are one text.
     """
+    if isinstance(names, str):
+        raise InputTypeError(f"names={names!r} is one name: give a list of names")
+    names = [*names]
     kept: dict[str, Tensor] = {}
     seen: list[str] = []
 
@@ -145,15 +148,18 @@ def swap_estimates(
     Raises:
         InputError: As :func:`tap_gradients`, or if a value has another shape than in this run
             or is not finite.
-        InputTypeError: As :func:`tap_gradients`.
+        InputTypeError: As :func:`tap_gradients`, or if a value is no tensor, has no name, or
+            is of another dtype or on another device than in this run.
 
     References:
         Nanda (2023), Attribution patching.
         Syed et al. (2023), arXiv:2310.10348, section 3.
     """
+    if not isinstance(other, Mapping):
+        raise InputTypeError(f"other is a {type(other).__name__}: give a dict by name of tap")
     pairs = tap_gradients(model, ids, metric, [*other], mask)
     for name, (value, _) in pairs.items():
-        require_finite(name, other[name])
+        require_like(name, other[name], value)
         if value.shape != other[name].shape:
             raise InputError(
                 f"{name} is {tuple(value.shape)} in this run and {tuple(other[name].shape)} in "
@@ -205,7 +211,11 @@ def integrated_gradients(
     """
     if not isinstance(steps, int) or steps < 1:
         raise InputError(f"steps={steps} must be a whole number, 1 or more")
-    end = record(model, ids, mask)["embedding"]
+    if tolerance is not None and not tolerance >= 0:
+        raise InputError(f"tolerance={tolerance} must be 0 or more, or None")
+    taps = record(model, ids, mask)
+    require_taps(["embedding"], [*taps])
+    end = taps["embedding"]
     start = baseline_vectors(model, baseline, end, mask)
     way, total = end - start, torch.zeros_like(end)
     for some in ((torch.arange(steps) + 0.5) / steps).to(end).split(TOGETHER):
@@ -279,10 +289,15 @@ def require_taps(names: Sequence[str], seen: Sequence[str]) -> None:
         raise InputError(f"there is no tap {missing[0]!r}; near are {', '.join(near)}")
 
 
-def require_finite(name: str, value: Tensor) -> None:
-    """Refuse what is no value of a run."""
+def require_like(name: str, value: Tensor, own: Tensor) -> None:
+    """Refuse what is no value of a run of the same model."""
     if not isinstance(value, Tensor):
         raise InputTypeError(f"other[{name!r}] is a {type(value).__name__}, expected a tensor")
+    if (value.dtype, value.device) != (own.dtype, own.device):
+        raise InputTypeError(
+            f"other[{name!r}] is {value.dtype} on {value.device}, in this run it is "
+            f"{own.dtype} on {own.device}"
+        )
     if bad := int((~value.isfinite()).sum()):
         raise InputError(f"other[{name!r}] holds {bad} NaN or infinite numbers")
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError, InputError, InputTypeError
 from ..shapes import Float
 
 
@@ -80,9 +80,9 @@ class SparseAutoencoder(nn.Module):
         super().__init__()
         sizes = {"d_model": d_model, "features": features, "patience": patience}
         for name, size in (sizes | {"revived": revived}).items():
-            if size < 1:
-                raise ConfigError(f"{name}={size} must be positive")
-        if active is not None and not 1 <= active <= features:
+            if type(size) is not int or size < 1:
+                raise ConfigError(f"{name}={size} must be positive, and a whole number")
+        if active is not None and (type(active) is not int or not 1 <= active <= features):
             raise ConfigError(f"active={active} must be from 1 to features={features}")
         self.active, self.patience, self.revived = active, patience, revived
         directions = normalize(torch.randn(features, d_model), dim=1)
@@ -122,6 +122,8 @@ class SparseAutoencoder(nn.Module):
 
     def decode(self, f: Float[Tensor, "*batch M"]) -> Float[Tensor, "*batch D"]:
         """The vectors x̂ that have these features."""
+        if f.shape[-1] != len(self.encoder):
+            raise InputError(f"f {tuple(f.shape)} must be (vectors, {len(self.encoder)})")
         return f @ self.directions + self.offset
 
     def scores(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch M"]:
@@ -147,7 +149,9 @@ class SparseAutoencoder(nn.Module):
         return f @ self.directions[idle]
 
     def require(self, x: Tensor) -> Tensor:
-        """Refuse vectors of another width or kind."""
+        """Refuse vectors of another width or kind, or on another device."""
+        if not isinstance(x, Tensor):
+            raise InputTypeError(f"x is a {type(x).__name__}: give a tensor (vectors, D)")
         D = len(self.offset)
         if x.ndim < 2 or x.shape[-1] != D or not x.numel():
             raise InputError(
@@ -157,6 +161,11 @@ class SparseAutoencoder(nn.Module):
             raise InputError(
                 f"x is {x.dtype} and the autoencoder {self.offset.dtype}: convert one, as by "
                 "x.to(model.offset)"
+            )
+        if x.device != self.offset.device:
+            raise InputError(
+                f"x is on {x.device} and the autoencoder on {self.offset.device}: move one, as "
+                "by x.to(model.offset)"
             )
         return x
 

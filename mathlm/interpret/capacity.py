@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Float
 
 ROWS = 4096  # directions that are held at once
@@ -120,6 +120,9 @@ def measured_readout(
         For each k, the share of trials in which every read-out is on the right side of ½; and
         that in which every active feature is read larger than every other.
     """
+    if not isinstance(active, Sequence):
+        raise InputTypeError(f"active is a {type(active).__name__}: give a list of numbers k")
+    require_counts(count, width)
     for k in active:
         require_counts(min(count, ROWS), width, k)
     if trials < 1 or not len(active):
@@ -146,7 +149,10 @@ def chosen(active: Sequence[int], trials: int, count: int, seed: int) -> Tensor:
 
 
 def require_counts(count: int, width: int, active: int = 1) -> None:
-    """Refuse numbers that are out of range."""
+    """Refuse numbers that are out of range, or not whole."""
+    for size in (count, width, active):
+        if type(size) is not int:
+            raise InputTypeError(f"{count=}, {width=} and {active=} must be whole numbers")
     if count < 1 or width < 1 or not 1 <= active <= count:
         raise InputError(
             f"{count=} and {width=} must be 1 or more, and {active=} from 1 to {count}"

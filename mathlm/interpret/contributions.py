@@ -13,6 +13,7 @@ from ..models.additions import added_parts, explain_parts
 from ..shapes import Float, Int
 from .lens import require_stream
 from .recording import record
+from .steering import require_unsteered
 
 
 @torch.no_grad()
@@ -82,25 +83,44 @@ def logit_contributions(
     Raises:
         InputTypeError: If the model is not a GPT, or tokens are no tensor of int64.
         InputError: If a token is not in the vocabulary, there are no writes, or one is not as
-            wide as the stream.
+            wide as the stream, of another shape than the first, or not finite.
     """
     gpt = require_stream(model)
-    V = gpt.config.vocab_size
-    if tokens is not None and (not isinstance(tokens, Tensor) or tokens.dtype != torch.int64):
-        found = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
-        raise InputTypeError(f"tokens must be a tensor of int64, (N,), got {found}")
-    if not writes or (tokens is not None and not ((tokens >= 0) & (tokens < V)).all()):
-        raise InputError(
-            f"{len(writes)} writes and tokens {None if tokens is None else tokens.tolist()}: "
-            f"expected some, and tokens from 0 to {V - 1}"
-        )
-    D = gpt.config.d_model
-    if wrong := [name for name, write in writes.items() if write.shape[-1] != D]:
-        raise InputError(f"{wrong[0]} is {tuple(writes[wrong[0]].shape)}, expected (B, T, {D})")
+    if tokens is not None:
+        require_tokens(tokens, gpt.config.vocab_size)
+    require_writes(writes, gpt.config.d_model)
     rows = gpt.head.weight if tokens is None else gpt.head.weight[tokens]
     reads, scale, constant = readout(gpt, torch.stack([*writes.values()]).sum(0), rows)
     shares = {name: (write @ reads.mT) / scale for name, write in writes.items()}
     return shares if constant is None else shares | {"final_norm.beta": constant}
+
+
+def require_tokens(tokens: Tensor, V: int) -> None:
+    """Refuse what are not the ids of some tokens."""
+    if not isinstance(tokens, Tensor) or tokens.dtype != torch.int64:
+        found = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise InputTypeError(f"tokens must be a tensor of int64, (N,), got {found}")
+    if tokens.ndim != 1 or not len(tokens):
+        raise InputError(f"tokens {tuple(tokens.shape)} must be (N,), one or more")
+    if not ((tokens >= 0) & (tokens < V)).all():
+        raise InputError(f"tokens {tokens.tolist()}: expected tokens from 0 to {V - 1}")
+
+
+def require_writes(writes: Mapping[str, Tensor], D: int) -> None:
+    """Refuse writes that are none, or of which no stream is the sum."""
+    if not isinstance(writes, Mapping):
+        raise InputTypeError(
+            f"writes must be a dict, as it was made, got {type(writes).__name__}"
+        )
+    if not writes:
+        raise InputError("there are 0 writes: expected all that a model makes")
+    first = next(iter(writes.values())).shape
+    for name, write in writes.items():
+        if write.ndim != 3 or write.shape[-1] != D or write.shape != first:
+            expected = f"(B, T, {D})" if first[-1] != D else f"{tuple(first)} as the first"
+            raise InputError(f"{name} is {tuple(write.shape)}, expected {expected}")
+        if not write.isfinite().all():
+            raise InputError(f"{name} holds NaN or infinite numbers")
 
 
 def readout(
@@ -146,6 +166,7 @@ def block_writes(block: Any, taps: Mapping[str, Tensor], i: int) -> dict[str, Te
 
 def require_plain(model: GPT) -> GPT:
     """Refuse a model whose parts are not those that its class says."""
+    require_unsteered(model)
     if added_parts(model):
         raise InputError(f"the model has {explain_parts(model)}, before it is taken apart")
     for name, W in model.named_modules():

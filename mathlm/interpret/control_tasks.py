@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Float
 
 
@@ -34,7 +34,9 @@ def control_labels(
 
     Raises:
         InputError: If there are none, or the lengths differ.
+        InputTypeError: If words or labels are a tensor, whose entries are equal to no other.
     """
+    require_lists(words=words, labels=labels)
     if not len(words) or len(words) != len(labels):
         raise InputError(f"{len(words)} words and {len(labels)} labels: expected one for each")
     rng = np.random.default_rng(seed)
@@ -70,7 +72,11 @@ def grouped_interval(
     Raises:
         InputError: If lengths differ, there are fewer than two groups, a value is not finite,
             or ``draws`` or ``level`` is out of range.
+        InputTypeError: If values are no tensor, or groups are one.
     """
+    require_lists(groups=groups)
+    if not isinstance(values, Tensor):
+        raise InputTypeError(f"values are a {type(values).__name__}; give a tensor")
     if values.ndim != 1 or len(values) != len(groups) or len(set(groups)) < 2:
         raise InputError(
             f"values {tuple(values.shape)} and {len(groups)} groups, {len(set(groups))} "
@@ -87,6 +93,14 @@ def grouped_interval(
     ends = torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=torch.float64)
     low, high = (sums / sizes).quantile(ends).tolist()
     return low, high
+
+
+def require_lists(**named: Sequence[Hashable]) -> None:
+    """Refuse tensors and texts: equal entries of a tensor would count as different ones."""
+    for name, given in named.items():
+        if isinstance(given, Tensor | str):
+            found = type(given).__name__
+            raise InputTypeError(f"{name} is a {found}; give a list, such as {name}.tolist()")
 
 
 def group_sums(values: Tensor, groups: Sequence[Hashable]) -> Float[Tensor, "2 G"]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from ..errors import ConfigError, DataError, InputError
+from ..errors import ConfigError, DataError, InputError, InputTypeError
 from ..optim import Adam, linear_decay
 from ..shapes import Float
 from ..train import Trainer, TrainerConfig
@@ -69,11 +69,12 @@ class VectorBatches:
     Raises:
         ConfigError: If the batch size is not positive.
         DataError: If there are fewer vectors than a step takes.
+        InputError: If x is not (N, D), or not finite.
     """
 
     def __init__(self, x: Float[Tensor, "N D"], *, batch_size: int, seed: int = 0) -> None:
-        if batch_size < 1:
-            raise ConfigError(f"batch_size={batch_size} must be positive")
+        require_batch_size(batch_size)
+        require_vectors(x)
         if len(x) < batch_size:
             raise DataError(f"there are {len(x)} vectors, but a step takes {batch_size}")
         self.x, self.batch_size, self.seed = x, batch_size, seed
@@ -121,6 +122,7 @@ def train_dictionary(
     Raises:
         ConfigError: If a number is out of range, or the steps to resample after do not rise.
         DataError: If there are fewer vectors than a step takes.
+        InputError: If x is not (N, D), or not finite.
     """
     ends = [*resample, steps]
     if any(a >= b for a, b in zip([0, *ends], ends, strict=False)):
@@ -166,9 +168,13 @@ def resample_idle(
     Returns:
         How many features were idle.
 
+    Raises:
+        InputError: If x is not (N, D), or not finite.
+
     References:
         Bricken et al. (2023), appendix "Neuron resampling".
     """
+    require_vectors(x)
     idle = model.idle >= model.patience
     if not (count := int(idle.sum())):
         return 0
@@ -195,6 +201,24 @@ def forget(optimizer: torch.optim.Optimizer, parts: dict[Tensor, object]) -> Non
         for kept in optimizer.state.get(parameter, {}).values():
             if isinstance(kept, Tensor) and kept.shape == parameter.shape:
                 kept[part] = 0.0  # type: ignore[index]
+
+
+def require_batch_size(batch_size: int) -> None:
+    """Refuse a batch of no vectors."""
+    if type(batch_size) is not int or batch_size < 1:
+        raise ConfigError(f"batch_size={batch_size} must be positive, and a whole number")
+
+
+def require_vectors(x: Tensor) -> None:
+    """Refuse what are no vectors, one in each row."""
+    if not isinstance(x, Tensor):
+        raise InputTypeError(f"vectors are a {type(x).__name__}: give a tensor (N, D)")
+    if x.ndim != 2 or not x.numel():
+        raise InputError(
+            f"vectors {tuple(x.shape)} must be (N, D): x.flatten(0, -2) makes rows"
+        )
+    if not x.isfinite().all():
+        raise InputError(f"of the {len(x)} vectors some hold NaN or infinity")
 
 
 class DictionaryReport(NamedTuple):
@@ -228,16 +252,20 @@ def dictionary_report(
     x - b. Where nothing is active it is 1.
 
     Raises:
-        InputError: If all vectors are equal: there is no variance to explain.
+        InputError: If x is not (N, D), or all vectors are equal: there is no variance to
+            explain.
+        ConfigError: If the batch size is not positive.
 
     References:
         Rajamanoharan et al. (2024), arXiv:2404.16014, section 2.3: the relative
         reconstruction bias γ.
     """
+    require_batch_size(batch_size)
+    require_vectors(x)
     centered = x - x.mean(0)
     total = float(centered.square().sum())
     if not 0 < total < torch.inf:
-        what = "all are equal" if total == 0 else "some hold NaN or infinity"
+        what = "all are equal" if total == 0 else "some are too long to be squared"
         raise InputError(f"of the {len(x)} vectors {what}: there is no variance to explain")
     left = dot = square = uses = 0.0
     used = torch.zeros_like(model.idle, dtype=torch.bool)
@@ -249,7 +277,7 @@ def dictionary_report(
         square += float((output - model.offset).square().sum())
         uses += float((f > 0).sum())
         used |= (f > 0).any(0)
-    scale = square / dot if square else 1.0
+    scale = square / dot if dot else 1.0
     return DictionaryReport(1 - left / total, uses / len(x), int((~used).sum()), scale)
 
 
@@ -270,8 +298,11 @@ def matched_cosine(
         One cosine for each true direction.
 
     Raises:
-        InputError: If a direction has no length, or the two are not equally wide.
+        InputError: If a direction has no length or is not finite, there are none, or the two
+            are not equally wide.
     """
+    for rows in (found, true):
+        require_vectors(rows)
     if found.shape[1] != true.shape[1]:
         raise InputError(
             f"found is {tuple(found.shape)}, true {tuple(true.shape)}: widths differ"
@@ -299,12 +330,14 @@ def top_contexts(features: Float[Tensor, "B T"], count: int) -> list[tuple[int, 
         Text, position and value, the largest first; places where it is 0 are left out.
 
     Raises:
-        InputError: If ``count`` is not positive, or a value is missing or not finite.
+        InputError: If ``count`` is no positive whole number, features are not (B, T), or a
+            value is missing or not finite.
     """
-    if count < 1 or not features.numel() or not features.isfinite().all():
+    fit = features.ndim == 2 and features.numel() and features.isfinite().all()
+    if type(count) is not int or count < 1 or not fit:
         raise InputError(
             f"count={count} must be positive, and features {tuple(features.shape)} some finite "
-            "numbers"
+            "numbers (B, T)"
         )
     best = features.max(-1)
     order = best.values.argsort(descending=True, stable=True)[:count].tolist()

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..models import GPT
 from ..shapes import Float
 from .ablation import Heads, without_heads
 from .recording import Watched, record
 from .resuming import attend_terms
+from .tracing import require_layers
 
 POSITIONS = ("rope", "learned", "sinusoidal", "none")
 
@@ -38,8 +39,10 @@ def losses_without_heads(
 
     Raises:
         InputError: If T is 1, or as :func:`without_heads`.
+        InputTypeError: If the model is no GPT, or as :func:`without_heads`.
     """
-    parts = require_text(ids).split(max(1, 256 // ids.shape[1]))  # logits are large
+    parts = require_text(model, ids).split(max(1, 256 // ids.shape[1]))  # logits are large
+    heads = heads if isinstance(heads, Tensor) else [*heads]  # needed again for every part
     return torch.cat([
         token_losses(without_heads(model, part[:, :-1], heads, means=means), part)
         for part in parts
@@ -64,16 +67,16 @@ def losses_by_head(
         Losses of the T - 1 targets [nats]; nothing is averaged.
 
     Raises:
-        InputError: If T is 1, there is no such layer, or positions are of another kind.
+        InputError: If T is 1, there is no such layer, positions are of another kind, or the
+            model is steered.
+        InputTypeError: If the model is no GPT.
     """
+    require_text(model, ids)
     if model.config.position not in POSITIONS:
         known = ", ".join(POSITIONS)
         raise InputError(f"position={model.config.position!r} is not one of {known}")
-    L = model.config.n_layers
-    if not layers or not all(layer in range(L) for layer in layers):
-        raise InputError(f"layers={list(layers)} must be some of 0 to {L - 1}")
-    require_text(ids)
-    return torch.stack([by_head_of_row(model, row, layers) for row in ids.unsqueeze(1)], 2)
+    picked = require_layers(model, layers)
+    return torch.stack([by_head_of_row(model, row, picked) for row in ids.unsqueeze(1)], 2)
 
 
 def by_head_of_row(
@@ -115,8 +118,12 @@ def token_losses(
     return losses.view(len(ids), -1)
 
 
-def require_text(ids: Tensor) -> Tensor:
-    """Refuse ids that hold no token to be predicted."""
+def require_text(model: GPT, ids: Tensor) -> Tensor:
+    """Refuse ids that hold no token to be predicted, and models that predict none."""
+    if not isinstance(model, GPT):
+        raise InputTypeError(f"{type(model).__name__} is not a GPT: it predicts no next token")
+    if not isinstance(ids, Tensor):
+        raise InputTypeError(f"ids must be a tensor (B, T), got {type(ids).__name__}")
     if ids.ndim != 2 or ids.shape[0] < 1 or ids.shape[1] < 2:
         raise InputError(
             f"ids {tuple(ids.shape)} must be (B, T) with a row at least and T of at least 2"

@@ -2,8 +2,9 @@
 
 import difflib
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -56,12 +57,16 @@ def patch(
     Raises:
         InputError: If the model has no tap of a name, or a value has another length or shape,
             is not finite, or is on another device.
-        InputTypeError: If a value is no tensor or of another dtype, or as :func:`record`.
+        InputTypeError: If a value is no tensor or of another dtype, positions or heads are no
+            whole numbers, values have no names, or as :func:`record`.
 
     References:
         Vig et al. (2020), arXiv:2004.12265, section 3.
         Meng et al. (2022), arXiv:2202.05262, section 2.
     """
+    if not isinstance(values, Mapping):
+        found = type(values).__name__
+        raise InputTypeError(f"values must be a dict from names of taps to values, got {found}")
     seen: list[str] = []
 
     def replace(name: str, value: Tensor) -> Tensor:
@@ -94,7 +99,7 @@ def chosen(name: str, kind: str, indices: Sequence[int], size: int) -> Tensor:
     """Which of ``size`` positions or heads were asked for, as bool."""
     if isinstance(indices, int):
         raise InputTypeError(f"{name!r} asks for {kind} {indices}: give a list of {kind}s")
-    picked = [operator.index(i) for i in indices]
+    picked = whole_numbers(name, kind, indices)
     wrong = [i for i in picked if not -size <= i < size]
     if wrong or not picked:
         found = f"{kind} {wrong[0]}" if wrong else f"no {kind}"
@@ -102,6 +107,20 @@ def chosen(name: str, kind: str, indices: Sequence[int], size: int) -> Tensor:
     table = torch.zeros(size, dtype=torch.bool)
     table[picked] = True
     return table
+
+
+def whole_numbers(name: str, kind: str, indices: Sequence[int]) -> list[int]:
+    """Indices as numbers; what could be meant in another way is refused, as True for 1."""
+    listed = indices.tolist() if hasattr(indices, "tolist") else indices
+    found: list[Any] = [*listed] if isinstance(listed, Iterable) else [None]
+    try:
+        if not any(isinstance(i, bool) for i in found):
+            return [operator.index(i) for i in found]
+    except TypeError:
+        pass
+    raise InputTypeError(
+        f"{name!r} asks for {kind}s {listed!r:.60}: give a list of whole numbers from 0"
+    )
 
 
 def require_fitting(name: str, value: Tensor, own: Tensor) -> None:

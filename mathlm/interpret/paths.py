@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -71,7 +72,7 @@ def path_patch(
 
     Raises:
         InputTypeError: If the model is not a GPT, a map is no plain linear one, or senders are
-            no list.
+            no list of names.
         InputError: If there is no such sender or receiver, a sender is given twice, the
             receiver is not behind a sender, or the prompts differ in length.
 
@@ -170,7 +171,7 @@ def received(
 def as_receiver(model: GPT, name: str, heads: Sequence[int] | None) -> Receiver:
     """The receiver of a name, if the model has it."""
     L, H = model.config.n_layers, model.config.n_heads
-    found = INPUT.fullmatch(name)
+    found = INPUT.fullmatch(str(name))
     if name != "logits" and (found is None or int(found[1]) >= L):
         raise InputError(
             f"receiver={name!r} must be 'logits', or 'blocks.i.' with attention.q, "
@@ -190,11 +191,12 @@ def require_senders(
     """Refuse senders that are not there, or that the receiver cannot hear."""
     if isinstance(senders, str):
         raise InputTypeError(f"senders={senders!r} is one name: give a list of names")
+    if not isinstance(senders, Sequence) or not all(isinstance(n, str) for n in senders):
+        raise InputTypeError(f"senders are a {type(senders).__name__}: give a list of names")
     for name in senders:
         if name not in parts:
-            raise InputError(
-                f"the model has no sender {name!r}; it has {', '.join(list(parts)[:4])} ..."
-            )
+            near = get_close_matches(name, parts, 3) or list(parts)[:4]
+            raise InputError(f"the model has no sender {name!r}; near it are {', '.join(near)}")
         if not place.is_behind(name):
             raise InputError(f"receiver={receiver!r} is not behind {name!r}: there is no path")
     if not senders or len(set(senders)) < len(senders):

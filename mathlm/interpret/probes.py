@@ -1,5 +1,6 @@
 """Linear classifiers on the states of a frozen model: what a straight cut can read there."""
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -29,12 +30,12 @@ class Probe:
 
     def logits(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N C"]:
         """Scores of the classes, of which the softmax is their probability."""
-        if x.shape[-1] != self.weight.shape[1]:
+        require_states(x)
+        if x.ndim != 2 or x.shape[1] != self.weight.shape[1]:
             raise InputError(
                 f"x {tuple(x.shape)} must have rows of {self.weight.shape[1]} numbers, as "
                 "those that the probe was fitted to"
             )
-        require_finite(x)
         return x.to(self.weight) @ self.weight.mT + self.bias
 
     def predict(self, x: Float[Tensor, "N D"]) -> list[Hashable]:
@@ -46,9 +47,12 @@ class Probe:
 
         Raises:
             InputError: If there are not as many labels as rows.
+            InputTypeError: If y is a tensor and not a list of labels.
         """
+        require_labels(y)
         require_same_length(x, y)
-        return torch.tensor([a == b for a, b in zip(self.predict(x), y, strict=True)])
+        same = [a == b for a, b in zip(self.predict(x), y, strict=True)]
+        return torch.tensor(same, dtype=torch.bool)
 
 
 def linear_probe(
@@ -82,20 +86,19 @@ def linear_probe(
     Raises:
         InputError: If lengths differ, x is not finite, there is one class only, a class has no
             example, a label is no class, a number is out of range, or the fit does not end.
-        InputTypeError: If y is a tensor and not a list of labels.
+        InputTypeError: If x is no tensor, or y a tensor and not a list of labels.
 
     References:
         Alain and Bengio (2016), arXiv:1610.01644; Böhning (1992), Multinomial logistic
         regression algorithm (the bound).
     """
-    if isinstance(y, Tensor | str):
-        raise InputTypeError(f"y is a {type(y).__name__}; give a list of labels: y.tolist()")
+    require_labels(y)
+    require_states(x)
     require_same_length(x, y)
-    if not penalty > 0 or not 0 < tolerance < 1:
+    if not 0 < penalty < math.inf or not 0 < tolerance < 1:
         raise InputError(
-            f"penalty={penalty} must be positive and tolerance={tolerance} in (0, 1)"
+            f"penalty={penalty} must be positive and finite, tolerance={tolerance} in (0, 1)"
         )
-    require_finite(x)
     known = class_list(y, classes)
     place = {label: i for i, label in enumerate(known)}
     rows = torch.tensor([place[label] for label in y], device=x.device)
@@ -108,7 +111,12 @@ def fit(
     """Weights and biases of least penalized loss."""
     a = torch.cat([x, x.new_ones(len(x), 1)], 1)  # (N, D + 1)
     decay = torch.cat([x.new_full(x.shape[1:], penalty), x.new_zeros(1)]).diag()
-    lower = torch.linalg.cholesky(a.mT @ a / 2 + decay)
+    lower, failed = torch.linalg.cholesky_ex(a.mT @ a / 2 + decay)
+    if failed:
+        raise InputError(
+            f"penalty={penalty:g} is lost in rounding beside states as large as "
+            f"{float(x.abs().max()):.3g}: take a larger one, or smaller states"
+        )
     z = torch.linalg.solve_triangular(lower, a.mT, upper=False).mT
     half = torch.linalg.solve_triangular(lower, decay.sqrt(), upper=False)
     prior, y = half @ half.mT, one_hot(rows, C).to(x)
@@ -160,8 +168,16 @@ def class_list(
     return known
 
 
-def require_finite(x: Tensor) -> None:
+def require_labels(y: Sequence[Hashable]) -> None:
+    """Refuse what is no list of labels: numbers in a tensor are equal to none of them."""
+    if isinstance(y, Tensor | str):
+        raise InputTypeError(f"y is a {type(y).__name__}; give a list of labels: y.tolist()")
+
+
+def require_states(x: Tensor) -> None:
     """Refuse states that no class could be told from."""
+    if not isinstance(x, Tensor):
+        raise InputTypeError(f"x is a {type(x).__name__}; give a tensor (N, D)")
     if bad := int((~x.isfinite()).sum()):
         raise InputError(f"x holds {bad} NaN or infinite numbers; every one must be finite")
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError, InputTypeError
-from ..layers import Taps
+from ..layers import LoRALinear, Taps
 
 
 class Watched(dict[str, Tensor]):
@@ -41,7 +41,7 @@ def record(model: nn.Module, ids: Tensor, mask: Tensor | None = None) -> dict[st
         :class:`mathlm.layers.Block`.
 
     Raises:
-        InputTypeError: If the model takes no taps, or ids are no tensor.
+        InputTypeError: If the model takes no taps, or ids or mask are no tensors.
         InputError: If it is in training mode with dropout, or the ids do not fit it.
     """
     taps: dict[str, Tensor] = {}
@@ -60,11 +60,34 @@ def call(model: nn.Module, ids: Tensor, mask: Tensor | None, taps: Taps) -> Tens
     if not isinstance(model, nn.Module):
         found = model.__name__ if isinstance(model, type) else type(model).__name__
         raise InputTypeError(f"model must be a module made already, got {found}")
-    if not isinstance(ids, Tensor):
-        raise InputTypeError(f"ids must be a tensor (B, T), got {type(ids).__name__}")
-    if "taps" not in inspect.signature(model.forward).parameters:
-        raise InputTypeError(f"{type(model).__name__} takes no taps: give a GPT or a Bert")
-    dropped = [m.p for m in model.modules() if isinstance(m, nn.Dropout) and m.p > 0]
-    if model.training and dropped:
+    require_ids(ids)
+    if mask is not None and not isinstance(mask, Tensor):
+        raise InputTypeError(f"mask must be a tensor of bool, got {type(mask).__name__}")
+    known = inspect.signature(model.forward).parameters
+    if missing := [name for name in ("mask", "taps") if name not in known]:
+        found = type(model).__name__
+        raise InputTypeError(
+            f"{found} takes no {missing[-1]}: give a GPT or a Bert, which read one text"
+        )
+    if dropped := active_dropout(model):
         raise InputError(f"dropout={dropped[0]} is on: call model.eval() first")
     return model(ids, mask=mask, taps=taps)
+
+
+def require_ids(ids: Tensor) -> None:
+    """Refuse what is no batch of texts."""
+    if not isinstance(ids, Tensor):
+        raise InputTypeError(f"ids must be a tensor (B, T), got {type(ids).__name__}")
+    if ids.ndim != 2:
+        raise InputError(f"ids have shape {tuple(ids.shape)}, expected (batch, tokens)")
+
+
+def active_dropout(model: nn.Module) -> list[float]:
+    """The probabilities with which parts of a model drop entries as it stands."""
+    found: list[float] = []
+    for part in model.modules():
+        if isinstance(part, nn.Dropout) and part.training:
+            found.append(part.p)
+        elif isinstance(part, LoRALinear) and part.training and part.active is not None:
+            found.append(float(part.settings[part.active].dropout))
+    return [p for p in found if p > 0]

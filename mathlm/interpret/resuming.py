@@ -9,6 +9,7 @@ from ..errors import InputError, InputTypeError
 from ..layers import AlibiPosition, RelativePosition, RotaryPosition, Taps
 from ..models import GPT
 from ..shapes import Float
+from .steering import require_unsteered
 
 
 def resumed(
@@ -23,6 +24,7 @@ def resumed(
 
 def attend_terms(model: GPT, length: int) -> dict[str, Any]:
     """What attention needs to know of the positions of a text without padding."""
+    require_unsteered(model)
     if model.virtual is not None:
         raise InputError(
             "the model has a prefix or a prompt before every text: remove_adapters(model) "

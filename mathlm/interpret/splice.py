@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..models import GPT
 from ..shapes import Float
 from .harm import require_text, token_losses
@@ -38,14 +38,22 @@ def spliced_losses(
     Raises:
         InputError: If T is 1, there is no such tap, the shape changes, or what
             comes back is not finite.
+        InputTypeError: If the model is no GPT, or what comes back is no tensor, or of another
+            dtype or on another device.
     """
+    require_text(model, ids)
     require_tap(model, at)
-    require_text(ids)
 
     def watch(name: str, value: Tensor) -> Tensor:
         if name != at:
             return value
-        if (changed := change(value)).shape != value.shape:
+        changed = change(value)
+        if not isinstance(changed, Tensor) or changed.dtype != value.dtype:
+            found = changed.dtype if isinstance(changed, Tensor) else type(changed).__name__
+            raise InputTypeError(f"change made {found} of {value.dtype} at {at!r}")
+        if changed.device != value.device:
+            raise InputTypeError(f"change put {at!r} from {value.device} on {changed.device}")
+        if changed.shape != value.shape:
             raise InputError(
                 f"change made {tuple(changed.shape)} of {tuple(value.shape)} at {at!r}: the "
                 "shape must stay"

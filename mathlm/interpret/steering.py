@@ -42,12 +42,15 @@ class Steered(GPT):
 
     Raises:
         InputError: If there is no such tap, or a vector has another width or is not finite.
-        InputTypeError: If the model is no GPT.
+        InputTypeError: If the model is no GPT, vectors have no names, or one is no tensor.
     """
 
     def __init__(self, model: GPT, vectors: Mapping[str, Tensor]) -> None:
         if not isinstance(model, GPT):
             raise InputTypeError(f"{type(model).__name__} is not a GPT")
+        if not isinstance(vectors, Mapping):
+            found = type(vectors).__name__
+            raise InputTypeError(f"vectors must be a dict from taps to vectors, got {found}")
         nn.Module.__init__(self)
         self.__dict__.update(model.__dict__)  # the same modules and settings
         self.source = (model,)  # in a tuple, so that it is no module of this one
@@ -69,6 +72,15 @@ class Steered(GPT):
             return tap(taps, name, value if vector is None else value + vector.to(value))
 
         return self.source[0].hidden(ids, mask, positions, cache, prefix, Watched(watch))
+
+
+def require_unsteered(model: GPT) -> None:
+    """Refuse a model to whose stream something is added that no part of it writes."""
+    if isinstance(model, Steered):
+        raise InputError(
+            f"the model is steered at {', '.join(model.vectors)}, which no part of it writes: "
+            "take it apart without, as model.source[0]"
+        )
 
 
 @torch.no_grad()
@@ -103,10 +115,12 @@ def steering_vector(
     Raises:
         InputError: If there are no texts, one has no more than ``skip`` tokens, or there is no
             such tap.
+        InputTypeError: If the model is no GPT, a text is no tensor, or ``skip`` is no whole
+            number.
     """
     means = []
-    for name, texts in (("wanted", wanted), ("unwanted", unwanted)):
-        if not len(texts):
+    for name, texts in (("wanted", [*wanted]), ("unwanted", [*unwanted])):
+        if not texts:
             raise InputError(f"{name} holds no text: give one at least")
         means.append(torch.stack([mean_of_text(model, ids, at, skip) for ids in texts]).mean(0))
     return means[0] - means[1]
@@ -115,6 +129,11 @@ def steering_vector(
 def mean_of_text(model: GPT, ids: Tensor, at: str, skip: int) -> Float[Tensor, " D"]:
     """What passes a tap while a text is read, averaged over its positions."""
     require_tap(model, at)
+    if not isinstance(ids, Tensor) or not isinstance(skip, int):
+        raise InputTypeError(
+            f"a text is a {type(ids).__name__} and skip={skip!r}: expected a tensor (T,) of "
+            "token ids, and a whole number"
+        )
     if ids.ndim != 1 or not 0 <= skip < len(ids):
         raise InputError(
             f"a text of shape {tuple(ids.shape)} must be (T,) with more than skip={skip} tokens"
@@ -124,6 +143,8 @@ def mean_of_text(model: GPT, ids: Tensor, at: str, skip: int) -> Float[Tensor, "
 
 def require_tap(model: GPT, name: str) -> None:
     """Refuse a name under which no vector of the stream passes; list those that are near."""
+    if not isinstance(model, GPT):
+        raise InputTypeError(f"{type(model).__name__} is not a GPT")
     L = model.config.n_layers
     names = ["embedding", *(f"blocks.{i}.{end}" for i in range(L) for end in ENDS)]
     if name not in names:

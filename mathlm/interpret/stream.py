@@ -5,11 +5,12 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError, InputTypeError
+from ..errors import InputTypeError
 from ..models import GPT
 from ..shapes import Float
 from .contributions import logit_contributions
 from .recording import record
+from .steering import require_unsteered
 
 
 def stream_writes(model: nn.Module, ids: Tensor) -> dict[str, Tensor]:
@@ -37,6 +38,7 @@ def stream_writes(model: nn.Module, ids: Tensor) -> dict[str, Tensor]:
         raise InputTypeError(
             f"{type(model).__name__} is not a GPT: only in pre-norm blocks is the stream a sum"
         )
+    require_unsteered(model)
     taps = record(model, ids)
     halves = ("attention_out", "feed_forward_out")
     names = [f"blocks.{i}.{half}" for i in range(model.config.n_layers) for half in halves]
@@ -68,12 +70,10 @@ def write_logits(
         under ``final_norm.beta``.
 
     Raises:
-        InputError: If the token is not in the vocabulary, or there are no writes.
+        InputError: If the token is not in the vocabulary, or as :func:`logit_contributions`.
+        InputTypeError: If the token is no whole number, or as :func:`logit_contributions`.
     """
-    if not writes or not 0 <= token < model.config.vocab_size:
-        raise InputError(
-            f"{len(writes)} writes and token {token}: expected some, and a token from 0 to "
-            f"{model.config.vocab_size - 1}"
-        )
+    if not isinstance(token, int):
+        raise InputTypeError(f"token={token!r} must be the id of one token, a whole number")
     shares = logit_contributions(model, writes, torch.tensor([token]))
     return {name: share[..., 0] for name, share in shares.items()}

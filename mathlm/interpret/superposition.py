@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError, NonFiniteLossError
 from ..optim import Adam
 from ..shapes import Float
 
@@ -29,6 +29,9 @@ class ToyModel(nn.Module):
         models: How many models, each with weights of its own.
         rectified: Whether there is the ReLU.
         seed: Of the first weights.
+
+    Raises:
+        InputError: If a size is no positive whole number.
     """
 
     def __init__(
@@ -41,8 +44,11 @@ class ToyModel(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if min(n_features, width, models) < 1:
-            raise InputError(f"{n_features=}, {width=} and {models=} must be 1 or more")
+        sizes = (n_features, width, models)
+        if any(type(size) is not int for size in sizes) or min(sizes) < 1:
+            raise InputError(
+                f"{n_features=}, {width=} and {models=} must be whole numbers, 1 or more"
+            )
         self.rectified = rectified
         start = torch.randn(
             models, width, n_features, generator=torch.Generator().manual_seed(seed)
@@ -70,7 +76,14 @@ def sparse_features(
         n_features: Number m of features.
         density: p of each model.
         generator: Of the draws.
+
+    Raises:
+        InputError: If there are no examples or features, or p is no probability.
+        InputTypeError: If density is no tensor.
     """
+    require_density(density)
+    if count < 1 or n_features < 1:
+        raise InputError(f"{count=} and {n_features=} must be 1 or more")
     shape = (len(density), count, n_features)
     there = torch.rand(shape, generator=generator) < density[:, None, None]
     return torch.rand(shape, generator=generator) * there
@@ -108,9 +121,14 @@ def train_toy(
 
     Raises:
         InputError: If a number is out of range or shapes do not fit.
+        InputTypeError: If density or importance are no tensors.
+        NonFiniteLossError: If training comes to no finite loss.
     """
-    if min(steps, batch) < 1:
-        raise InputError(f"{steps=} and {batch=} must be 1 or more")
+    whole = type(steps) is int and type(batch) is int
+    if not whole or min(steps, batch) < 1 or not 0 < lr < math.inf:
+        raise InputError(
+            f"{steps=} and {batch=} must be 1 or more, and {lr=} positive and finite"
+        )
     require_task(model, density, importance)
     generator = torch.Generator().manual_seed(seed)
     importance = importance.expand_as(model.bias)
@@ -126,20 +144,37 @@ def train_toy(
         losses().sum().backward()  # no model sees another's examples
         optimizer.step()
     with torch.no_grad():
-        return torch.stack([losses() for _ in range(max(1, 20_000 // batch))]).mean(0)
+        found = torch.stack([losses() for _ in range(max(1, 20_000 // batch))]).mean(0)
+    if not found.isfinite().all():
+        raise NonFiniteLossError(f"the losses are {found.tolist()}: take less than {lr=}")
+    return found
 
 
 def require_task(model: ToyModel, density: Tensor, importance: Tensor) -> None:
     """Refuse features that do not fit the models."""
     models, m = model.bias.shape
-    if density.shape != (models,) or not ((density > 0) & (density <= 1)).all():
+    require_density(density)
+    if not isinstance(importance, Tensor):
+        raise InputTypeError(f"importance is a {type(importance).__name__}: give a tensor")
+    if density.shape != (models,) or not (density > 0).all():
         raise InputError(
             f"density {tuple(density.shape)} must be one number in (0, 1] for each of {models} "
             "models"
         )
-    if importance.shape not in ((m,), (models, m)) or not (importance > 0).all():
+    fits = importance.shape in ((m,), (models, m))
+    if not fits or not ((importance > 0) & importance.isfinite()).all():
         raise InputError(
             f"importance {tuple(importance.shape)} must be positive, ({m},) or ({models}, {m})"
+        )
+
+
+def require_density(density: Tensor) -> None:
+    """Refuse what are no probabilities, one for each model."""
+    if not isinstance(density, Tensor):
+        raise InputTypeError(f"density is a {type(density).__name__}: give a tensor (models,)")
+    if density.ndim != 1 or not ((density >= 0) & (density <= 1)).all():
+        raise InputError(
+            f"density {density.tolist()} must be one number in (0, 1] for each model"
         )
 
 
@@ -168,7 +203,12 @@ def feature_dimensions(weight: Float[Tensor, "*models D m"]) -> Float[Tensor, "*
 
     Args:
         weight: Directions of the features as columns.
+
+    Raises:
+        InputError: If weights are no columns, or not finite.
     """
+    if weight.ndim < 2 or not weight.isfinite().all():
+        raise InputError(f"weight {tuple(weight.shape)} must be (..., D, m), and finite")
     squared = interference(weight).square().sum(-1)  # ‖wᵢ‖² Σⱼ (ŵᵢ · wⱼ)²
     norms = weight.square().sum(-2)
     return (norms.square() / squared).where(norms > 1e-12, 0.0)

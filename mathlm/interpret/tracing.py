@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from ..errors import InputError, InputTypeError
 from ..models import GPT
 from ..shapes import Float
 from .lens import require_stream, streams_of
+from .patching import whole_numbers
 from .recording import Watched, record
 from .resuming import require_pairs, resumed
 
@@ -58,7 +60,8 @@ def activation_patching(
     Raises:
         InputTypeError: If the model is not a GPT, or ids or a metric are no tensors.
         InputError: If the site is not known, there is no such layer, the prompts differ in
-            length, or the metric is no finite number.
+            length, the model is steered or has a prefix, or the metric is not one finite
+            number, or one a row.
 
     References:
         Vig et al. (2020), arXiv:2004.12265, section 3.
@@ -106,9 +109,13 @@ def recovered(
 
     Raises:
         InputError: If the two runs do not differ, or not by a finite number, or are not one
-            number each.
+            number each, or a patched number is not finite.
+        InputTypeError: If what is given are no numbers.
     """
     whole, none = one_number(clean), one_number(corrupt)
+    numbers = patched if isinstance(patched, Tensor) else torch.tensor(one_number(patched))
+    if not numbers.isfinite().all():
+        raise InputError("patched holds NaN or infinite numbers: expected finite ones")
     difference = whole - none
     if not math.isfinite(difference) or difference == 0.0:
         raise InputError(
@@ -120,6 +127,8 @@ def recovered(
 
 def one_number(value: Tensor | float | int) -> float:
     """A metric of one run, as a number."""
+    if not isinstance(value, Tensor | Real):
+        raise InputTypeError(f"a metric is a {type(value).__name__}: expected a number")
     if not isinstance(value, Tensor):
         return float(value)
     if value.numel() != 1:
@@ -161,6 +170,11 @@ def measured(metric: Metric, logits: Tensor) -> Tensor:
         raise InputTypeError(
             f"metric gives a {type(found).__name__}: expected a tensor, one number or one a row"
         )
+    if found.shape not in ((), logits.shape[:1]):
+        raise InputError(
+            f"metric gives {tuple(found.shape)} of logits {tuple(logits.shape)}: expected one "
+            f"number, or one a row, {tuple(logits.shape[:1])}"
+        )
     number = found.to(logits.dtype).mean()  # also of what is true or false
     if not number.isfinite():
         raise InputError(f"metric gives {number.item()}: expected finite numbers")
@@ -170,7 +184,7 @@ def measured(metric: Metric, logits: Tensor) -> Tensor:
 def require_layers(model: GPT, layers: Sequence[int] | None) -> list[int]:
     """The layers that are asked for, if the model has them."""
     L = model.config.n_layers
-    picked = list(range(L)) if layers is None else list(layers)
+    picked = [*range(L)] if layers is None else whole_numbers("layers", "layer", layers)
     if not picked or not all(layer in range(L) for layer in picked):
         raise InputError(f"layers={picked} must be some of 0 to {L - 1}")
     return picked

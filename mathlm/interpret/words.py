@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..models import Bert
 from ..shapes import Float
 from ..text import WordPiece
@@ -35,7 +35,13 @@ def word_states(
     Raises:
         InputError: If there is no sentence, one has no word, or a word has no piece; or as
             :func:`mathlm.interpret.record`.
+        InputTypeError: If the model is no Bert, or the tokenizer no WordPiece.
     """
+    if not isinstance(model, Bert) or not isinstance(tokenizer, WordPiece):
+        raise InputTypeError(
+            f"model is a {type(model).__name__} and tokenizer a {type(tokenizer).__name__}: "
+            "expected a Bert and its WordPiece"
+        )
     if not sentences:
         raise InputError("there is no sentence: expected one or more, each a list of words")
     pieces = [pieces_of(tokenizer, words) for words in sentences]
@@ -74,7 +80,9 @@ def means(
 
 def pieces_of(tokenizer: WordPiece, words: Sequence[str]) -> list[list[int]]:
     """Pieces of each word of a sentence."""
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise InputError(f"{words!r:.80} must be a list of words")
     pieces = [tokenizer.encode(word, special=False) for word in words]
-    if isinstance(words, str) or not pieces or not all(pieces):
+    if not pieces or not all(pieces):
         raise InputError(f"{words!r:.80} must be a list of words of one piece or more each")
     return pieces

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from mathlm.adapt import add_prefix
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import head_means, record, without_heads
 from mathlm.models import GPT, Bert, BertConfig, GPTConfig
@@ -131,3 +132,29 @@ def test_means_that_no_head_could_say_are_refused(means, says):
 def test_a_mean_over_no_token_is_refused():
     with pytest.raises(InputError, match=r"no token of the \(3, 8\) ids is real"):
         head_means(small(), IDS, torch.zeros(3, 8, dtype=torch.bool))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_heads_ids_and_means_of_another_kind_are_refused():
+    model = small()
+    with pytest.raises(InputTypeError, match=r"ids must be a tensor \(B, T\), got list"):
+        without_heads(model, IDS.tolist(), [(0, 0)])
+    with pytest.raises(InputTypeError, match=r"heads must be pairs .* got int"):
+        without_heads(model, IDS, 3)
+    with pytest.raises(InputTypeError, match=r"means must be a tensor \(L, H, K\), got list"):
+        without_heads(model, IDS, [(0, 0)], means=[0.0])
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "mask", [[[True] * 8] * 3, torch.ones(3, 8, 8).bool()], ids=["list", "3-d"]
+)
+def test_a_mask_that_does_not_say_which_tokens_are_real_gives_no_means(mask):
+    with pytest.raises(InputError, match="mask must say of each token whether it is real"):
+        head_means(small(), IDS, mask)
+
+
+def test_a_gated_prefix_from_which_heads_speak_too_is_refused():
+    model = add_prefix(small(), 2, gated=True).eval()
+    with pytest.raises(InputError, match="gated prefix, from which its heads speak too"):
+        without_heads(model, IDS, [(0, 1)])

@@ -3,7 +3,7 @@ import torch
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import alignment_score, cross_attention
-from mathlm.models import Transformer, TransformerConfig
+from mathlm.models import GPT, GPTConfig, Transformer, TransformerConfig
 
 
 def make(**changes):
@@ -95,3 +95,11 @@ def test_every_head_has_its_own_score():
 def test_what_cannot_be_scored_is_refused(weights, links, error, message, unchecked):
     with pytest.raises(error, match=message):
         alignment_score(weights, links)
+
+
+def test_models_and_texts_of_another_kind_are_refused(unchecked):
+    gpt = GPT(GPTConfig(vocab_size=9, context=8, d_model=8, n_layers=1, n_heads=2))
+    with pytest.raises(InputTypeError, match="GPT is no Transformer with an encoder"):
+        cross_attention(gpt, SOURCE, TARGET)
+    with pytest.raises(InputTypeError, match="source is a list, expected a tensor"):
+        cross_attention(make(), SOURCE.tolist(), TARGET)

@@ -227,9 +227,10 @@ def test_texts_of_other_length_and_baselines_of_other_shape_are_refused():
 MASK = torch.tensor([[True] * 5, [False, False, True, True, True]])
 
 
-def test_padding_changes_nothing_and_gets_nothing():
-    """The second row is the text of its last three tokens."""
-    model, free = perturbed(), {"steps": 11, "tolerance": None}
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_changes_nothing_and_gets_nothing(kind):
+    """The second row is the text of its last three tokens, whose places count from 0."""
+    model, free = perturbed(kind), {"steps": 11, "tolerance": None}
     products = gradient_times_input(model, IDS, last_logit, MASK)[1]
     path = integrated_gradients(model, IDS, last_logit, OTHER, mask=MASK, **free).scores[1]
     short = IDS[1:, 2:], OTHER[1:, 2:]
@@ -266,3 +267,31 @@ def test_values_that_are_none_of_a_run_are_refused():
 def test_half_a_step_is_refused():
     with pytest.raises(InputError, match=r"steps=2\.5 must be a whole number"):
         integrated_gradients(perturbed(), IDS, last_logit, OTHER, steps=2.5)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_names_and_values_of_another_kind_are_refused():
+    model = perturbed()
+    value = record(model, OTHER)["embedding"]
+    with pytest.raises(InputTypeError, match="names='embedding' is one name: give a list"):
+        tap_gradients(model, IDS, last_logit, "embedding")
+    with pytest.raises(InputTypeError, match="other is a Tensor: give a dict by name"):
+        swap_estimates(model, IDS, last_logit, value)
+    for wrong, found in ((value.float(), "float32 on cpu"), (value.to("meta"), "on meta")):
+        with pytest.raises((InputError, InputTypeError), match=found):
+            swap_estimates(model, IDS, last_logit, {"embedding": wrong})
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, float("nan")])
+def test_a_tolerance_that_nothing_could_meet_is_refused(tolerance):
+    with pytest.raises(InputError, match=r"tolerance=.* must be 0 or more"):
+        integrated_gradients(perturbed(), IDS, last_logit, OTHER, tolerance=tolerance)
+
+
+def test_a_model_without_embedded_tokens_has_no_way_to_them():
+    class Aside(torch.nn.Module):
+        def forward(self, ids, mask=None, taps=None):
+            return tap(taps, "aside", torch.ones(2, 5, 3))
+
+    with pytest.raises(InputError, match="no tap 'embedding'; near are aside"):
+        integrated_gradients(Aside(), IDS, lambda z: z.sum((1, 2)), OTHER)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from mathlm.errors import ConfigError, InputError
+from mathlm.errors import ConfigError, InputError, InputTypeError
 from mathlm.interpret import SparseAutoencoder, SparseReconstruction
 
 
@@ -124,3 +124,27 @@ def test_one_direction_and_a_price_shrink_a_feature_by_half_the_price():
         model.encoder.fill_(f / a)
         losses.append(float(SparseReconstruction(price)(model, {"x": torch.tensor([[a]])})[0]))
     assert abs(tried[np.argmin(losses)] - (a - price / 2)) < 1e-9
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("options", [{"active": 2.0}, {"patience": 1.5}, {"revived": True}],
+                         ids=["active", "patience", "revived"])  # fmt: skip
+def test_sizes_that_are_no_whole_numbers_are_refused(options):
+    with pytest.raises(ConfigError, match=r"=(2.0|1.5|True) must be"):
+        SparseAutoencoder(3, 4, **options)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_vectors_elsewhere_and_features_of_another_number_are_refused():
+    model = SparseAutoencoder(3, 4)
+    with pytest.raises(InputTypeError, match="x is a list: give a tensor"):
+        model([[1.0, 2.0, 3.0]])
+    with pytest.raises(InputError, match="x is on meta and the autoencoder on cpu"):
+        model(torch.zeros(5, 3, device="meta"))
+    with pytest.raises(InputError, match=r"f \(5, 3\) must be \(vectors, 4\)"):
+        model.decode(torch.zeros(5, 3))
+
+
+def test_a_feature_is_idle_once_it_was_left_out_as_often_as_patience_says():
+    model = by_hand(active=1, patience=2, revived=1).train()
+    assert model(torch.tensor([[9.0, 3.0]] * 2)).revival is not None

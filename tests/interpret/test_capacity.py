@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mathlm import interpret
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 
 
 def test_directions_have_length_one_and_spread_evenly():
@@ -87,3 +87,25 @@ BAD = {
 def test_bad_input_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: interpret.random_directions(3, 2.5),
+        lambda: interpret.welch_bound(10, float("nan")),
+        lambda: interpret.readout_success(10, 5, 1.5),
+        lambda: interpret.measured_readout(10, 5, [True]),
+    ],
+    ids=["half", "nan", "active", "bool"],
+)
+def test_sizes_that_are_no_whole_numbers_are_refused(call):
+    with pytest.raises(InputTypeError, match="must be whole numbers"):
+        call()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_one_number_in_place_of_a_list_is_refused():
+    with pytest.raises(InputTypeError, match="active is a int: give a list"):
+        interpret.measured_readout(10, 5, 2)

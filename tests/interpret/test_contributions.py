@@ -8,7 +8,13 @@ import torch
 
 from mathlm.adapt import add_lora
 from mathlm.errors import InputError, InputTypeError
-from mathlm.interpret import logit_contributions, record, stream_contributions, stream_writes
+from mathlm.interpret import (
+    Steered,
+    logit_contributions,
+    record,
+    stream_contributions,
+    stream_writes,
+)
 from mathlm.models import GPT, Bert, BertConfig, GPTConfig
 
 SIZES = {"vocab_size": 11, "context": 8, "d_model": 8, "n_layers": 3, "n_heads": 4}
@@ -164,3 +170,32 @@ def test_a_negative_token_is_not_one_counted_backwards():
     model = perturbed()
     with pytest.raises(InputError, match=r"tokens \[-1\]: .* 0 to 10"):
         logit_contributions(model, stream_contributions(model, IDS), torch.tensor([-1]))
+
+
+@pytest.mark.parametrize("tokens", [torch.ones(2, 1), torch.tensor(3), torch.zeros(0)],
+                         ids=["table", "one", "none"])  # fmt: skip
+@pytest.mark.usefixtures("unchecked")
+def test_tokens_that_are_no_row_of_ids_are_refused(tokens):
+    model = perturbed()
+    with pytest.raises(InputError, match=r"must be \(N,\), one or more"):
+        logit_contributions(model, stream_contributions(model, IDS), tokens.long())
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_writes_of_which_no_stream_is_the_sum_are_refused():
+    model, one = perturbed(), torch.zeros(2, 5, 8)
+    with pytest.raises(
+        InputError, match=r"b is \(2, 4, 8\), expected \(2, 5, 8\) as the first"
+    ):
+        logit_contributions(model, {"a": one, "b": one[:, :4]})
+    with pytest.raises(InputError, match="b holds NaN"):
+        logit_contributions(model, {"a": one, "b": one * torch.nan})
+    with pytest.raises(InputTypeError, match="writes must be a dict, as it was made, got list"):
+        logit_contributions(model, [one])
+
+
+def test_a_steered_model_is_no_sum_of_what_its_parts_write():
+    steered = Steered(perturbed(), {"blocks.1.resid_pre": torch.ones(8)})
+    for parts in (stream_contributions, stream_writes):
+        with pytest.raises(InputError, match=r"steered at blocks.1.resid_pre, .*source\[0\]"):
+            parts(steered, IDS)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mathlm import interpret
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 
 
 def test_a_word_has_one_control_label_wherever_it_stands():
@@ -77,3 +77,26 @@ def test_bad_input_is_refused(change, message):
 def test_labels_that_do_not_fit_the_words_are_refused(words):
     with pytest.raises(InputError, match="expected one for each"):
         interpret.control_labels(words, ["x", "y"] if words else [])
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_tensors_of_groups_and_words_are_refused():
+    """Equal entries of a tensor are different objects: every value would be its own group."""
+    two = torch.tensor([0, 0, 1])
+    with pytest.raises(
+        InputTypeError, match=r"groups is a Tensor; give a list, .*groups.tolist"
+    ):
+        interpret.grouped_interval(torch.ones(3), two)
+    with pytest.raises(InputTypeError, match="words is a Tensor"):
+        interpret.control_labels(two, ["a", "b", "c"])
+    with pytest.raises(InputTypeError, match="labels is a str"):
+        interpret.control_labels(["a", "b", "c"], "xyz")
+    with pytest.raises(InputTypeError, match="values are a list"):
+        interpret.grouped_interval([1.0, 2.0, 3.0], [0, 0, 1])
+
+
+def test_few_words_draw_from_the_labels_of_all_places():
+    """Three words, and of 1000 labels all but the first three are y: 150 draws, 0.45 x."""
+    words, labels = [i % 3 for i in range(1000)], ["x"] * 3 + ["y"] * 997
+    drawn = [interpret.control_labels(words, labels, seed)[:3] for seed in range(50)]
+    assert sum(row.count("x") for row in drawn) < 6

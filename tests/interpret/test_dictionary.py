@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from mathlm.errors import ConfigError, DataError, InputError
+from mathlm.errors import ConfigError, DataError, InputError, InputTypeError
 from mathlm.interpret import (
     SparseAutoencoder,
     SparseReconstruction,
@@ -194,3 +194,57 @@ def test_bad_input_is_refused():
 def test_directions_of_other_widths_are_refused():
     with pytest.raises(InputError, match=r"found is \(2, 3\), true \(2, 4\): widths differ"):
         matched_cosine(torch.ones(2, 3), torch.ones(2, 4))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("x", "error", "said"),
+    [
+        (torch.ones(2, 3, 12), InputError, r"\(2, 3, 12\) must be \(N, D\): x.flatten"),
+        (torch.ones(0, 12), InputError, r"\(0, 12\) must be"),
+        (torch.full((3, 12), torch.nan), InputError, "of the 3 vectors some hold NaN"),
+        ([[1.0] * 12], InputTypeError, "vectors are a list"),
+    ],
+    ids=["texts", "none", "nan", "list"],
+)
+def test_what_is_no_table_of_vectors_is_refused_everywhere(x, error, said):
+    model = SparseAutoencoder(12, 24)
+    for use in (
+        lambda: dictionary_report(model, x),
+        lambda: train_dictionary(model, x, SparseReconstruction(), steps=1, batch_size=1),
+        lambda: resample_idle(model, x),
+        lambda: matched_cosine(torch.ones(1, 12), x),
+    ):
+        with pytest.raises(error, match=said):
+            use()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_batches_and_places_that_are_no_whole_numbers_are_refused():
+    model, x = SparseAutoencoder(12, 24), sums(20)[0]
+    for size in (0, 2.5):
+        with pytest.raises(ConfigError, match=f"batch_size={size} must be positive"):
+            dictionary_report(model, x, batch_size=size)
+    with pytest.raises(InputError, match=r"features \(3,\) some finite numbers \(B, T\)"):
+        top_contexts(torch.ones(3), 2)
+    with pytest.raises(InputError, match=r"count=1\.5 must be"):
+        top_contexts(torch.ones(2, 3), 1.5)
+
+
+def test_vectors_too_long_to_be_squared_are_refused():
+    with pytest.raises(InputError, match="some are too long to be squared"):
+        dictionary_report(SparseAutoencoder(2, 2), torch.tensor([[1e200, 0.0], [0.0, 1.0]]))
+
+
+def test_vectors_are_drawn_by_the_square_of_their_loss_and_begin_small():
+    """Losses 1 and 2 are drawn 1 : 4; of 600 draws the share 0.8 has a deviation of 0.016."""
+    model = SparseAutoencoder(2, 601, patience=1)
+    with torch.no_grad():
+        model.threshold.fill_(-1e9)  # nothing is active, so that a loss is a squared length
+        model.encoder[0] = torch.tensor([3.0, 4.0])
+    model.idle[1:] = 1
+    assert resample_idle(model, torch.tensor([[1.0, 0.0], [0.0, 2**0.5]])) == 600
+    share = (model.directions[1:, 1] > 0.5).double().mean().item()
+    assert share == pytest.approx(0.8, abs=0.06)
+    lengths = model.encoder[1:].detach().norm(dim=1)
+    torch.testing.assert_close(lengths, torch.full((600,), 5 / 5))  # a fifth of the one left

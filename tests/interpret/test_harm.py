@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from mathlm.errors import InputError
-from mathlm.interpret import head_means, losses_by_head, losses_without_heads
-from mathlm.models import GPT, GPTConfig
+from mathlm.errors import InputError, InputTypeError
+from mathlm.interpret import Steered, head_means, losses_by_head, losses_without_heads
+from mathlm.models import GPT, Bert, BertConfig, GPTConfig
 
 IDS = torch.arange(20).view(2, 10) * 3 % 20
 
@@ -58,3 +58,36 @@ def test_what_has_no_answer_is_refused():
         losses_by_head(small(), IDS, [])
     with pytest.raises(InputError, match="position='alibi' is not one of rope, learned"):
         losses_by_head(small(position="alibi"), IDS, [0])
+
+
+def test_many_rows_lose_the_heads_that_a_few_rows_lose_whatever_names_the_heads(unchecked):
+    """The rows are read in parts; a generator of pairs is empty after the first of them."""
+    model, ids = small(context=200), torch.arange(300).view(2, 150) % 20
+    expected = losses_without_heads(model, ids, [(1, 2), (0, 3)])
+    found = losses_without_heads(model, ids, (pair for pair in [(1, 2), (0, 3)]))
+    assert torch.equal(found, expected)
+    assert (found[1] - losses_without_heads(model, ids)[1]).abs().max() > 1e-3
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_models_that_predict_no_next_token_are_refused():
+    bert = Bert(BertConfig(vocab_size=8, context=16, d_model=8, n_layers=2, n_heads=2)).eval()
+    for losses in (
+        lambda: losses_without_heads(bert, IDS % 8),
+        lambda: losses_by_head(bert, IDS, [0]),
+    ):
+        with pytest.raises(
+            InputTypeError, match="Bert is not a GPT: it predicts no next token"
+        ):
+            losses()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_ids_and_layers_of_another_kind_are_refused():
+    with pytest.raises(InputTypeError, match="ids must be a tensor"):
+        losses_without_heads(small(), IDS.tolist())
+    with pytest.raises(InputTypeError, match="asks for layers"):
+        losses_by_head(small(), IDS, 1)
+    steered = Steered(small(), {"embedding": torch.ones(8)})
+    with pytest.raises(InputError, match="the model is steered at embedding"):
+        losses_by_head(steered, IDS, [1])

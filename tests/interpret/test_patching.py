@@ -174,3 +174,24 @@ def test_a_value_on_another_device_is_refused():
     value = torch.zeros(2, 5, 8, device="meta")
     with pytest.raises(InputError, match="is on meta, the model on cpu"):
         patch(perturbed(), CORRUPT, {"embedding": value})
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "places", [torch.tensor([True, False, False, False, False]), [True, False], [0.5], ["a"],
+               np.array([0.0]), np.int64(1)],
+    ids=["mask", "bools", "half", "text", "float array", "scalar"],
+)  # fmt: skip
+def test_positions_that_are_no_list_of_whole_numbers_are_refused(places):
+    model = perturbed()
+    value = At(value=record(model, CLEAN)["embedding"], positions=places)
+    with pytest.raises(
+        InputTypeError, match=r"'embedding' asks for positions .* whole numbers"
+    ):
+        patch(model, CORRUPT, {"embedding": value})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_values_without_names_are_refused():
+    with pytest.raises(InputTypeError, match=r"values must be a dict .* got Tensor"):
+        patch(perturbed(), CORRUPT, torch.zeros(2, 5, 8))

@@ -7,6 +7,7 @@ from mathlm.adapt import add_prefix
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import (
     At,
+    Steered,
     Watched,
     activation_patching,
     patch,
@@ -130,7 +131,7 @@ def test_paths_that_are_not_there_are_refused():
     with pytest.raises(InputError, match=r"'blocks.1.attention.q' is not behind 'blocks.1.att"):
         path_patch(model, IDS, OTHER, head, "blocks.1.attention.q")
     with pytest.raises(
-        InputError, match=r"no sender 'blocks.1.attention.heads.4'; it has token"
+        InputError, match=r"no sender 'blocks.1.attention.heads.4'; near it are blocks.1.att"
     ):
         path_patch(model, IDS, OTHER, ["blocks.1.attention.heads.4"])
     with pytest.raises(InputError, match=r"receiver='blocks.3.attention.q' must .* 0 to 2"):
@@ -174,9 +175,35 @@ def test_heads_may_be_done_in_any_number_at_once(monkeypatch):
     torch.testing.assert_close(path_patching(model, OTHER, IDS, margin), together)
 
 
+def test_every_head_of_many_layers_is_a_sender(monkeypatch):
+    """24 of them, five at a time."""
+    monkeypatch.setattr("mathlm.interpret.paths.AT_ONCE", 50)
+    model = GPT(GPTConfig(**SIZES | {"n_layers": 6})).eval()
+    found = path_patching(model, OTHER, IDS, margin)
+    last = margin(path_patch(model, IDS, OTHER, ["blocks.5.attention.heads.3"])).mean()
+    assert found.shape == (6, 4)
+    torch.testing.assert_close(found[5, 3], last, rtol=1e-12, atol=1e-12)
+
+
 def test_a_prefix_is_refused():
     model = add_prefix(perturbed(), 2)
     with pytest.raises(InputError, match="a prefix or a prompt"):
         path_patch(model, IDS, OTHER, ["token_embedding"])
     with pytest.raises(InputError, match="a prefix or a prompt before every text"):
         activation_patching(model, OTHER, IDS, margin)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_sender_that_is_not_there_is_named_with_those_near_it():
+    model = perturbed()
+    with pytest.raises(InputError, match=r"near it are .*blocks.1.attention.heads.3"):
+        path_patch(model, IDS, OTHER, ["blocks.1.attention.head.3"])
+    for wrong in (3, (n for n in ["token_embedding"]), [0]):
+        with pytest.raises(InputTypeError, match="give a list of names"):
+            path_patch(model, IDS, OTHER, wrong)
+
+
+def test_paths_through_a_steered_model_are_refused():
+    steered = Steered(perturbed(), {"blocks.2.resid_mid": torch.ones(8)})
+    with pytest.raises(InputError, match=r"the model is steered at blocks.2.resid_mid"):
+        path_patch(steered, IDS, OTHER, ["token_embedding"])

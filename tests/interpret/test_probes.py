@@ -119,3 +119,41 @@ def test_states_that_track_gradients_give_the_same_probe_without_any(rng):
     probe = interpret.linear_probe(x.clone().requires_grad_(), y)
     assert torch.equal(probe.weight, interpret.linear_probe(x, y).weight)
     assert not probe.weight.requires_grad
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_states_that_are_no_table_are_refused():
+    with pytest.raises(InputTypeError, match="x is a ndarray; give a tensor"):
+        interpret.linear_probe(np.eye(2), ["a", "b"])
+    probe = interpret.linear_probe(torch.eye(2), ["a", "b"])
+    with pytest.raises(InputError, match=r"x \(2,\) must have rows of 2 numbers"):
+        probe.predict(torch.ones(2))
+    with pytest.raises(InputTypeError, match="x is a list"):
+        probe.predict([[1.0, 2.0]])
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_labels_in_a_tensor_are_refused_though_each_could_be_called_wrong():
+    probe = interpret.linear_probe(torch.eye(2), ["0", "1"])
+    with pytest.raises(InputTypeError, match=r"y is a Tensor; give a list of labels: y.tolist"):
+        probe.right(torch.eye(2), torch.tensor([0, 1]))
+
+
+def test_no_rows_are_right_as_often_as_they_are():
+    probe = interpret.linear_probe(torch.eye(2), ["a", "b"])
+    assert probe.right(torch.zeros(0, 2), []).dtype == torch.bool
+
+
+@pytest.mark.parametrize("penalty", [float("inf"), float("nan"), -1.0])
+def test_penalties_that_are_no_positive_number_are_refused(penalty):
+    with pytest.raises(InputError, match="must be positive and finite"):
+        interpret.linear_probe(torch.eye(2), ["a", "b"], penalty=penalty)
+
+
+def test_a_penalty_that_is_lost_in_rounding_is_refused():
+    """Three equal columns: without a penalty no single weight is the best."""
+    x = 1e9 * torch.arange(4.0)[:, None].expand(4, 3)
+    with pytest.raises(
+        InputError, match=r"penalty=1e-30 is lost in rounding beside states .* 3e"
+    ):
+        interpret.linear_probe(x, ["a", "b", "a", "b"], penalty=1e-30)

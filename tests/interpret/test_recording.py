@@ -4,9 +4,19 @@ import pytest
 import torch
 from torch import nn
 
+from mathlm.adapt import add_lora
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import Watched, record
-from mathlm.models import GPT, Bert, BertConfig, GPTConfig
+from mathlm.models import (
+    GPT,
+    MLP,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    MLPConfig,
+    Transformer,
+    TransformerConfig,
+)
 
 IDS = torch.arange(16).view(2, 8)
 
@@ -83,3 +93,40 @@ def test_what_is_no_model_and_what_are_no_ids_is_refused():
 def test_ids_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="20"):
         record(small(), IDS + 10)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_model_of_two_texts_or_of_vectors_is_refused():
+    sizes = {"vocab_size": 20, "context": 8, "d_model": 8, "n_layers": 1, "n_heads": 2}
+    both = Transformer(TransformerConfig(**sizes))
+    with pytest.raises(InputTypeError, match="Transformer takes no mask: give a GPT or a Bert"):
+        record(both, IDS)
+    with pytest.raises(InputTypeError, match="MLP takes no mask"):
+        record(MLP(MLPConfig(d_in=8, d_hidden=(4,), d_out=2)), IDS)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("ids", [IDS[0], torch.tensor(3), IDS[None]], ids=["row", "one", "3-d"])
+def test_ids_of_another_shape_are_refused(ids):
+    with pytest.raises(InputError, match=r"expected \(batch, tokens\)"):
+        record(small(), ids)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_mask_that_is_no_tensor_is_refused():
+    with pytest.raises(InputTypeError, match="mask must be a tensor of bool, got list"):
+        record(small(), IDS, [[True] * 8] * 2)
+
+
+def test_dropout_of_an_update_that_is_on_is_refused():
+    model = add_lora(small(), rank=2, dropout=0.25).train()
+    with pytest.raises(InputError, match=r"dropout=0.25 is on: call model.eval\(\) first"):
+        record(model, IDS)
+    assert record(model.eval(), IDS)
+
+
+def test_dropout_of_one_part_is_seen_though_the_whole_is_evaluated():
+    model = small(dropout=0.1).eval()
+    model.blocks[1].dropout.train()
+    with pytest.raises(InputError, match=r"dropout=0.1 is on"):
+        record(model, IDS)

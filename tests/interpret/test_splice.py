@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import Steered, spliced_losses
-from mathlm.models import GPT, GPTConfig
+from mathlm.models import GPT, Bert, BertConfig, GPTConfig
 
 IDS = torch.randint(20, (2, 8), generator=torch.Generator().manual_seed(3))
 AT = "blocks.0.resid_post"
@@ -42,3 +42,20 @@ def test_what_changes_the_shape_or_the_name_is_refused():
         spliced_losses(small(), IDS[:, :1], AT, lambda x: x)
     with pytest.raises(InputError, match="change made NaN or infinity at"):
         spliced_losses(small(), IDS, AT, lambda x: x * torch.nan)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_value_of_the_tap_is_refused():
+    for change, found in ((lambda x: x.float(), "torch.float32"), (lambda x: None, "NoneType")):
+        with pytest.raises(InputTypeError, match=f"change made {found} of torch.float64 at"):
+            spliced_losses(small(), IDS, AT, change)
+    with pytest.raises(InputTypeError, match="from cpu on meta"):
+        spliced_losses(small(), IDS, AT, lambda x: x.to("meta"))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_model_that_predicts_no_next_token_is_refused():
+    """Its states have the width of no vocabulary, and a loss of them would be any number."""
+    bert = Bert(BertConfig(vocab_size=8, context=16, d_model=8, n_layers=2, n_heads=2)).eval()
+    with pytest.raises(InputTypeError, match="Bert is not a GPT: it predicts no next token"):
+        spliced_losses(bert, IDS % 8, AT, lambda x: x)

@@ -111,3 +111,33 @@ def test_a_vector_that_is_changed_later_does_not_change_the_model():
     before = steered(IDS)
     v.mul_(3)
     assert torch.equal(steered(IDS), before)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_vectors_and_texts_of_another_kind_are_refused():
+    model = small()
+    with pytest.raises(InputTypeError, match=r"vectors must be a dict .* got Tensor"):
+        Steered(model, torch.zeros(8))
+    with pytest.raises(InputTypeError, match="is a list"):
+        Steered(model, {AT: [0.0] * 8})
+    with pytest.raises(InputTypeError, match=r"a text is a list and skip=0"):
+        steering_vector(model, [[1, 2]], [[3]], AT)
+    with pytest.raises(InputTypeError, match=r"skip=0\.5"):
+        steering_vector(model, [*IDS], [*IDS], AT, skip=0.5)
+    bert = Bert(BertConfig(vocab_size=20, context=8, d_model=8, n_layers=1, n_heads=2)).eval()
+    with pytest.raises(InputTypeError, match="Bert is not a GPT"):
+        steering_vector(bert, [*IDS], [*IDS], AT)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_one_text_in_place_of_a_list_of_texts_is_refused():
+    with pytest.raises(InputError, match=r"shape \(\) must be \(T,\)"):
+        steering_vector(small(), IDS[0], [*IDS], AT)
+
+
+@torch.no_grad()
+def test_a_text_read_in_two_parts_is_that_read_at_once():
+    steered = Steered(small(), {AT: torch.randn(8)})
+    cache = steered.new_cache(2)
+    parts = [steered(ids, cache=cache) for ids in (IDS[:, :5], IDS[:, 5:])]
+    torch.testing.assert_close(torch.cat(parts, 1), steered(IDS), rtol=1e-9, atol=1e-12)

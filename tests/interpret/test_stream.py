@@ -67,7 +67,17 @@ def test_a_post_norm_model_has_no_sum():
 
 def test_unknown_tokens_and_no_writes_are_refused():
     model = perturbed("llama")
-    with pytest.raises(InputError, match="token 11"):
+    with pytest.raises(InputError, match=r"tokens \[11\]: .* 0 to 10"):
         write_logits(model, stream_writes(model, IDS), 11)
     with pytest.raises(InputError, match="0 writes"):
         write_logits(model, {}, 1)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "token", [1.0, torch.tensor([1, 2]), None], ids=["half", "two", "none"]
+)
+def test_a_token_that_is_not_one_is_refused(token):
+    model = perturbed("llama")
+    with pytest.raises(InputTypeError, match="must be the id of one token"):
+        write_logits(model, stream_writes(model, IDS), token)

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from mathlm import interpret
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError, NonFiniteLossError
+from mathlm.optim import Adam
 
 
 def angles(n):
@@ -128,3 +129,50 @@ BAD = {
 def test_bad_input_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_weights_without_numbers_have_no_dimensions_rather_than_zero():
+    with pytest.raises(InputError, match=r"\(2, 3\) must be \(..., D, m\), and finite"):
+        interpret.feature_dimensions(torch.full((2, 3), torch.nan))
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.5, float("nan")])
+def test_densities_that_are_no_probabilities_are_refused(p):
+    with pytest.raises(InputError, match="must be one number in"):
+        interpret.sparse_features(5, 2, torch.tensor([0.5, p]), torch.Generator())
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_features_and_tasks_of_another_kind_are_refused():
+    model, one = interpret.ToyModel(2, 1), torch.ones(1)
+    with pytest.raises(InputTypeError, match="density is a float"):
+        interpret.train_toy(model, 0.5, torch.ones(2))
+    with pytest.raises(InputTypeError, match="importance is a list"):
+        interpret.train_toy(model, one, [1.0, 1.0])
+    with pytest.raises(InputError, match="whole numbers, 1 or more"):
+        interpret.ToyModel(2.5, 1)
+    with pytest.raises(InputError, match="count=0"):
+        interpret.sparse_features(0, 2, one, torch.Generator())
+    for options in ({"lr": 0.0}, {"lr": float("nan")}, {"steps": 2.5}):
+        with pytest.raises(InputError, match="positive and finite"):
+            interpret.train_toy(model, one, torch.ones(2), **options)
+
+
+def test_a_training_that_comes_to_no_number_is_an_error():
+    model = interpret.ToyModel(2, 1)
+    with pytest.raises(NonFiniteLossError, match=r"take less than lr=1e\+200"):
+        interpret.train_toy(model, torch.ones(1), torch.ones(2), steps=1, batch=4, lr=1e200)
+
+
+def test_the_step_size_falls_to_zero_along_half_a_cosine(monkeypatch):
+    sizes = []
+
+    class Noted(Adam):
+        def step(self):
+            sizes.append(self.param_groups[0]["lr"])
+            super().step()
+
+    monkeypatch.setattr("mathlm.interpret.superposition.Adam", Noted)
+    model = interpret.ToyModel(2, 1)
+    interpret.train_toy(model, torch.ones(1), torch.ones(2), steps=4, batch=2, lr=0.2)
+    assert sizes == pytest.approx([0.2, 0.1 + 0.1 * 0.5**0.5, 0.1, 0.1 - 0.1 * 0.5**0.5])

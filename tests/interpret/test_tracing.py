@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mathlm.errors import InputError, InputTypeError
-from mathlm.interpret import At, activation_patching, patch, record, recovered
+from mathlm.interpret import At, Steered, activation_patching, patch, record, recovered
 from mathlm.models import GPT, Bert, BertConfig, GPTConfig
 
 SIZES = {"vocab_size": 11, "context": 8, "d_model": 8, "n_layers": 3, "n_heads": 4}
@@ -132,7 +132,7 @@ def test_what_cannot_be_traced_is_refused():
     with pytest.raises(InputError, match=r"layers=\[3\] must be some of 0 to 2"):
         activation_patching(model, CLEAN, CORRUPT, margin, layers=[3])
     with pytest.raises(InputError, match="metric gives nan"):
-        activation_patching(model, CLEAN, CORRUPT, lambda logits: logits * torch.nan)
+        activation_patching(model, CLEAN, CORRUPT, lambda z: margin(z) * torch.nan)
     with pytest.raises(InputTypeError, match="Bert is not a GPT"):
         activation_patching(Bert(BertConfig(**SIZES)).eval(), CLEAN, CORRUPT, margin)
 
@@ -158,3 +158,41 @@ def test_a_share_needs_one_number_of_each_run():
     with pytest.raises(InputError, match=r"is \(2,\), expected one number: take the mean"):
         recovered(torch.ones(3, 5), margin(model(CLEAN)), margin(model(CORRUPT)))
     assert recovered(3.0, torch.tensor(6.0, requires_grad=True), 2.0) == 0.25
+
+
+@pytest.mark.parametrize(
+    "metric", [lambda z: z[:, :, 2], lambda z: z[-1, -1, :7]], ids=["all", "some"]
+)
+def test_a_metric_of_more_than_a_number_a_row_is_refused(metric):
+    """Such as one that forgets to say at which position: its mean would be another number."""
+    with pytest.raises(
+        InputError, match=r"of logits \(2, 5, 11\): expected .* one a row, \(2,\)"
+    ):
+        activation_patching(perturbed(), CLEAN, CORRUPT, metric)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "layers", [2, [0.0], [True], "01"], ids=["int", "float", "bool", "text"]
+)
+def test_layers_that_are_no_list_of_whole_numbers_are_refused(layers):
+    with pytest.raises(
+        InputTypeError, match=r"asks for layers .* give a list of whole numbers"
+    ):
+        activation_patching(perturbed(), CLEAN, CORRUPT, margin, layers=layers)
+
+
+def test_a_steered_model_is_refused_as_its_vector_would_be_lost_on_the_way():
+    steered = Steered(perturbed(), {"blocks.2.resid_mid": torch.ones(8)})
+    with pytest.raises(InputError, match=r"the model is steered at blocks.2.resid_mid"):
+        activation_patching(steered, CLEAN, CORRUPT, margin)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_shares_of_what_is_no_finite_number_are_refused():
+    with pytest.raises(InputError, match="patched holds NaN"):
+        recovered(torch.tensor([1.0, torch.nan]), 2.0, 1.0)
+    with pytest.raises(InputTypeError, match="a metric is a list: expected a number"):
+        recovered([1.0], 2.0, 1.0)
+    with pytest.raises(InputTypeError, match="a metric is a str"):
+        recovered(1.0, "2", 1.0)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import word_states
-from mathlm.models import Bert, BertConfig
+from mathlm.models import GPT, Bert, BertConfig, GPTConfig
 from mathlm.text import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "play", "##ing", "##s", "he", "."]
@@ -48,3 +48,19 @@ def test_sentences_do_not_see_each_other(model, tokenizer):
 def test_what_has_no_words_is_refused(model, tokenizer, sentences, message):
     with pytest.raises(InputError, match=message):
         word_states(model, tokenizer, sentences)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_other_models_tokenizers_and_words_are_refused(model, tokenizer):
+    gpt = GPT(GPTConfig(vocab_size=10, context=16, d_model=8, n_layers=1, n_heads=2)).eval()
+    with pytest.raises(InputTypeError, match=r"model is a GPT .* expected a Bert"):
+        word_states(gpt, tokenizer, [["he"]])
+    with pytest.raises(InputTypeError, match="tokenizer a NoneType"):
+        word_states(model, None, [["he"]])
+    with pytest.raises(InputError, match=r"\[8\] must be a list of words"):
+        word_states(model, tokenizer, [[8]])
+
+
+def test_a_sentence_longer_than_the_context_is_refused(model, tokenizer):
+    with pytest.raises(InputError, match="longer than the context 16"):
+        word_states(model, tokenizer, [["he"] * 15])

@@ -107,6 +107,14 @@ def test_losses_of_told_tokens_alone_are_counted():
     assert told_loss(model, ids, ~told) == pytest.approx(math.log(16), abs=1e-3)
 
 
+def test_the_first_step_is_one_part_of_the_way_to_the_full_size():
+    """The first step of Adam moves every entry by its size, here lr / warmup, nearly."""
+    config = replace(SMALL, steps=0, warmup=8, lr=4e-3)
+    start, moved = attention_only(config), train(config).model
+    change = (moved.head.weight - start.head.weight).detach().abs().max()
+    assert change.item() == pytest.approx(4e-3 / 8, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", ["batch", "warmup", "every"])
 def test_counts_that_divide_are_at_least_one(name):
     with pytest.raises(ConfigError, match=f"{name}=0 must be at least 1"):
