@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mutate import COPY, EQUIVALENT, chosen, core, judges, listed
+from mutate import COPY, EQUIVALENT, Change, chosen, core, judges, listed, only_strict
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -42,6 +42,13 @@ def test_each_listed_mutant_changes_lines_that_are_there_and_has_a_reason():
         assert f"def {what.function}(" in " ".join(text), what
         assert what.was != what.now
     assert EQUIVALENT.read_text().count("\nwhy = ") == len(listed())
+
+
+@pytest.mark.parametrize("end", ["strict=False)]", "strict=None)]", ")]"])
+def test_the_guard_of_a_zip_is_no_computation(end):
+    was = "bad = [g for g, n in zip(a, b, strict=True)]"
+    assert only_strict(Change("f.py", "f", was, f"bad = [g for g, n in zip(a, b, {end}"))
+    assert not only_strict(Change("f.py", "f", was, f"bad = [g for g, n in zip(b, {end}"))
 
 
 def test_the_copy_lies_where_make_clean_finds_it():
