@@ -32,7 +32,8 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <title>The whole stack</title>
 <style>body{{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;
 color:#1c1e21;background:#fff}}img{{max-width:100%}}td,th{{text-align:left;padding:.2rem .8rem
-.2rem 0;vertical-align:top;border-bottom:1px solid #d5d9de}}pre{{white-space:pre-wrap}}</style>
+.2rem 0;vertical-align:top;border-bottom:1px solid #d5d9de}}pre{{white-space:pre-wrap}}
+table{{display:block;overflow-x:auto}}</style>
 <h1>The whole stack</h1>{body}</html>"""
 
 
