@@ -139,6 +139,17 @@ def test_without_a_head_by_hand_the_loss_is_that_of_a_guess():
     assert max(found["0.1"], found["1.1"]) < 1e-3
 
 
+def test_the_head_that_is_named_is_the_one_without_which_the_loss_is_measured():
+    model = attention_only(SMALL)
+    for parameter in model.parameters():
+        parameter.data.add_(torch.randn_like(parameter), alpha=0.3)
+    found = induction_study.without_each(InductionRun(model, []), SMALL)
+    model.blocks[1].attention.W_o.weight.data.zero_()
+    by_hand = told_loss(model, *sequences(SMALL, -1, 64))
+    assert found["1.0"] == pytest.approx(by_hand, rel=1e-10)
+    assert abs(found["0.0"] - by_hand) > 1e-3
+
+
 def test_elsewhere_are_the_distances_that_are_said(monkeypatch):
     asked = []
     monkeypatch.setattr(
