@@ -520,7 +520,23 @@ DEFECTS = [
         "reference/logits.py",
         "    highest = z.max(axis, keepdims=True)\n    highest[",
         "    highest = np.full_like(z.max(axis, keepdims=True), z.max())\n    highest[",
-        "reference/test_logits.py",
+        "reference/test_logits.py::test_logsumexp_takes_the_maximum_of_each_row",
+    ),
+    Defect(
+        "one maximum for all rows of an attention",
+        "reference/attention.py",
+        "highest = visible.max(-1, keepdims=True)",
+        "highest = np.full_like(visible.max(-1, keepdims=True), visible.max())",
+        "reference/test_attention.py::test_rows_of_scores_near_zero_and_near_ten_thousand_live"
+        "_together",
+    ),
+    Defect(
+        "one maximum for all rows of a partial softmax",
+        "reference/partial_softmax.py",
+        "maximum = scores.max(-1, initial=-np.inf)",
+        "maximum = np.full_like(scores.max(-1, initial=-np.inf), scores.max())",
+        "reference/test_partial_softmax.py::test_rows_near_zero_and_near_ten_thousand_live"
+        "_together",
     ),
 ]
 

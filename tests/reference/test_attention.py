@@ -213,3 +213,10 @@ def test_backward_refuses_a_gradient_of_another_shape(rng):
     _, cache = dot_product_attention(q, k, v)
     with pytest.raises(ValueError, match=r"dy has shape \(4, 4\), y has \(4, 5\)"):
         dot_product_attention_backward(np.ones((4, 4)), cache)
+
+
+def test_rows_of_scores_near_zero_and_near_ten_thousand_live_together():
+    """Scores ±5,000 √2 and ±√2/2: the second row is σ(√2), though its largest is far below."""
+    q, k = np.array([[1e4, 0.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [-1.0, 0.0]])
+    y, _ = dot_product_attention(q, k, np.array([[1.0], [0.0]]))
+    np.testing.assert_allclose(y[:, 0], [1, 1 / (1 + np.exp(-np.sqrt(2)))], rtol=1e-12)

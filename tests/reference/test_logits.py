@@ -120,6 +120,13 @@ def test_logsumexp_of_equal_entries_is_log_n_more():
     assert_allclose(logsumexp([1e4] * 8), 1e4 + np.log(8), rtol=1e-14)
 
 
+def test_logsumexp_takes_the_maximum_of_each_row():
+    """log(1 + e) in row 0, and as much more or less as the others are moved."""
+    z = np.array([[0.0, 1.0], [1e4, 1e4 + 1], [-1e4, 1 - 1e4]])
+    moved = np.array([0, 1e4, -1e4])
+    assert_allclose(logsumexp(z), np.log1p(np.e) + moved, rtol=1e-12)
+
+
 def test_logsumexp_of_nothing_is_minus_infinity():
     assert logsumexp([-np.inf, -np.inf]) == -np.inf
 

@@ -93,3 +93,11 @@ def test_sums_that_overflow_are_refused():
 def test_scores_as_far_apart_as_numbers_go_are_no_overflow():
     s = softmax_state(np.array([1e308, -1e308]), np.array([[3.0], [4.0]]))
     assert (s.total, s.mixture[0]) == (1.0, 3.0)
+
+
+def test_rows_near_zero_and_near_ten_thousand_live_together():
+    """One less than the largest of its own row: 1 + 1/e in each, and the values likewise."""
+    scores = np.array([[0.0, 1.0], [1e4, 1e4 + 1], [-1e4, 1 - 1e4]])
+    state = softmax_state(scores, np.ones((3, 2, 1)))
+    np.testing.assert_array_equal(state[0], [1, 1e4 + 1, 1 - 1e4])
+    np.testing.assert_allclose(state[1], [1 + np.exp(-1)] * 3, rtol=1e-12)
