@@ -8,10 +8,10 @@ import torch
 from recipes.tiny_chats import save_base
 
 from mathlm.models import GPT
-from mathlm.recipes import steering, steering_plays, steering_sums
+from mathlm.recipes import steering, steering_looks, steering_plays, steering_sums
 from mathlm.recipes.steering_plays import Steering
 from mathlm.recipes.steering_rewards import JUDGE, PARTS, REWARDS, part
-from mathlm.text import sentiment
+from mathlm.text import corpus, sentiment
 
 TEXTS = ["good love, sweet joy and happy peace", "a table", "hate"]
 
@@ -44,6 +44,13 @@ def test_a_run_holds_what_the_record_promises(tmp_path, monkeypatch, method):
     assert 5 < first["plays"] < 12  # a random model of bytes: 8 bits or so
     assert len(found["history"]) == 3
     assert all(("clip_share" in r) is (method == "ppo") for r in found["history"])
+
+
+def test_the_plays_that_a_look_reads_are_held_out():
+    learned, held_out = corpus.split("shakespeare")
+    read = [bytes(row.tolist()).decode() for b in steering_looks.windows() for row in b["ids"]]
+    assert all(text in held_out for text in read)
+    assert read[0] not in learned
 
 
 def test_early_stopping_takes_the_last_look_within_the_tolerance():
