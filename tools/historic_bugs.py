@@ -102,13 +102,6 @@ DEFECTS = [
         "functional/test_loss.py::test_half_precision_logits_give_a_float32_loss",
     ),
     Defect(
-        "padding scored in a perplexity",
-        "generate/scoring.py",
-        "return logp.gather(1, before).masked_fill(~wanted, 0.0)",
-        "return logp.gather(1, before)",
-        "generate/test_scoring.py::test_neither_padding_nor_other_rows_change_a_number",
-    ),
-    Defect(
         "NaN loss taken as a step",
         "train/trainer.py",
         "        self.refuse(loss_sum, sums, micro_batches)\n",

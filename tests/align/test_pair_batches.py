@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from align.toy_chats import CHATS, V, chat, model
+from align.toy_chats import CHATS, END, NAMED, TOKENIZER, V, chat, model
 from align.toy_pairs import JUDGED, PAIRS, batches, encoded, judged
 
 from mathlm.align import JudgedBatches, PairBatches, Reference, target_log_probabilities
@@ -87,6 +87,21 @@ def test_the_reference_is_asked_once(monkeypatch):
     for step in range(9):
         data(step)
     assert len(calls) == asked > 0
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("side", SIDES)
+def test_an_answer_costs_its_own_tokens_and_its_end_by_a_loop(side):
+    """Each token looked up behind what stands before it, in the pair read alone."""
+    network = model().eval()
+    found = sums(network, next(iter(PairBatches(encoded(), 99, pad_id=END))), side)
+    for given, logp in zip(PAIRS, found.tolist(), strict=True):
+        prompt = NAMED.encode(given.prompt, TOKENIZER, answer=True).ids.tolist()
+        text, total = [*prompt], 0.0
+        for token in (*TOKENIZER.encode(getattr(given, side)), END):
+            total += network(torch.tensor([text]))[0, -1].log_softmax(-1)[token].item()
+            text.append(token)
+        assert logp == pytest.approx(total, abs=1e-12)
 
 
 def test_neither_padding_nor_labels_at_the_prompt_change_a_log_probability():
