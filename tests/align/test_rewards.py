@@ -75,9 +75,9 @@ def test_a_reward_that_does_not_answer_names_the_sample_that_it_waits_at():
     def my_reward(prompts, completions):
         return [float("ugly" in text and release.wait(60)) for text in completions]
 
-    says = r"my_reward raised TimeoutError: no answer within 0.05 s; sample 2: prompt 'ugly'"
+    says = r"my_reward raised TimeoutError: no answer within 0.5 s; sample 2: prompt 'ugly'"
     with pytest.raises(InputError, match=says):
-        judged(TimedReward(my_reward, 0.05), TEXTS, TEXTS)
+        judged(TimedReward(my_reward, 0.5), TEXTS, TEXTS)
     release.set()
     assert judged(TimedReward(my_reward, 60), TEXTS, TEXTS).tolist() == [0, 0, 1]
 
