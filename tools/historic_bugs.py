@@ -294,8 +294,7 @@ DEFECTS = [
         "align/advantages.py",
         "rewards, values = counted(rewards, mask), counted(values, mask)\n    after",
         "after",
-        "align/test_advantages.py::test_rewards_and_values_at_padding_do_not_leak_into_the"
-        "_advantages",
+        "align/test_advantages.py::test_what_the_mask_leaves_out_changes_no_bit",
     ),
     Defect(
         "a token of a long answer weighs as one of a padded row",
@@ -309,8 +308,8 @@ DEFECTS = [
         "align/answers.py",
         'token_cross_entropy(divided(logits, temperature), batch["targets"][asked])',
         'token_cross_entropy(divided(logits, 1), batch["targets"][asked]) / temperature',
-        "align/test_policy_batches.py::test_the_policy_that_wrote_has_the_ratio_one_at_its_own"
-        "_temperature",
+        "align/test_policy_losses.py::test_log_probabilities_that_are_divided_in_place_of_the"
+        "_logits_are_noticed",
     ),
     Defect(
         "equal rewards with an advantage of rounding",
