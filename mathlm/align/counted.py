@@ -64,10 +64,10 @@ def require_share(**numbers: float | int) -> None:
 
 
 def require_positive(**numbers: float | int) -> None:
-    """Refuse numbers that are not above 0 and finite."""
+    """Refuse numbers that are not positive and finite."""
     for name, value in numbers.items():
         if not 0 < value < inf:
-            raise InputError(f"{name}={value} must be above 0 and finite")
+            raise InputError(f"{name}={value} must be positive and finite")
 
 
 def require_weight(**numbers: float | int) -> None:

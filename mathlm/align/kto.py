@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ..errors import InputError, InputTypeError
 from ..shapes import Bool, Float
-from .counted import require_alike
-from .preference_losses import require_positive
+from .counted import require_alike, require_positive, require_weight
 
 
 def kto_loss(
@@ -48,10 +47,8 @@ def kto_loss(
     References:
         Ethayarajh et al. (2024), arXiv:2402.01306, section 4.1, L_KTO.
     """
-    require_positive("beta", beta)
-    for name, weight in (("desirable", desirable_weight), ("undesirable", undesirable_weight)):
-        if not 0 <= weight < float("inf"):
-            raise InputError(f"{name}_weight={weight} must be at least 0 and finite")
+    require_positive(beta=beta)
+    require_weight(desirable_weight=desirable_weight, undesirable_weight=undesirable_weight)
     require_alike(reward=reward, desirable=desirable)
     if desirable.dtype != torch.bool:
         found = str(desirable.dtype).removeprefix("torch.")

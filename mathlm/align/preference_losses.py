@@ -8,14 +8,12 @@ loss of its own pair, reaches no other, and the trainer stops there and names th
 Shapes are compared: a column beside a row would become a table of pairs that nobody made.
 """
 
-import math
-
 from torch import Tensor
 from torch.nn.functional import logsigmoid, relu
 
 from ..errors import InputError
 from ..shapes import Float
-from .counted import require_alike
+from .counted import require_alike, require_positive
 
 
 def implicit_reward(
@@ -41,7 +39,7 @@ def implicit_reward(
     References:
         Rafailov et al. (2023), arXiv:2305.18290, eq. (5) without its last term.
     """
-    require_positive("beta", beta)
+    require_positive(beta=beta)
     require_alike(logp=logp, logp_ref=logp_ref)
     return beta * (logp - logp_ref)
 
@@ -170,7 +168,7 @@ def ipo_loss(
     References:
         Azar et al. (2023), arXiv:2310.12036, eq. (17).
     """
-    require_positive("beta", beta)
+    require_positive(beta=beta)
     h = margin_of(reward_chosen, reward_rejected) / beta
     return (h - 1 / (2 * beta)).square()
 
@@ -205,12 +203,6 @@ def margin_of(reward_chosen: Tensor, reward_rejected: Tensor) -> Tensor:
     """What one reward is above the other, pair by pair."""
     require_alike(reward_chosen=reward_chosen, reward_rejected=reward_rejected)
     return reward_chosen - reward_rejected
-
-
-def require_positive(name: str, value: float | int) -> None:
-    """Refuse a number that is not positive and finite."""
-    if not 0 < value < math.inf:
-        raise InputError(f"{name}={value} must be positive and finite")
 
 
 def require_share(name: str, value: float | int, *, open_end: bool) -> None:

@@ -8,8 +8,7 @@ from torch import nn
 from ..errors import InputError
 from ..train.batches import Batch
 from .answers import LogProbabilities, target_log_probabilities
-from .counted import require_columns
-from .preference_losses import require_positive
+from .counted import require_columns, require_positive
 from .preference_objectives import pair_scores
 
 ROUNDING = 1e-6  # of the log-probabilities' sizes; two equal models differ by as much
@@ -99,7 +98,7 @@ def judged_metrics(
     Raises:
         InputError: If there are no answers, no reference, or a column is missing.
     """
-    require_positive("beta", beta)
+    require_positive(beta=beta)
     changes, labels = [], []
     for batch in batches:
         if "logp_ref" not in batch:

@@ -1,7 +1,5 @@
 """Preference losses without a reference model: on mean log-probabilities per token."""
 
-import math
-
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
@@ -9,8 +7,7 @@ from torch.nn.functional import logsigmoid
 from ..errors import InputError
 from ..functional import log1mexp
 from ..shapes import Float
-from .counted import require_alike
-from .preference_losses import require_positive
+from .counted import require_alike, require_positive, require_weight
 
 ROUNDING = 1e-5  # nats by which a log-probability may lie above 0
 
@@ -61,8 +58,7 @@ def orpo_loss(
     References:
         Hong, Lee and Thorne (2024), arXiv:2403.07691, eq. (6) and (7).
     """
-    if not 0 <= weight < math.inf:
-        raise InputError(f"weight={weight} must be at least 0 and finite")
+    require_weight(weight=weight)
     require_alike(mean_logp_chosen=mean_logp_chosen, mean_logp_rejected=mean_logp_rejected)
     ratio = log_odds(mean_logp_chosen) - log_odds(mean_logp_rejected)
     return -mean_logp_chosen - weight * logsigmoid(ratio)
@@ -96,9 +92,8 @@ def simpo_loss(
     References:
         Meng, Xia and Chen (2024), arXiv:2405.14734, eq. (6).
     """
-    require_positive("beta", beta)
-    if not 0 <= gamma < math.inf:
-        raise InputError(f"gamma={gamma} must be at least 0 and finite")
+    require_positive(beta=beta)
+    require_weight(gamma=gamma)
     _require_logarithms(mean_logp_chosen, mean_logp_rejected)
     return -logsigmoid(beta * (mean_logp_chosen - mean_logp_rejected) - gamma)
 
