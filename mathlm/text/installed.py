@@ -1,14 +1,27 @@
 """Data files of installed packages: found without importing the package, and hash-checked."""
 
 import hashlib
+import os
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import DataNotFoundError, HashMismatchError
 
+RECORD = "MATHLM_OPENED"  # names a file; each process adds the packages that it opens
+
+
+@cache
+def _note(record: str, package: str) -> None:
+    with Path(record).open("a", encoding="utf-8") as file:
+        file.write(f"{package}\n")
+
 
 def data_folder(package: str, *, install: str) -> Path:
     """Folder of an installed package, which is never imported.
+
+    Its name is added to the file that ``MATHLM_OPENED`` names, if that is set: so the book
+    knows which packages a page reads.
 
     Args:
         package: Name that an import statement would use.
@@ -20,6 +33,8 @@ def data_folder(package: str, *, install: str) -> Path:
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise DataNotFoundError(f"the data package {package!r} is not installed: {install}")
+    if record := os.environ.get(RECORD):
+        _note(record, package)
     return Path(spec.submodule_search_locations[0])
 
 

@@ -12,8 +12,9 @@ from typing import SupportsIndex
 import numpy as np
 from numpy import ndarray
 
-from ..errors import DataNotFoundError, InputError, InputTypeError
+from ..errors import InputError, InputTypeError
 from ..shapes import Bool, Int
+from .installed import data_folder
 from .word_vocabulary import Words
 
 INSTALL = "pip install --no-deps num2words==0.5.14"
@@ -199,10 +200,9 @@ def _tens(c: int, language: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 17)
 def _in_words(n: int, language: str) -> str:
-    try:
-        from num2words import num2words
-    except ImportError as error:
-        raise DataNotFoundError(f"numerals need the num2words package: {INSTALL}") from error
+    data_folder("num2words", install=INSTALL)
+    from num2words import num2words
+
     return num2words(n, lang=language).replace(",", "")
 
 

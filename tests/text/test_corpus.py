@@ -1,4 +1,6 @@
 import gzip
+import subprocess
+import sys
 
 import pytest
 
@@ -104,3 +106,23 @@ def test_changed_byte_is_an_error_with_both_hashes(package):
 def test_absent_file_is_an_error(package):
     with pytest.raises(DataNotFoundError, match=r"'fake_data' is installed without b\.txt"):
         installed.data_file("fake_data", "b.txt", sha256="0" * 64, install=INSTALL)
+
+
+def test_a_package_that_is_opened_is_noted_once_by_each_process(package, tmp_path, monkeypatch):
+    """The record is there only where it is asked for, and children add to their parent's."""
+    record = tmp_path / "opened"
+    installed.data_folder("fake_data", install=INSTALL)
+    assert not record.exists()
+    monkeypatch.setenv(installed.RECORD, str(record))
+    installed.data_folder("fake_data", install=INSTALL)
+    installed.data_folder("fake_data", install=INSTALL)
+    code = "from mathlm.text import numerals; numerals.spell(7, 'en'); numerals.spell(8, 'fr')"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert record.read_text().split() == ["fake_data", "num2words"]
+
+
+def test_a_package_that_is_missing_is_not_noted(tmp_path, monkeypatch):
+    monkeypatch.setenv(installed.RECORD, str(tmp_path / "opened"))
+    with pytest.raises(DataNotFoundError, match="'no_such_data' is not installed"):
+        installed.data_folder("no_such_data", install=INSTALL)
+    assert not (tmp_path / "opened").exists()
