@@ -54,6 +54,7 @@ form:
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python tools/claims.py check
 	$(BIN)/python tools/index_page.py check
+	$(BIN)/python tools/data_packages.py check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/python -m pytest tests/test_project.py tests/test_architecture.py
 

