@@ -12,22 +12,28 @@ from mathlm.text.corpus import CORPORA
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 LINES = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line]
 PINS = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in LINES}
 
 
 def conda():
     """Python's version, and the pinned pip packages, of environment.yml."""
-    dependencies = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    pip = next(d["pip"] for d in dependencies if isinstance(d, dict))
-    pins = dict(line.split("==") for line in pip if "==" in line)
-    return dependencies[0], {canonicalize_name(name): version for name, version in pins.items()}
+    pins = dict(line.split("==") for line in pip_lines() if "==" in line)
+    python = CONDA["dependencies"][0]
+    return python, {canonicalize_name(name): version for name, version in pins.items()}
 
 
-def direct():
-    """Every requirement that pyproject.toml names itself."""
-    extras = PROJECT["optional-dependencies"].values()
-    return [Requirement(r) for r in [*PROJECT["dependencies"], *(r for e in extras for r in e)]]
+def pip_lines():
+    """What environment.yml gives to pip, line by line."""
+    return next(d["pip"] for d in CONDA["dependencies"] if isinstance(d, dict))
+
+
+def direct(*extras):
+    """Every requirement of the package itself, and those of ``extras``."""
+    named = (r for name in extras for r in PROJECT["optional-dependencies"][name])
+    return [Requirement(r) for r in [*PROJECT["dependencies"], *named]]
 
 
 def test_every_constraint_is_one_exact_version():
@@ -39,14 +45,24 @@ def test_environment_has_the_versions_of_the_constraints():
     assert {name: PINS.get(name) for name in pins} == pins
 
 
-def test_environment_has_every_direct_dependency_and_python_3_11():
+def test_environment_has_what_readers_need_and_python_3_11():
+    """Pages are run, built and compared (nbval); what checks the code stays with developers."""
     python, pins = conda()
+    readers = {canonicalize_name(r.name) for r in direct("plot", "data", "book")}
     assert python == "python=3.11"
-    assert {canonicalize_name(r.name) for r in direct()} == set(pins)
+    assert set(pins) == readers | {"nbval"}
+
+
+def test_environment_takes_pytorch_without_the_cuda_libraries():
+    """An option of pip, which conda passes on: each item of the list is a line for pip."""
+    (index,) = [item for item in pip_lines() if item.startswith("-")]
+    assert index.split() == ["--extra-index-url", CPU_INDEX]
+    assert f"--index-url {CPU_INDEX}" in (ROOT / "README.md").read_text()
 
 
 def test_constraints_lie_in_the_ranges_of_the_project():
-    outside = [r for r in direct() if not r.specifier.contains(PINS[canonicalize_name(r.name)])]
+    every = direct(*PROJECT["optional-dependencies"])
+    outside = [r for r in every if not r.specifier.contains(PINS[canonicalize_name(r.name)])]
     assert outside == []
 
 
