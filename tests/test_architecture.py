@@ -1,4 +1,4 @@
-"""Rules about the source itself."""
+"""Rules about the source itself; each names every file that breaks it."""
 
 import ast
 import inspect
@@ -10,18 +10,15 @@ import subprocess
 import sys
 import types
 from importlib import import_module
-from pathlib import Path
 
-import pytest
+from sources import FILES, expect_in_none, expect_nothing, nodes, text
+from sources import PACKAGE as ROOT
 
 import mathlm
 
-ROOT = Path(mathlm.__file__).parent
 BOOK = ROOT.parent / "book"
-FILES = sorted(ROOT.rglob("*.py"))
 ORDER = {name: i for i, name in enumerate(mathlm.__all__)}
 NO_TORCH = {"shapes", "errors", "progress", "claims", "reference", "text"}
-SOURCES = pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
 
 
 def layer(file):
@@ -32,7 +29,7 @@ def layer(file):
 def imports(file):
     """Absolute dotted names imported by ``file``."""
     package = ("mathlm", *file.relative_to(ROOT).parts[:-1])
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -61,16 +58,22 @@ def upward(file, name):
     return None
 
 
-@SOURCES
-def test_layers_import_only_downwards(file):
-    assert [why for name in imports(file) if (why := upward(file, name))] == []
+def upward_imports(file):
+    return [why for name in imports(file) if (why := upward(file, name))]
 
 
-@SOURCES
-def test_no_file_uses_both_torch_and_the_reference(file):
+def torch_and_reference(file):
     names = list(imports(file))
     uses_torch = any(name.split(".")[0] == "torch" for name in names)
-    assert not (uses_torch and any(name.startswith("mathlm.reference") for name in names))
+    return uses_torch and [name for name in names if name.startswith("mathlm.reference")]
+
+
+def test_layers_import_only_downwards():
+    expect_in_none(upward_imports)
+
+
+def test_no_file_uses_both_torch_and_the_reference():
+    expect_in_none(torch_and_reference)
 
 
 def test_an_upward_import_is_noticed():
@@ -80,17 +83,21 @@ def test_an_upward_import_is_noticed():
 
 
 def bodies(file):
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             yield node.name, body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
-@SOURCES
-def test_files_and_functions_stay_readable(file):
-    is_list_of_exports = file.name == "__init__.py"
-    assert is_list_of_exports or file.read_text(encoding="utf-8").count("\n") <= 400
-    assert {name: lines for name, lines in bodies(file) if lines > 40} == {}
+def too_long(file):
+    """Lines of a file above 400, unless it is a list of exports, and of functions above 40."""
+    lines = text(file).count("\n")
+    whole = {"the file": lines} if lines > 400 and file.name != "__init__.py" else {}
+    return whole | {name: lines for name, lines in bodies(file) if lines > 40}
+
+
+def test_files_and_functions_stay_readable():
+    expect_in_none(too_long)
 
 
 def test_half_of_all_functions_have_11_lines_or_less():
@@ -99,20 +106,23 @@ def test_half_of_all_functions_have_11_lines_or_less():
 
 
 def test_recipes_are_short():
-    too_long = {
-        f.name for f in (ROOT / "recipes").glob("*.py") if len(f.read_text().split("\n")) > 121
-    }
-    assert too_long == set()
+    recipes = sorted((ROOT / "recipes").glob("*.py"))
+    expect_in_none(lambda file: text(file).count("\n") > 120, recipes)
 
 
-@pytest.mark.parametrize("name", mathlm.__all__)
-def test_exports_exist_and_do_not_hide_modules(name):
+def hidden(name):
+    """Exports of a layer that are missing, or that hide a file of the same name."""
     package = import_module(f"mathlm.{name}")
     stems = {p.stem for p in (ROOT / name).glob("*.py")}
     for export in package.__all__:
-        thing = getattr(package, export)
-        if not isinstance(thing, types.ModuleType):
-            assert export not in stems, f"{export} would hide {name}/{export}.py"
+        if not hasattr(package, export):
+            yield f"{name}.{export} does not exist"
+        elif export in stems and not isinstance(getattr(package, export), types.ModuleType):
+            yield f"{name}.{export} would hide {name}/{export}.py"
+
+
+def test_exports_exist_and_do_not_hide_modules():
+    expect_nothing(fault for name in mathlm.__all__ for fault in hidden(name))
 
 
 def test_every_module_imports():
@@ -136,21 +146,17 @@ def markdown():
                 yield "".join(cell["source"])
 
 
-LABELS = set(re.findall(r"\$\$ *\((eq-[\w-]+)\)", "\n".join(markdown())))
+def test_equations_named_in_docstrings_are_in_the_book():
+    labels = set(re.findall(r"\$\$ *\((eq-[\w-]+)\)", "\n".join(markdown())))
+
+    def unknown(file):
+        return set(re.findall(r"Implements\s+(eq-[\w-]+)", text(file))) - labels
+
+    expect_in_none(unknown)
 
 
-@SOURCES
-def test_equations_named_in_docstrings_are_in_the_book(file):
-    named = re.findall(r"Implements\s+(eq-[\w-]+)", file.read_text(encoding="utf-8"))
-    assert set(named) - LABELS == set()
-
-
-PUBLIC = dict(public_things())
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_everything_public_is_documented(name):
-    assert inspect.getdoc(PUBLIC[name]), f"{name} has no docstring"
+def test_everything_public_is_documented():
+    expect_nothing(name for name, thing in public_things() if not inspect.getdoc(thing))
 
 
 def test_import_is_lazy():

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from sources import expect_nothing
 
 CELLS = ("rnn_cell", "lstm_cell", "gru_cell")
 PAIRS = (
@@ -129,25 +130,29 @@ def arguments(written):
     return [[(name, default or None) for name, default in part] for part in cut]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_has_the_arguments_that_others_give_it(name):
-    """In this order and with these defaults; whatever else there is may be left out."""
+def departures(name):
+    """How the arguments of a name differ from those that others give it."""
     own = inspect.signature(found(name)).parameters
     together, apart = arguments(NAMES[name])
-    assert list(own)[: len(together)] == [argument for argument, _ in together]
+    if list(own)[: len(together)] != [argument for argument, _ in together]:
+        yield f"{name} has the arguments {list(own)}"
     for argument, default in together + apart:
-        assert default is None or own[argument].default == eval(default)
+        if default is not None and own[argument].default != eval(default):
+            yield f"{name} has {argument}={own[argument].default}, not {default}"
     others = [own[n] for n in own if n not in dict(together + apart)]
-    assert not NAMES[name] or all(p.default is not p.empty for p in others)
+    needed = [p.name for p in others if NAMES[name] and p.default is p.empty]
+    yield from (f"{name} cannot be called without {argument}" for argument in needed)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_a_function_of_the_reference_has_its_way_back_beside_it(name):
-    assert list(inspect.signature(found(f"reference.{name}_backward")).parameters) == [
-        "dy",
-        "cache",
-    ]
-    assert callable(found(f"reference.{name}"))
+def test_a_name_has_the_arguments_that_others_give_it():
+    """In this order and with these defaults; whatever else there is may be left out."""
+    expect_nothing(fault for name in NAMES for fault in departures(name))
+
+
+def test_a_function_of_the_reference_has_its_way_back_beside_it():
+    back = {n: inspect.signature(found(f"reference.{n}_backward")).parameters for n in PAIRS}
+    expect_nothing(f"{n}: {[*own]}" for n, own in back.items() if [*own] != ["dy", "cache"])
+    assert all(callable(found(f"reference.{name}")) for name in PAIRS)
 
 
 def test_fits_have_the_fields_that_others_read():
