@@ -48,7 +48,8 @@ def opened(file: Path) -> list[str]:
     """The packages that a run has noted in ``file``, by the names that pip knows."""
     known = packages_distributions()
     noted = file.read_text(encoding="utf-8").split() if file.exists() else []
-    return sorted({re.sub(r"[-_.]+", "-", known[name][0]).lower() for name in noted})
+    names = {known.get(module, [module])[0] for module in noted}
+    return sorted(re.sub(r"[-_.]+", "-", name).lower() for name in names)
 
 
 def keep(page: str, packages: list[str]) -> None:

@@ -78,7 +78,7 @@ def colab_source(page: str) -> str:
         f'    if not os.path.isdir("{copy}/book"):',
         '        sys.exit("No copy of the book was made: git says why; then run this again.")',
         '    if [int(n) for n in version("torch").split(".")[:2]] < [2, 10]:',
-        '        print("PyTorch is older than 2.10: a newer one comes now, 2 GB, minutes.")',
+        '        print("PyTorch is older than 2.10: pip now fetches a newer one, about 2 GB.")',
         f"    %cd -q {copy}/book",
         '    %pip install -q "..[plot,data]"',
     ]
