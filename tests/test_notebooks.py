@@ -3,7 +3,6 @@
 import copy
 import re
 import sys
-import time
 import types
 
 import data_packages as data
@@ -223,19 +222,6 @@ def test_names_of_modules_are_noted_and_names_for_pip_are_kept(tmp_path):
     assert data.opened(tmp_path / "nothing was opened") == []
 
 
-@pytest.mark.slow
-def test_a_run_that_opens_an_unrecorded_package_is_no_result(tmp_path, monkeypatch, record):
-    """One that a process of its own opens, as recipes do."""
-    monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
-    path = tmp_path / "02-y.ipynb"
-    code = "'from mathlm.text import numerals; numerals.spell(7, \"en\")'"
-    child = run(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code}])")
-    path.write_text(tool.normalise(chapter(child), "02-y"), encoding="utf-8")
-    with pytest.raises(data.RecordError, match=r"02-y read the data packages \['num2words'\]"):
-        tool.execute_one(path, "cpu", "package")
-    assert not list((tmp_path / "build").rglob("*.key"))
-
-
 # --- the page of data and licences ----------------------------------------------------------
 
 
@@ -269,30 +255,6 @@ def test_a_package_without_a_row_and_a_row_without_a_reader_are_told(record):
 
 def test_the_page_of_data_is_what_the_record_says():
     assert data.main(["check"]) == 0
-
-
-def test_a_changed_code_cell_runs_again_and_changed_prose_does_not():
-    nb = chapter(run("assert 1"))
-    key = tool.run_key(nb, "cpu", "hash")
-    nb.cells[0].source = "# Another title"
-    assert tool.run_key(nb, "cpu", "hash") == key
-    nb.cells[-1].source = "assert 2"
-    assert tool.run_key(nb, "cpu", "hash") != key
-    assert tool.run_key(nb, "cpu", "other package") != tool.run_key(nb, "cpu", "hash")
-
-
-@pytest.mark.slow
-def test_a_kernel_that_is_killed_fails_the_run_at_once(tmp_path, monkeypatch):
-    """Not after the time-out of a cell, and nothing is taken for a result."""
-    monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
-    path = tmp_path / "01-x.ipynb"
-    kill = run("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    path.write_text(tool.normalise(chapter(kill), "01-x"), encoding="utf-8")
-    start = time.monotonic()
-    with pytest.raises(RuntimeError, match=r"01-x.ipynb failed on cpu:(?s:.)*DeadKernelError"):
-        tool.execute_one(path, "cpu", "package")
-    assert time.monotonic() - start < 60
-    assert not list((tmp_path / "build").rglob("*.key"))
 
 
 def missing_tests(path):

@@ -9,6 +9,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import make_book
 import pytest
 import yaml
 from sources import expect_in_none, expect_nothing
@@ -263,7 +264,7 @@ def test_workflows_call_targets_and_files_that_exist():
 
 
 def test_pages_are_taken_from_where_the_book_is_built():
-    built = re.search(r"--path-output (\S+)", MAKEFILE)[1] + "/_build/html"
+    built = make_book.WHOLE.html.relative_to(ROOT).as_posix()
 
     def elsewhere(path):
         paths = [step["with"]["path"] for step in steps(path) if "path" in step.get("with", {})]

@@ -31,13 +31,10 @@ def figure(alt, color="red"):
 
 
 @pytest.fixture
-def book(tmp_path):
-    """A staged book of one chapter with two figures."""
-    (tmp_path / "_static").mkdir()
-    (tmp_path / "figures.md").write_text("# Figures\n")
+def chapter():
+    """A chapter with two figures."""
     cells = [new_markdown_cell("# Lines"), figure("a < b"), figure("c"), new_code_cell("1")]
-    nbformat.write(new_notebook(cells=cells), tmp_path / "01-lines.ipynb")
-    return tmp_path
+    return new_notebook(cells=cells)
 
 
 def test_a_row_of_a_table_leads_to_equations_and_documented_functions(tmp_path):
@@ -63,25 +60,26 @@ def test_what_the_pages_of_the_api_document_is_known():
     } <= known
 
 
-def test_every_figure_is_on_the_page_with_its_text_and_its_place(book):
-    assert figures_page.add_figures(book) == 2
-    page = (book / "figures.md").read_text()
-    assert '<a href="01-lines.html#figure-1" title="a &lt; b">' in page
-    cells = nbformat.read(book / "01-lines.ipynb", as_version=4).cells
-    assert cells[0].source == '# Lines\n\n<span id="figure-1"></span>'
-    assert cells[2].source == '<span id="figure-2"></span>'
-    assert [cell.source for cell in cells if cell.cell_type == "code"] == [
-        "draw()",
-        "draw()",
-        "1",
-    ]
+def test_every_figure_is_on_the_page_with_its_text_and_its_place(chapter, tmp_path):
+    part = figures_page.part(chapter, "01-lines", tmp_path)
+    assert part.startswith("## [Lines](01-lines.ipynb)\n")
+    assert '<a href="01-lines.html#figure-1" title="a &lt; b">' in part
+    assert part.count("<img ") == 2
+    assert chapter.cells[0].source == '# Lines\n\n<span id="figure-1"></span>'
+    assert chapter.cells[2].source == '<span id="figure-2"></span>'
+    code = [cell.source for cell in chapter.cells if cell.cell_type == "code"]
+    assert code == ["draw()", "draw()", "1"]
 
 
-def test_pictures_on_the_page_are_small(book):
-    figures_page.add_figures(book)
-    image = Image.open(book / "_static" / "figures" / "01-lines-1.png")
+def test_pictures_on_the_page_are_small_and_made_once(chapter, tmp_path):
+    part = figures_page.part(chapter, "01-lines", tmp_path)
+    (file,) = figures_page.pictures(part, tmp_path)  # both figures are the same picture
+    image = Image.open(file)
     assert image.size == (360, 150)
     assert image.convert("RGBA").getpixel((180, 75)) == (255, 0, 0, 255)
+    file.write_bytes(b"kept")
+    figures_page.part(chapter, "01-lines", tmp_path)
+    assert file.read_bytes() == b"kept"
 
 
 def glossary():

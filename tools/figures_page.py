@@ -1,13 +1,15 @@
-"""Add the figures of the executed notebooks to the page ``figures.md`` of a staged book.
+"""The figures of the executed notebooks, for the page ``figures.md`` of a staged book.
 
-Called by ``tools/notebooks.py stage``. Each figure becomes a small picture that leads to the
-place of the figure in its chapter; what it shows is the text that stands for it there.
+Called by ``tools/staged.py``. Each figure becomes a small picture that leads to the place of
+the figure in its chapter; what it shows is the text that stands for it there.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import re
 from html import escape
 from pathlib import Path
 
@@ -38,51 +40,54 @@ def small(png: bytes) -> bytes:
     return out.getvalue()
 
 
+def keep_small(png: bytes, folder: Path) -> str:
+    """Write the small picture, named by what it is made from, unless it is there already."""
+    file = folder / f"{hashlib.sha256(png).hexdigest()[:16]}.png"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(".part")
+        part.write_bytes(small(png))
+        part.replace(file)  # a run that was stopped leaves no half of a picture
+    return file.name
+
+
 def with_place(nb: Notebook, index: int, name: str) -> None:
-    """Give the figure of a cell an address: an empty element behind the text before."""
+    """Give a cell an address: an empty element behind the text before."""
     place = f'<span id="{name}"></span>'
     before = nb.cells[index - 1]
     if before.cell_type == "markdown":
         before.source += f"\n\n{place}"
     else:
-        nb.cells.insert(index, nbformat.v4.new_markdown_cell(place))
+        nb.cells.insert(index, nbformat.v4.new_markdown_cell(place, id=name))
 
 
-def of_notebook(path: Path, folder: Path) -> list[str]:
+def links(nb: Notebook, page: str, folder: Path) -> list[str]:
     """Write the small pictures of a notebook and mark their places in it; returns links."""
-    nb, links = nbformat.read(path, as_version=4), []
+    found: list[str] = []
     for cell in list(nb.cells):
         alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt")
         png = picture(cell)
         if alt is None or png is None:
             continue
-        name = f"figure-{len(links) + 1}"
-        file = f"{path.stem}-{len(links) + 1}.png"
-        (folder / file).write_bytes(small(png))
-        with_place(nb, nb.cells.index(cell), name)
+        with_place(nb, nb.cells.index(cell), name := f"figure-{len(found) + 1}")
         shown = escape(alt, quote=True)
-        links.append(
-            f'<a href="{path.stem}.html#{name}" title="{shown}">'
-            f'<img src="../_static/figures/{file}" alt="{shown}" loading="lazy"></a>'
+        found.append(
+            f'<a href="{page}.html#{name}" title="{shown}">'
+            f'<img src="../_static/figures/{keep_small(png, folder)}" alt="{shown}" '
+            'loading="lazy"></a>'
         )
-    nbformat.write(nb, path)
-    return links
+    return found
 
 
-def add_figures(book: Path) -> int:
-    """Complete ``figures.md`` of a staged book; returns how many figures there are."""
-    folder, parts, count = book / "_static" / "figures", [], 0
-    folder.mkdir()
-    for path in sorted(book.glob("[0-9][0-9]-*.ipynb")):
-        title = nbformat.read(path, as_version=4).cells[0].source.split("\n")[0][2:]
-        if links := of_notebook(path, folder):
-            count += len(links)
-            body = "\n".join(links)
-            parts.append(
-                f'## [{title}]({path.name})\n\n<div class="figure-wall">\n{body}\n</div>\n'
-            )
-    page = book / "figures.md"
-    page.write_text(
-        page.read_text(encoding="utf-8") + "\n" + "\n".join(parts), encoding="utf-8"
-    )
-    return count
+def part(nb: Notebook, page: str, folder: Path) -> str:
+    """The part of the page of figures that shows those of one notebook."""
+    title = nb.cells[0].source.split("\n")[0][2:]
+    if not (found := links(nb, page, folder)):
+        return ""
+    body = "\n".join(found)
+    return f'## [{title}]({page}.ipynb)\n\n<div class="figure-wall">\n{body}\n</div>\n'
+
+
+def pictures(text: str, folder: Path) -> set[Path]:
+    """The small pictures that the page of figures shows."""
+    return {folder / name for name in re.findall(r"_static/figures/([\w.]+)", text)}

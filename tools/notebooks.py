@@ -1,13 +1,11 @@
-"""Refresh, normalise, check, stamp, execute and stage the book's notebooks.
+"""Refresh, normalise, check and stamp the book's notebooks.
 
     python tools/notebooks.py refresh book/10-*.ipynb    execute, stamp and normalise (writes)
     python tools/notebooks.py normalise book/*.ipynb     stamp and normalise only (writes)
     python tools/notebooks.py check [NOTEBOOK ...]       exit 1 with a sentence for each fault
-    python tools/notebooks.py execute [--device cuda]    papermill what changed, two at a time
-    python tools/notebooks.py stage                      copy of the book that holds what ran
 
 The repository's address is read from ``_config.yml``, the data packages of a page
-from ``book/data-packages.json``, which ``refresh`` keeps and ``execute`` compares.
+from ``book/data-packages.json``, which ``refresh`` keeps and ``tools/running.py`` compares.
 """
 
 from __future__ import annotations
@@ -15,20 +13,14 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
-import json
 import os
 import re
-import shutil
-import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
 import yaml
-from data_packages import RECORD, keep, opened, require_recorded, requirements
-from figures_page import add_figures
+from data_packages import RECORD, keep, opened, requirements
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, BUILD = ROOT / "book", ROOT / "_build"
@@ -226,86 +218,24 @@ def _unproved(nb: Notebook) -> list[str]:
 # --- running --------------------------------------------------------------------------------
 
 
-def package_hash() -> str:
-    """Hash of whatever a notebook's outputs depend on besides its own code."""
-    digest = hashlib.sha256()
-    files = [*(ROOT / "mathlm").rglob("*.py"), *(BOOK / "results").glob("*.json")]
-    for path in sorted([*files, ROOT / "constraints.txt", ROOT / "data.txt"]):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-def run_key(nb: Notebook, device: str, package: str) -> str:
-    sources = [cell.source for cell in code_cells(nb)]
-    return hashlib.sha256(json.dumps([sources, device, package]).encode()).hexdigest()
-
-
 def quiet_environment() -> dict[str, str]:
     """One thread, fixed seeds and silence wherever a notebook is run for the pages.
 
-    One thread, because two runs of two threads each on two cores wait for one another.
+    One thread, because two runs of two threads each on two cores wait for one another. The
+    caches lie in _build, because a home need not be there or let itself be written.
     """
+    caches = BUILD / "cache"
     return {
         **os.environ,
+        "IPYTHONDIR": str(caches / "ipython"),
+        "JUPYTER_RUNTIME_DIR": str(caches / "jupyter"),
         "MATHLM_PROGRESS": "off",
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "MPLCONFIGDIR": str(caches / "matplotlib"),
         "OMP_NUM_THREADS": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         "PYTHONHASHSEED": "0",
     }
-
-
-def execute_one(path: Path, device: str, package: str) -> str:
-    """Run one notebook by papermill unless its result is there; returns one line about it."""
-    folder = BUILD / "executed" / device
-    output, key_file = folder / path.name, folder / f"{path.stem}.key"
-    key = run_key(nbformat.read(path, as_version=4), device, package)
-    if output.exists() and key_file.exists() and key_file.read_text() == key:
-        return f"{path.name}: unchanged"
-    folder.mkdir(parents=True, exist_ok=True)
-    key_file.unlink(missing_ok=True)
-    (notes := folder / f"{path.stem}.opened").unlink(missing_ok=True)
-    command = [sys.executable, "-m", "papermill", str(path), str(output), "--cwd", str(BOOK)]
-    command += ["-p", "device", device, "-k", "python3", "--no-progress-bar"]
-    # written once, at the end: after each cell, as papermill would, takes a tenth of the time
-    command += ["--no-request-save-on-cell-execute", "--autosave-cell-every", "0"]
-    start = time.perf_counter()
-    run = subprocess.run(
-        [*command, "--execution-timeout", str(TIME_OUT)],
-        env={**quiet_environment(), "MATHLM_OPENED": str(notes)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if run.returncode:
-        raise RuntimeError(f"{path.name} failed on {device}:\n{run.stderr[-4000:]}")
-    require_recorded(path.stem, opened(notes))
-    key_file.write_text(key)
-    return f"{path.name}: ran on {device} in {time.perf_counter() - start:.0f} s"
-
-
-def execute(paths: list[Path], device: str, jobs: int = 2) -> int:
-    if device == "cuda" and not _cuda_is_there():
-        print("skipped: no CUDA device")
-        return 0
-    package, failed = package_hash(), 0
-    with ThreadPoolExecutor(jobs) as pool:
-        runs = [pool.submit(execute_one, path, device, package) for path in paths]
-        for run in runs:
-            try:
-                print(run.result(), flush=True)
-            except RuntimeError as error:
-                failed += 1
-                print(error, file=sys.stderr, flush=True)
-    return failed
-
-
-def _cuda_is_there() -> bool:
-    code = "import torch; print(torch.cuda.is_available())"
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    return run.stdout.strip() == "True"
 
 
 def refresh(path: Path) -> None:
@@ -323,42 +253,12 @@ def refresh(path: Path) -> None:
     path.write_text(normalise(nb, path.stem), encoding="utf-8")
 
 
-# --- the staged copy ------------------------------------------------------------------------
-
-
-def stage(device: str) -> Path:
-    """Copy the book to ``_build/staged``, each notebook with the outputs of its last run."""
-    staged = BUILD / "staged"
-    shutil.rmtree(staged, ignore_errors=True)
-    shutil.copytree(BOOK, staged / "book", ignore=shutil.ignore_patterns(".*", "_build"))
-    for name in ("_config.yml", "_toc.yml"):
-        shutil.copy(ROOT / name, staged / name)
-    for path in notebooks():
-        ran = BUILD / "executed" / device / path.name
-        if not ran.exists():
-            raise SystemExit(f"{path.name} has not been run on {device}: make book runs it")
-        nb = nbformat.read(path, as_version=4)
-        executed = code_cells(nbformat.read(ran, as_version=4))
-        executed = [cell for cell in executed if "injected-parameters" not in tags(cell)]
-        for cell, done in zip(code_cells(nb), executed, strict=True):
-            cell.outputs = done.outputs
-        nbformat.write(nb, staged / "book" / path.name)
-    add_figures(staged / "book")
-    return staged
-
-
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("verb", choices=["refresh", "normalise", "check", "execute", "stage"])
+    parser.add_argument("verb", choices=["refresh", "normalise", "check"])
     parser.add_argument("notebooks", nargs="*", type=Path)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     args = parser.parse_args(argv)
     paths = [path.resolve() for path in args.notebooks] or notebooks()
-    if args.verb == "execute":
-        return execute(paths, args.device) > 0
-    if args.verb == "stage":
-        print(stage(args.device).relative_to(ROOT))
-        return 0
     bad = 0
     for path in paths:
         if args.verb == "refresh":

@@ -1,0 +1,116 @@
+"""Copy the book to a folder that Sphinx reads: each page with the outputs of its last run.
+
+Only what differs is written, so that Sphinx reads again only what changed. A page that stopped
+says so at its top and leads to the cell that failed.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+import figures_page
+from nbformat import v4
+from notebooks import BOOK, ROOT, Notebook, code_cells
+from running import Failure, failure, own_cells, result
+
+SKIPPED = {"_build", "__pycache__"}
+
+
+def write_changed(path: Path, content: bytes) -> None:
+    """Write a file unless it holds this already: Sphinx goes by the time of the last change."""
+    if not (path.exists() and path.read_bytes() == content):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def read(path: Path) -> Notebook:
+    """A notebook of which the form is known to be good."""
+    return v4.reads_json(path.read_text(encoding="utf-8"))
+
+
+# --- a page ---------------------------------------------------------------------------------
+
+
+def box(page: str, stopped: Failure | None) -> str:
+    """The notice at the top of a page that did not run to its end."""
+    if stopped is None:
+        what = "It left no outputs."
+    else:
+        what = (
+            f'<a href="#failed-cell">Cell {stopped.cell}</a>, '
+            f"<code>{escape(stopped.line)}</code>, ended in "
+            f"<code>{escape(stopped.error)}</code>. The cells after it did not run."
+        )
+    return (
+        '<div class="admonition error">\n'
+        '<p class="admonition-title">This page did not run to its end</p>\n'
+        f"<p>{what} To repeat this page: <code>make chapter N={page}</code></p>\n</div>"
+    )
+
+
+def show_failure(nb: Notebook, page: str, stopped: Failure | None) -> None:
+    """Put the notice below the title, and an address at the cell that failed."""
+    if stopped:
+        figures_page.with_place(
+            nb, nb.cells.index(code_cells(nb)[stopped.cell - 1]), "failed-cell"
+        )
+    title, _, rest = nb.cells[0].source.partition("\n")
+    nb.cells[0].source = f"{title}\n\n{box(page, stopped)}\n\n{rest.lstrip()}"
+
+
+def with_outputs(path: Path, device: str) -> Notebook:
+    """The page as it is written now, with what its cells showed when they ran."""
+    nb, ran = read(path), result(path.stem, device)
+    cells = own_cells(read(ran)) if ran.exists() else []
+    for cell in code_cells(nb):
+        cell.outputs = []
+    for cell, done in zip(code_cells(nb), cells, strict=bool(cells)):
+        cell.outputs = done.outputs
+    if not ran.with_suffix(".key").exists():
+        stopped = failure(nb)
+        if stopped or not cells:
+            show_failure(nb, path.stem, stopped)
+    return nb
+
+
+# --- the book -------------------------------------------------------------------------------
+
+
+def plain_files() -> list[Path]:
+    """All that the pages need and that is no notebook."""
+    inside = [path.relative_to(BOOK) for path in BOOK.rglob("*") if path.is_file()]
+    hidden = [p for p in inside if any(n.startswith(".") or n in SKIPPED for n in p.parts)]
+    return [p for p in inside if p not in set(hidden) and p.suffix != ".ipynb"]
+
+
+def stage_files(staged: Path) -> set[Path]:
+    """Copy what is no notebook; returns where it is."""
+    pairs = {staged / "book" / name: BOOK / name for name in plain_files()}
+    pairs |= {staged / name: ROOT / name for name in ("_config.yml", "_toc.yml")}
+    pairs.pop(staged / "book" / "figures.md")
+    for target, source in pairs.items():
+        write_changed(target, source.read_bytes())
+    return set(pairs)
+
+
+def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
+    """Write one page; returns where, and its part of the page of figures."""
+    nb = with_outputs(path, device)
+    part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
+    target = staged / "book" / path.name
+    write_changed(target, (v4.writes_json(nb) + "\n").encode())
+    return target, part
+
+
+def stage(paths: list[Path], device: str, staged: Path) -> None:
+    """Make the copy the book as it is now: nothing that it no longer holds stays behind."""
+    kept = stage_files(staged)
+    pages = [stage_page(path, device, staged) for path in paths]
+    figures = "\n".join([(BOOK / "figures.md").read_text("utf-8"), *(p for _, p in pages if p)])
+    write_changed(target := staged / "book" / "figures.md", figures.encode())
+    kept |= {target, *(page for page, _ in pages)}
+    kept |= figures_page.pictures(figures, staged / "book" / "_static" / "figures")
+    for path in staged.rglob("*"):
+        if path.is_file() and path not in kept:
+            path.unlink()
