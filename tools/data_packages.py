@@ -5,8 +5,8 @@
 
 ``mathlm.text.installed`` notes each package that it opens in the file that ``MATHLM_OPENED``
 names. ``tools/notebooks.py refresh`` runs a page with that file and keeps the names in
-``book/data-packages.json``; ``tools/running.py`` fails if they differ. The first cell of a page,
-which installs its data on Colab, is made from the same record.
+``book/data-packages.json``; ``tools/running.py`` fails if they differ. The first cell of a
+page, which installs its data on Colab, is made from the same record.
 """
 
 from __future__ import annotations
