@@ -9,7 +9,7 @@ OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 G
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book chapter test check bench mutate historic serve units nbval cuda clean types form
+.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve units nbval cuda clean types form
 
 setup: $(STAMP)
 
@@ -63,6 +63,13 @@ form:
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# also on a bare machine, without set-up; options: make gpu ARGS=--dry
+gpu:
+	@$(if $(wildcard $(STAMP)),$(BIN)/python,$(PYTHON)) tools/gpu.py $(ARGS)
+
+gpu-data: $(STAMP)
+	$(BIN)/python tools/gpu_data.py pack
 
 # one module: make mutate ONLY=mathlm/functional/loss.py; a part of each: SAMPLE=20
 mutate: $(STAMP)
