@@ -9,6 +9,7 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
+from torch._C._functorch import maybe_current_level
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -54,7 +55,9 @@ def refuse(func, args, kwargs):
     """Raise what torch raises on a machine with a GPU."""
     tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
     here = [x for x in tensors if not isinstance(x, OnCuda) and x.dim()]
-    if len(here) == len(tensors) or func in MOVES or func is Tensor.to:
+    if not any(isinstance(x, OnCuda) for x in tensors) or func in MOVES or func is Tensor.to:
+        return
+    if maybe_current_level() is not None:  # of torch.func, whose tensors hide where they are
         return
     if func in READS:
         raise TypeError("can't convert cuda:0 device type tensor to numpy")
@@ -66,7 +69,10 @@ def placed(value, cuda):
     """A result on the device where it is."""
     if not isinstance(value, Tensor) or isinstance(value, OnCuda) == cuda:
         return value
-    return value.as_subclass(OnCuda if cuda else Tensor)
+    kind = OnCuda if cuda else Tensor
+    if value.requires_grad and value.is_leaf:
+        return value.detach().as_subclass(kind).requires_grad_()
+    return value.as_subclass(kind)
 
 
 class Pretended(TorchFunctionMode):
