@@ -10,6 +10,7 @@ def faults(tmp_path, body):
     (tmp_path / "b.html").write_text("<h1 id='here'>B</h1>")
     (tmp_path / "a.html").write_text(HEAD + body)
     tool.page.cache_clear()
+    tool.target.cache_clear()
     return tool.faults(tmp_path / "a.html")
 
 
@@ -30,3 +31,15 @@ def test_links_that_lead_somewhere_are_no_fault(tmp_path):
 )
 def test_each_fault_is_found(tmp_path, body, fault):
     assert faults(tmp_path, body) == [fault]
+
+
+def test_addresses_are_read_from_tags_and_not_from_scripts_comments_or_text():
+    page = tool.parse(
+        "<!-- <a href='no'> --><script src='s.js'>x = '<a href=\"no\">'</script>"
+        "<p title='1 > 0'\n  data-id=\"d\" id='p'>&lt;a href='no'&gt;</p>"
+        "<input disabled name='n'>"
+        '<a class=x href="b.html?a=1&amp;b=2#c">b</a><link rel="icon" href="i.png"/>'
+    )
+    assert page.links == ["b.html?a=1&b=2#c"]
+    assert page.assets == ["s.js", "i.png"]
+    assert page.anchors == {"p", "n"}

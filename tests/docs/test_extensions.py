@@ -1,8 +1,9 @@
-"""What the two small Sphinx extensions of the book do to names and docstrings."""
+"""What the small Sphinx extensions of the book do to names, docstrings, links and figures."""
 
+import importlib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -54,3 +55,94 @@ def test_a_literal_block_keeps_its_bars_and_ends_with_its_indent():
 
 def test_a_doctest_keeps_its_bars():
     assert processed(">>> a | b") == [">>> a | b"]
+
+
+# --- links to the source --------------------------------------------------------------------
+
+
+def source_line(place: str) -> str:
+    file, _, line = place.partition("#L")
+    text = (FOLDER.parents[1] / file).read_text(encoding="utf-8")
+    return text.split("\n")[int(line) - 1]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "line"),
+    [
+        ("mathlm.reference", "softmax", "def softmax("),
+        ("mathlm.errors", "ConfigError", "class ConfigError("),
+        ("mathlm.text", "ChatTokenizer.encode", "    def encode("),
+        ("mathlm.claims", "check", "def check("),
+    ],
+)
+def test_an_object_leads_to_the_line_that_defines_it(module, name, line):
+    importlib.import_module(module)
+    place = load("source_links").place(module, name)
+    assert source_line(place).startswith(line)
+
+
+def test_a_property_leads_to_its_function_and_a_field_nowhere(tmp_path, monkeypatch):
+    code = "class A:\n    size = 3\n\n    @property\n    def half(self):\n        return 1.5\n"
+    (tmp_path / "drawn.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("drawn")
+    links = load("source_links")
+    assert links.place("drawn", "A.half") == "drawn.py#L5"
+    assert links.place("drawn", "A.size") is None
+    assert links.place("drawn", "B") is None
+
+
+def test_the_address_is_that_of_the_repository():
+    theme = {"repository_url": "https://x.org/book", "repository_branch": "main"}
+    config = SimpleNamespace(html_theme_options=theme)
+    load("source_links").add_resolver(None, config)
+    found = config.linkcode_resolve(
+        "py", {"module": "mathlm.errors", "fullname": "ConfigError"}
+    )
+    assert found.startswith("https://x.org/book/blob/main/mathlm/errors.py#L")
+    assert config.linkcode_resolve("c", {"names": ["f"]}) is None
+
+
+# --- outlines, by which figures are numbered ------------------------------------------------
+
+
+def outline_of(*children) -> list:
+    """What is kept of a page: an environment in which figures are numbered."""
+    nodes = pytest.importorskip("docutils.nodes")
+    kinds = {nodes.figure: "figure", nodes.section: "section"}
+    domain = SimpleNamespace(get_enumerable_node_type=lambda node: kinds.get(type(node)))
+    env = SimpleNamespace(domains={"std": domain})
+    return load("chapter_numbers").outlines(env, nodes.container("", *children))
+
+
+def test_an_outline_keeps_figures_with_their_captions_in_their_sections():
+    nodes = pytest.importorskip("docutils.nodes")
+    figure = nodes.figure("", nodes.image(), nodes.caption("", "long"), ids=["f"])
+    text = nodes.paragraph("", "text")
+    quote = nodes.block_quote("", nodes.paragraph("", "", figure))
+    (section,) = outline_of(nodes.section("", text, quote, ids=["s"]), nodes.paragraph())
+    assert section["ids"] == ["s"]
+    assert [kept["ids"] for kept in section.findall(nodes.figure)] == [["f"]]
+    assert [kept.astext() for kept in section.findall(nodes.caption)] == ["x"]
+    assert not list(section.findall(nodes.image))
+    assert "text" not in section.astext()
+
+
+def test_an_outline_keeps_the_pages_below_and_knows_nothing_of_its_page():
+    addnodes = pytest.importorskip("sphinx.addnodes")
+    (toctree,) = outline_of(addnodes.toctree(entries=[(None, "book/10-attention")]))
+    assert toctree["entries"] == [(None, "book/10-attention")]
+    assert toctree.document is None
+
+
+def test_outlines_of_another_process_are_taken_over():
+    env, other = SimpleNamespace(outlines={"a": 1}), SimpleNamespace(outlines={"b": 2, "c": 3})
+    load("chapter_numbers").merge_outlines(None, env, ["b"], other)
+    assert env.outlines == {"a": 1, "b": 2}
+
+
+def test_extensions_that_say_nothing_are_declared_safe():
+    names = ("sphinx_multitoc_numbering", "other")
+    found = {name: SimpleNamespace(parallel_read_safe=None) for name in names}
+    load("parallel").declare_safe(SimpleNamespace(extensions=found), None)
+    assert [found[name].parallel_read_safe for name in names] == [True, None]
