@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from math import isfinite
 from typing import Any
 
 LIGHT = (
@@ -150,7 +151,8 @@ class Demo:
 
     def _repr_html_(self) -> str:
         """The demo as HTML, the same for the same arguments."""
-        state = escape(json.dumps(self.state, ensure_ascii=False, allow_nan=False), quote=True)
+        numbers = json.dumps(shown(self.state), ensure_ascii=False, allow_nan=False)
+        state = escape(numbers, quote=True)
         script = SCRIPT.replace("KIND", self.kind).replace("BODY", self.script.strip())
         hint = f'<p class="demo-hint live">{escape(self.hint)}</p>' if self.hint else ""
         return (
@@ -161,6 +163,21 @@ class Demo:
             f'<div class="demo-controls live">{self.controls}</div>{self.view}'
             f"<script>{script.strip()}</script></div>"
         )
+
+
+def shown(state: Any) -> Any:
+    """The same state with the digits that arithmetic fixes on every processor.
+
+    Floats keep nine significant digits. In a list, what is smaller than 1e-13 of the largest
+    is a rounding error of it and becomes 0.
+    """
+    if isinstance(state, Mapping):
+        return {name: shown(value) for name, value in state.items()}
+    if isinstance(state, list | tuple):
+        sizes = [abs(x) for x in state if isinstance(x, float) and isfinite(x)]
+        least = 1e-13 * max(sizes, default=0.0)
+        return [0.0 if isinstance(x, float) and abs(x) < least else shown(x) for x in state]
+    return float(f"{state:.9g}") if isinstance(state, float) else state
 
 
 def slider(

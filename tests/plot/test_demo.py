@@ -5,9 +5,20 @@ import subprocess
 from html import unescape
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
-from mathlm.plot.demo import Demo, bar, button, live_text, number, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    bar,
+    button,
+    live_text,
+    number,
+    select,
+    shown,
+    slider,
+    value,
+)
 
 VOID = {"input", "br", "img"}
 
@@ -129,3 +140,10 @@ def test_script_parses(demo, tmp_path):
     path = tmp_path / "demo.js"
     path.write_text(script(demo._repr_html_()), encoding="utf-8")
     subprocess.run(["node", "--check", str(path)], check=True)
+
+
+def test_a_state_keeps_nine_digits_and_no_rounding_errors():
+    state = {"a": [1 / 3, 6.9e-18, 2.0, -1e-16], "b": (1, "x", None, [1e-20]), "c": 2 / 3}
+    expected = {"a": [0.333333333, 0.0, 2.0, 0.0], "b": [1, "x", None, [1e-20]]}
+    assert shown(state) == {**expected, "c": 0.666666667}
+    assert shown({"d": np.float64(0.1) + np.float64(0.2)}) == {"d": 0.3}
