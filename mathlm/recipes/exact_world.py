@@ -30,7 +30,7 @@ BETA = 0.5  # price of the divergence [reward/nat]
 PEAK = 4e-3  # largest step size
 
 
-def ppo(world: World, seed: int = 0, steps: int = 240, samples: int = 4096) -> nn.Module:
+def ppo(world: World, seed: int = 0, steps: int = 320, samples: int = 4096) -> nn.Module:
     """A policy trained by PPO: values, clipping, the divergence in the reward of each token.
 
     Args:
@@ -51,7 +51,7 @@ def ppo(world: World, seed: int = 0, steps: int = 240, samples: int = 4096) -> n
 
 
 def leave_one_out(
-    world: World, seed: int = 0, steps: int = 280, samples: int = 2048
+    world: World, seed: int = 0, steps: int = 420, samples: int = 2048
 ) -> nn.Module:
     """A policy trained on completions that are judged against the others of their prompt.
 
@@ -65,7 +65,7 @@ def leave_one_out(
     return policy
 
 
-def dpo(world: World, seed: int = 0, steps: int = 300, pairs: int = 16_384) -> nn.Module:
+def dpo(world: World, seed: int = 0, steps: int = 420, pairs: int = 16_384) -> nn.Module:
     """A policy trained by DPO on so many pairs in each step, which never run out."""
     policy = world.reference()
     data = WorldPairs(world, pairs, seed=seed)

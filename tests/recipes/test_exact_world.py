@@ -10,14 +10,15 @@ from mathlm.align.exact import standard_world
 from mathlm.recipes import exact_world as recipe
 
 METHODS = pytest.mark.parametrize("method", recipe.METHODS)
+MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.weekly) for seed in range(1, 5)]
 
 
 @pytest.mark.slow
 @METHODS
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *MORE_SEEDS])
 @pytest.mark.usefixtures("unchecked")  # a third of the time; the runs below check annotations
 def test_training_ends_at_the_optimum(method, seed):
-    """Five seeds of five."""
+    """On every processor: over seeds KL is 0.0004 to 0.012 nats, the share at least 99.3 %."""
     torch.set_default_dtype(torch.float32)
     world = standard_world()
     found = recipe.closeness(world, recipe.METHODS[method](world, seed))
