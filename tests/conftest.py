@@ -1,6 +1,7 @@
 """Double precision, fixed seeds and one thread setting for every test."""
 
 import os
+from pathlib import Path
 
 import hypothesis
 import jaxtyping
@@ -13,6 +14,21 @@ hypothesis.settings.register_profile("mathlm", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("mathlm")
 os.environ.setdefault("MPLBACKEND", "Agg")
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+
+
+pytest_plugins = ["cpu_time"]
+WIRING = [Path(__file__).parent / name for name in ("faults", "recipes")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Annotations are checked at each call, but not in slow cases nor in those of wiring.
+
+    What those call is checked where it is tested itself, on small inputs.
+    """
+    unchecked = item.get_closest_marker("slow") or not {*WIRING}.isdisjoint(item.path.parents)
+    jaxtyping.config.update("jaxtyping_disable", bool(unchecked))
+    return (yield)
 
 
 @pytest.fixture(autouse=True)

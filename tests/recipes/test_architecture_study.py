@@ -11,6 +11,7 @@ def single_precision(unchecked):
     torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.slow
 def test_a_record_holds_every_kind_and_seed(tmp_path):
     path = tmp_path / "record.json"
     architecture_study.main(

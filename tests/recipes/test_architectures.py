@@ -54,6 +54,7 @@ def test_a_gpt_translates_and_cannot_look_to_the_right():
     assert sum(run.targets) == 120 * 32 * 8  # every word but the first
 
 
+@pytest.mark.slow
 def test_a_bert_fills_words_on_either_side():
     run = train(ArchitectureConfig(kind="bert", published=True, steps=200))
     way = run.answers[200]["bert, one by one"]

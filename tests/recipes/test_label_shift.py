@@ -30,6 +30,7 @@ def small(shift):
     return ShiftConfig(shift=shift, steps=120, context=16, d_model=32)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # half the time; the command below checks annotations
 def test_on_a_periodic_text_each_shift_learns_its_own_label():
     """In a text of period 8 every byte decides all later ones: any shift can be learned."""

@@ -21,6 +21,7 @@ def test_the_three_kinds_have_about_as_many_weights():
         assert max(sizes) < 1.5 * min(sizes)
 
 
+@pytest.mark.slow
 def test_training_learns_and_the_record_says_so(tmp_path):
     path = tmp_path / "record.json"
     options = "--size nano --steps 40 --batch-size 4 --context 32 --lr 2e-2 --evaluations 2"
@@ -34,6 +35,7 @@ def test_training_learns_and_the_record_says_so(tmp_path):
         assert len(run["reach"]) == len(run["bits_by_position"]) == 128
 
 
+@pytest.mark.slow
 def test_each_kind_is_trained_at_each_step_size(tmp_path):
     path = tmp_path / "record.json"
     options = "--size nano --steps 2 --batch-size 2 --context 16 --lr 1e-3 1e-2 --evaluations 1"

@@ -75,6 +75,7 @@ def test_a_text_of_one_token_is_refused(model):
         harms(model, TEXT[:, :1])
 
 
+@pytest.mark.slow
 def test_the_script_finds_quiet_and_loud_mistakes_in_a_real_model():
     torch.set_default_dtype(torch.float32)
     found = main(["--text", "The capital of France is Paris."])

@@ -65,6 +65,7 @@ def little_text(monkeypatch):
     monkeypatch.setattr(sixteen_bits_training, "windows", lambda seed: windows(seed, 3000))
 
 
+@pytest.mark.slow
 def test_scaling_saves_the_gradients_that_float16_loses(little_text):
     names = ("float16 products", "float32", "float16, scaled")
     half, full, scaled = (train(name, steps=16) for name in names)

@@ -114,6 +114,7 @@ def test_every_token_of_gpt2_has_the_bytes_of_tiktoken(gpt2):
     assert all(ours.token_bytes(i) == peer.decode_single_token_bytes(i) for i in range(50257))
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_smollm2_is_tokenizers_on_any_text(smollm2, known_bytes, text):
     ours, peer = smollm2

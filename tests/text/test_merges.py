@@ -155,6 +155,7 @@ def test_long_documents_are_counted_as_short_ones(monkeypatch):
     assert count_words([text], "gpt4") == whole
 
 
+@pytest.mark.slow
 def test_training_takes_less_memory_than_ten_times_the_text():
     text = corpus.load("shakespeare")[:1_000_000]
     tracemalloc.start()

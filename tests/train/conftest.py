@@ -11,6 +11,14 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 
+def pytest_collection_modifyitems(items):
+    """Cases that look at groups of ranks come first, so that one worker has them all."""
+    for item in items:
+        if "groups" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: "groups" not in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
 def groups(tmp_path_factory):
     """How each group of ranks ended and what it found; the folder holds its checkpoints."""
