@@ -216,7 +216,7 @@ def test_a_second_build_names_the_first_and_takes_over_when_that_was_killed(tmp_
 
 def test_a_disk_that_is_too_full_is_told_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=5_000_000))
-    with pytest.raises(SystemExit, match="has 5 MB free, and the book takes 1000: make room"):
+    with pytest.raises(SystemExit, match="has 5 MB free, and the book takes 1000: make room there"):
         tool.require_room(tmp_path)
 
 

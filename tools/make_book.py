@@ -22,7 +22,7 @@ from typing import Any
 
 import site_check
 import yaml
-from notebooks import BUILD, notebooks
+from notebooks import BUILD, notebooks, quiet_environment
 from running import Run, cuda_is_there, execute
 from staged import stage, stage_files, stage_page, write_changed
 
@@ -80,7 +80,10 @@ def alone(build: Path = BUILD) -> Iterator[None]:
 def require_room(build: Path = BUILD) -> None:
     """End with a sentence if the disk is too full for a book."""
     if (free := shutil.disk_usage(build).free // 10**6) < NEEDED:
-        raise SystemExit(f"{build} has {free} MB free, and the book takes {NEEDED}: make room")
+        raise SystemExit(
+            f"{build} has {free} MB free, and the book takes {NEEDED}: make room there, then run "
+            "this again"
+        )
 
 
 # --- the site -------------------------------------------------------------------------------
@@ -95,6 +98,7 @@ def build(place: Place, jobs: int, **options: Any) -> bool:
     from jupyter_book.sphinx import build_sphinx
 
     fresh = options.pop("fresh")
+    os.environ["MPLCONFIGDIR"] = quiet_environment()["MPLCONFIGDIR"]
     was_clean = place.clean.exists()
     place.clean.unlink(missing_ok=True)
     status = build_sphinx(
