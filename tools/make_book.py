@@ -81,8 +81,8 @@ def require_room(build: Path = BUILD) -> None:
     """End with a sentence if the disk is too full for a book."""
     if (free := shutil.disk_usage(build).free // 10**6) < NEEDED:
         raise SystemExit(
-            f"{build} has {free} MB free, and the book takes {NEEDED}: make room there, then run "
-            "this again"
+            f"{build} has {free} MB free, and the book takes {NEEDED}: make room there, "
+            "then run this again"
         )
 
 
