@@ -224,7 +224,7 @@ def quiet_environment() -> dict[str, str]:
     One thread, because two runs of two threads each on two cores wait for one another. The
     caches lie in _build, because a home need not be there or let itself be written.
     """
-    caches = BUILD / "cache"
+    (caches := BUILD / "cache").mkdir(parents=True, exist_ok=True)  # IPython asks for it
     return {
         **os.environ,
         "IPYTHONDIR": str(caches / "ipython"),
