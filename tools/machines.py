@@ -74,6 +74,8 @@ def environment(machine: str) -> dict[str, str]:
         "MATHLM_PROGRESS": "off",
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join(paths),
+        # code compiled for one machine must not be run on another
+        "TORCHINDUCTOR_CACHE_DIR": str(OUT / machine / "inductor"),
         FOLDER: str(OUT / machine),
     }
     return {**os.environ, **settings, **MACHINES[machine]}
