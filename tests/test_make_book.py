@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import make_book as tool
 import nbformat
+import notebooks
 import pytest
 import running
 import staged
@@ -190,6 +191,38 @@ def test_the_whole_book_is_built_and_the_status_says_whether_all_is_well(
     assert capsys.readouterr().out.count("make chapter N=07-x") == failed
 
 
+SPHINX = """import sys
+from pathlib import Path
+import make_book, notebooks, running
+running.BUILD = Path(sys.argv[1])
+make_book.ALONE = make_book.Place(running.BUILD)
+sys.exit(not make_book.by_itself([notebooks.BOOK / "04-notation.ipynb"], "cpu"))
+"""
+
+
+@pytest.mark.slow
+def test_sphinx_shows_a_failure_in_its_place_and_does_not_call_it_a_warning(tmp_path):
+    path = notebooks.BOOK / "04-notation.ipynb"
+    nb = nbformat.read(path, as_version=4)
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    trace = ["\x1b[31mValueError\x1b[39m: a planted fault"]
+    for cell in code[6:]:
+        cell.outputs = []
+    code[6].outputs = [new_output("error", ename="ValueError", evalue="1 < 2", traceback=trace)]
+    (output := tmp_path / "executed" / "cpu" / path.name).parent.mkdir(parents=True)
+    nbformat.write(nb, output)
+    command = [sys.executable, "-c", SPHINX, tmp_path]
+    tools = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
+    run = subprocess.run(command, env=tools, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    html = (tmp_path / "site/_build/html/book/04-notation.html").read_text()
+    top, place = html.index("did not run to its end"), html.index('id="failed-cell"')
+    assert html.index("<h1>") < top < html.index("By the end you can") < place
+    assert "<code>ValueError: 1 &lt; 2</code>" in html[top:place]
+    assert html[place:].count("cell_output ") == 1
+    assert "a planted fault" in html[place:]
+
+
 # --- bad input ------------------------------------------------------------------------------
 
 HOLD = """import fcntl, os, sys, time
@@ -216,7 +249,9 @@ def test_a_second_build_names_the_first_and_takes_over_when_that_was_killed(tmp_
 
 def test_a_disk_that_is_too_full_is_told_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=5_000_000))
-    with pytest.raises(SystemExit, match="has 5 MB free, and the book takes 1000: make room there"):
+    with pytest.raises(
+        SystemExit, match="has 5 MB free, and the book takes 1000: make room there"
+    ):
         tool.require_room(tmp_path)
 
 
