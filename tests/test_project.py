@@ -257,7 +257,7 @@ def test_workflows_call_targets_and_files_that_exist():
     def missing(path):
         told = commands(path)
         targets = set(re.findall(r"\bmake ([a-z]+)", told)) - TARGETS
-        named = re.findall(r"(?<![\w/.])((?:tools|\.ci)/[\w./]+|\w+\.(?:txt|md))\b", told)
+        named = re.findall(r"(?<![\w/.-])((?:tools|\.ci)/[\w./]+|[\w-]+\.(?:txt|md))\b", told)
         return [*targets, *(name for name in named if not (ROOT / name).exists())]
 
     expect_in_none(missing, WORKFLOWS)

@@ -256,6 +256,7 @@ def test_the_description_is_data():
     assert data.sha256 == [encoded().sha256]
 
 
+@pytest.mark.slow
 def test_a_model_that_was_padded_with_the_end_learns_to_end():
     """200 steps; then at least 99 of 100 greedy answers end, long before they must."""
     folder = Path(__file__).parents[1]

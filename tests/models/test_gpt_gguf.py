@@ -221,6 +221,7 @@ def smollm2():
     return GPT.from_pretrained(path), ByteBPE.from_gguf(path)
 
 
+@pytest.mark.slow
 def test_smollm2_knows_the_capital_of_france(smollm2):
     model, bpe = smollm2
     with torch.no_grad():

@@ -71,6 +71,7 @@ def test_what_is_read_is_apart_from_the_file(tmp_path):
     assert load_weights(tmp_path)["x"].tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_reading_takes_little_more_memory_than_the_tensors(tmp_path):
     """40 of 2 MB. The file is mapped into memory, where what was read would count again."""
     write(tmp_path, {f"x{i}": torch.ones(2**18) for i in range(40)})
