@@ -18,7 +18,9 @@ Change = Callable[[Tensor], Tensor]
 def mean_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
     """Cross-entropy over the targets of all batches [nats/target]."""
     model.eval()
-    parts = [next_token(model, batch) for batch in batches]
+    device = next(model.parameters()).device
+    here = [{name: x.to(device) for name, x in batch.items()} for batch in batches]
+    parts = [next_token(model, batch) for batch in here]
     return sum(float(loss) for loss, _ in parts) / sum(count for _, count in parts)
 
 
@@ -36,7 +38,8 @@ def first(update: Tensor, rank: int) -> Tensor:
 
 def on_random(update: Tensor, rank: int, generator: torch.Generator) -> Tensor:
     """What an update does to so many random directions of its inputs."""
-    Q, _ = torch.linalg.qr(torch.randn(update.shape[1], rank, generator=generator))
+    drawn = torch.randn(update.shape[1], rank, generator=generator)
+    Q, _ = torch.linalg.qr(drawn.to(update.device))
     return update @ Q @ Q.T
 
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from recipes.pretended_cuda import pretended_cuda
 
 from mathlm import adapt
 from mathlm.models import GPT, GPTConfig
@@ -72,6 +73,16 @@ def test_the_first_directions_keep_most_and_random_ones_their_share():
     torch.testing.assert_close(first(update, 2), torch.diag(torch.tensor([3.0, 2.0, 0.0])))
     torch.testing.assert_close(on_random(update, 3, torch.Generator()), update)
     assert torch.linalg.matrix_rank(on_random(update, 1, torch.Generator())) == 1
+
+
+def test_a_model_on_a_gpu_is_cut_and_measured_there():
+    base, tuned = tiny(), tiny(seed=1)
+    expected = cut(tuned, base, DATA.held_out, [1])
+    with pretended_cuda() as mode:
+        found = cut(tuned.to("cuda"), base.to("cuda"), DATA.held_out, [1])
+    assert mode.calls > 100
+    assert found["loss"] == pytest.approx(expected["loss"])
+    assert found["random"] == pytest.approx(expected["random"])
 
 
 def test_a_cut_runs_from_nothing_to_everything():
