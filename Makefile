@@ -9,7 +9,7 @@ OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 G
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units pages cuda clean types form
+.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units nbval cuda machines clean types form
 
 setup: $(STAMP)
 
@@ -33,7 +33,7 @@ book: $(STAMP)
 chapter: $(STAMP)
 	@$(BIN)/python tools/make_book.py chapter "$(N)" --device $(DEVICE) --jobs $(JOBS)
 
-test: units pages cuda
+test: units nbval cuda
 
 # a file and what concerns it: make quick FILE=mathlm/optim/adam.py
 quick: $(STAMP)
@@ -42,10 +42,9 @@ quick: $(STAMP)
 units: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests
 
-# runs the pages that make book has not run, and compares what all of them show
-pages: $(STAMP)
-	@$(BIN)/python tools/make_book.py execute --jobs $(JOBS)
-	$(BIN)/python tools/stored_outputs.py
+# every page by nbval, which compares what a cell prints with what is stored
+nbval: $(STAMP)
+	$(BIN)/python tools/machines.py --machine $(or $(MACHINE),native) --jobs $(JOBS)
 
 cuda: $(STAMP)
 	$(BIN)/python tools/make_book.py execute --device cuda

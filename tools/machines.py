@@ -2,7 +2,7 @@
 
     python tools/machines.py                           every page on each of the four machines
     python tools/machines.py --machine avx2 07 23      two chapters on one of them
-    python tools/machines.py --today                   the machine of the day, as CI does
+    python tools/machines.py --machine today           the machine of the day, as CI does
     python tools/machines.py --tests tests/recipes     tests in place of pages
 
 PyTorch, oneDNN, MKL and OpenBLAS choose their kernels by the processor. These settings make
@@ -48,7 +48,8 @@ MACHINES = {
         "OMP_NUM_THREADS": "1",
     },
     "native": {"OMP_NUM_THREADS": "1"},
-    "threads": {"OMP_NUM_THREADS": "2"},
+    # passive: threads that spin while they wait stop whoever else is on the core
+    "threads": {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"},
 }
 STARTUP = "import margins\nmargins.install(get_ipython())\n"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -85,7 +86,6 @@ def run(machine: str, what: list[str], options: list[str], jobs: int) -> Iterato
     """Run pytest as if on ``machine``; one line for each case that failed."""
     report = OUT / f"{machine}.xml"
     env = environment(machine)
-    jobs = 1 if machine == "threads" else jobs
     command = [sys.executable, "-m", "pytest", f"--junitxml={report}", "--tb=short", *options]
     subprocess.run([*command, "-n", str(jobs), *what], env=env, cwd=ROOT, check=False)
     for case in ET.parse(report).iter("testcase"):
@@ -145,13 +145,12 @@ def table(machines: list[str]) -> Iterator[str]:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--machine", choices=MACHINES, action="append")
-    parser.add_argument("--today", action="store_true", help="the machine of the day")
+    parser.add_argument("--machine", choices=[*MACHINES, "today"], action="append")
     parser.add_argument("--tests", action="store_true", help="tests in place of pages")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("what", nargs="*", help="chapters (07), or test files")
     args = parser.parse_args(argv)
-    machines = [today()] if args.today else args.machine or list(MACHINES)
+    machines = [today() if m == "today" else m for m in args.machine or MACHINES]
     if args.tests:
         options = ["-o", "enable_assertion_pass_hook=true", "-p", "margins"]
         what = args.what or ["tests"]
