@@ -5,6 +5,7 @@ import time
 
 import data_packages
 import nbformat
+import notebooks
 import pytest
 import running as tool
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -93,13 +94,19 @@ def ran(name, seconds):
     return tool.Run(name, seconds, None)
 
 
-def test_the_longest_pages_come_first_and_an_unknown_one_is_as_long_as_most(build):
+def test_the_longest_pages_come_first_and_an_unknown_one_is_among_them(build):
     assert set(tool.expected(["a", "b"], "cpu").values()) == {tool.USUAL}
     (build / "executed" / "cpu").mkdir(parents=True)
     tool.keep_seconds([ran("a", 10.0), ran("b", 50.0)], "cpu")
     tool.keep_seconds([tool.Run("b", 1.0, tool.Failure(1, "x", "E"))], "cpu")
     times = tool.expected(["a", "new", "b"], "cpu")
-    assert list(times.items()) == [("b", 50.0), ("new", 30.0), ("a", 10.0)]
+    assert list(times.items()) == [("new", 50.0), ("b", 50.0), ("a", 10.0)]
+
+
+def test_the_table_of_the_book_names_its_pages():
+    table = json.loads((tool.ROOT / "tools" / "page_seconds.json").read_text())
+    assert set(table) <= {path.stem for path in notebooks.notebooks()}
+    assert all(seconds > 1 for seconds in table.values())
 
 
 def test_times_measured_here_stand_before_those_of_the_book(build):

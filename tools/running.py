@@ -135,10 +135,13 @@ def _run(path: Path, output: Path, device: str) -> Failure | None:
 
 
 def expected(pages: list[str], device: str) -> dict[str, float]:
-    """Seconds that each page took last, here or where the book was made; longest first."""
+    """Seconds that each page took last, here or where the book was made; longest first.
+
+    A page of which nothing is known may be the longest, so it does not start last.
+    """
     known = _seconds(ROOT / "tools" / "page_seconds.json") | _seconds(_last(device))
-    usual = sum(known.values()) / len(known) if known else USUAL
-    times = {page: known.get(page, usual) for page in pages}
+    unknown = max(known.values(), default=USUAL)
+    times = {page: known.get(page, unknown) for page in pages}
     return dict(sorted(times.items(), key=lambda item: -item[1]))
 
 
