@@ -72,10 +72,13 @@ def test_an_error_is_named_with_its_cell_and_the_rest_runs(tmp_path):
 
 
 def test_a_cell_that_needs_a_name_that_was_never_bound_is_passed_over(tmp_path):
-    said, printed = run_page(tmp_path, "y = 1", "y = 1 / 0", "z = y + 1", "z", "y = 3", "y")
+    said, printed = run_page(
+        tmp_path, "y = 1", "w = y = 1 / 0", "z = y + 1", "w = w + 1", "z", "y = 3", "y"
+    )
     assert [line["at"] for line in said if "raised" in line] == ["cell 2"]
     passed = [(line["at"], line["passed"]) for line in said if "passed" in line]
-    assert passed == [("cell 3", "needs y"), ("cell 4", "needs z")]
+    assert passed[::2] == [("cell 3", "needs y"), ("cell 5", "needs z")]
+    assert passed[1] == ("cell 4", "NameError: name 'w' is not defined")
     assert printed == ["3"]
 
 

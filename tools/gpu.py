@@ -113,6 +113,7 @@ def test_step(name: str, places: list[str], device: str) -> Step:
     """Tests, with nothing of pytest that a bare machine lacks."""
     command = ["-m", "pytest", "-p", "gpu_tests", "--on", device, "-q", "--tb=short"]
     command += ["-o", "addopts=", "--import-mode=importlib", "-p", "no:cacheprovider"]
+    command += ["-p", "no:cpu_time"]  # the first use of a GPU takes long, in whichever case
     command += ["-W", "ignore::pytest.PytestConfigWarning", "--continue-on-collection-errors"]
     return Step(f"tests {name}", [*command, "-m", "not slow", *places], LIMIT)
 
@@ -216,7 +217,7 @@ class Record:
 def environment(jobs: int) -> dict[str, str]:
     """Where the package, the plugin and the data are found; a share of the cores."""
     threads = max(1, (os.cpu_count() or 1) // jobs)
-    paths = [str(ROOT), str(TOOLS), str(ROOT / "tests"), str(gpu_data.SITE)]
+    paths = [str(ROOT), str(TOOLS), str(gpu_data.SITE)]
     paths += filter(None, [os.environ.get("PYTHONPATH")])
     settings = {"PYTHONHASHSEED": "0", "MATHLM_PROGRESS": "off", "MPLBACKEND": "Agg"}
     settings |= {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(threads)}
@@ -299,7 +300,8 @@ def probe() -> dict:
     """Device and versions, as another process sees them."""
     run = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True)
     if run.returncode:
-        raise SystemExit(f"{sys.executable} has no torch and NumPy: {run.stderr[-300:]}")
+        last = run.stderr.strip().splitlines()[-1]
+        raise SystemExit(f"{sys.executable} lacks what every step needs, {last}: install it")
     return json.loads(run.stdout)
 
 

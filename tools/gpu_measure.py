@@ -20,7 +20,6 @@ import torch
 from gpu_page import message, reporter, where
 
 from benchmarks.training import BIG, PEAKS, peak, step_of
-from mathlm.errors import MathLMError
 from mathlm.generate import Reader, stored_bytes
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW
@@ -178,7 +177,7 @@ def main(argv: list[str]) -> int:
         for name, figures in MEASURES[args.name](args.device):
             note(measured=name, **figures)
             print(name, figures, flush=True)
-    except (RuntimeError, MathLMError, ImportError) as error:
+    except Exception as error:
         note(at=args.name, raised=message(error), where=where(error))
     note(ended=True, seconds=round(time.perf_counter() - start, 1))
     return 0

@@ -5,7 +5,8 @@
 Each cell leaves a line in the report when it begins, and one more if it raises, so that a stop
 at any moment shows how far the page came. A cell that reads data or imports a package that is
 not there is passed over, as is every later cell that needs a name which such a cell did not
-bind; the others run, so one call shows all that fails.
+bind; the others run, so one call shows all that fails. ``--device pretended`` finds tensors on
+two devices without a GPU (tests/recipes/pretended_cuda.py).
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Page:
         """One cell; an error is noted, and the names that it left unbound."""
         try:
             bound, read = names(source)
-            if lacking := sorted(read & self.broken):
+            if lacking := sorted((read - bound) & self.broken):
                 self.pass_over(number, f"needs {', '.join(lacking)}", bound)
                 return
             before = {name: self.space.get(name) for name in bound}
@@ -128,7 +129,8 @@ class Page:
     def failed(self, number: int, error: BaseException, source: str, before: dict) -> None:
         """Note an error, or that something was not brought along."""
         unbound = {name for name, old in before.items() if self.space.get(name) is old}
-        if is_missing(error):
+        lost = isinstance(error, NameError) and error.name in self.broken
+        if lost or is_missing(error):
             self.pass_over(number, message(error), unbound)
             return
         self.broken |= unbound
@@ -181,6 +183,16 @@ def collect_warnings() -> set[str]:
     return said
 
 
+def pretend() -> str:
+    """From here on tensors of the CPU refuse what those of a GPU refuse; what they call it."""
+    sys.path.append(str(ROOT / "tests"))
+    from recipes.pretended_cuda import pretended_cuda
+
+    Page.pretense = pretended_cuda()  # type: ignore[attr-defined]
+    Page.pretense.__enter__()  # type: ignore[attr-defined]
+    return "cuda"
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("page", type=Path)
@@ -193,7 +205,8 @@ def main(argv: list[str]) -> int:
     said, note, start = collect_warnings(), reporter(report), time.perf_counter()
     os.chdir(page.parent)
     sys.path[0] = str(ROOT)
-    run = Page(page, args.device, note)
+    device = pretend() if args.device == "pretended" else args.device
+    run = Page(page, device, note)
     run.run()
     note(
         ended=True, seconds=round(time.perf_counter() - start, 1), peak_bytes=peak_memory(),
