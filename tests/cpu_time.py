@@ -42,7 +42,8 @@ def pytest_terminal_summary(terminalreporter):
     times = [(dict(r.user_properties).get("cpu_seconds", 0), r) for r in passed]
     slow = sum(took for took, report in times if "slow" in report.keywords)
     total = sum(took for took, _ in times)
-    terminalreporter.write_line(f"{total:.0f} s of processor time, slow cases {slow:.0f} s")
+    if passed:
+        terminalreporter.write_line(f"{total:.0f} s of processor time, slow cases {slow:.0f} s")
     for took, report in sorted(times, key=lambda pair: -pair[0]):
         if took > LONG and "slow" not in report.keywords:
             terminalreporter.write_line(f"{took:.1f} s and not marked slow: {report.nodeid}")
