@@ -18,9 +18,7 @@ Change = Callable[[Tensor], Tensor]
 def mean_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
     """Cross-entropy over the targets of all batches [nats/target]."""
     model.eval()
-    device = next(model.parameters()).device
-    here = [{name: x.to(device) for name, x in batch.items()} for batch in batches]
-    parts = [next_token(model, batch) for batch in here]
+    parts = [next_token(model, batch) for batch in batches]
     return sum(float(loss) for loss, _ in parts) / sum(count for _, count in parts)
 
 

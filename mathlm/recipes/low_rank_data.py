@@ -33,6 +33,14 @@ class Text:
     training: Callable[[int], Batch]
     held_out: Sequence[Batch]
 
+    def to(self, device: torch.device | str) -> "Text":
+        """The same text with its batches on a device."""
+
+        def there(batch: Batch) -> Batch:
+            return {name: x.to(device) for name, x in batch.items()}
+
+        return Text(lambda step: there(self.training(step)), list(map(there, self.held_out)))
+
 
 def chatterbot(rows: int, held_rows: int, seed: int = 0) -> Text:
     """Questions and answers, with the loss on the answers; prompts are held out."""

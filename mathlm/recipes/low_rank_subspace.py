@@ -50,9 +50,10 @@ class Directions:
     def __init__(self, model: nn.Module, size: int, seed: int = 0) -> None:
         source = torch.Generator().manual_seed(seed)
         self.model, self.start = model, parameters_to_vector(model.parameters()).detach()
-        self.of = torch.randint(size, self.start.shape, generator=source)
-        self.sign = torch.randint(2, self.start.shape, generator=source) * 2.0 - 1.0
-        self.z = nn.Parameter(torch.zeros(size))
+        of = torch.randint(size, self.start.shape, generator=source)
+        sign = torch.randint(2, self.start.shape, generator=source) * 2.0 - 1.0
+        self.of, self.sign = of.to(self.start.device), sign.to(self.start.device)
+        self.z = nn.Parameter(torch.zeros(size, device=self.start.device))
 
     def gradient(self) -> Tensor:
         """Gradient of the loss in z, from those of the weights: Pᵀ g."""

@@ -75,11 +75,17 @@ def test_the_first_directions_keep_most_and_random_ones_their_share():
     assert torch.linalg.matrix_rank(on_random(update, 1, torch.Generator())) == 1
 
 
-def test_a_model_on_a_gpu_is_cut_and_measured_there():
-    base, tuned = tiny(), tiny(seed=1)
-    expected = cut(tuned, base, DATA.held_out, [1])
+def test_a_model_on_a_gpu_is_tuned_cut_and_measured_there():
+    tuned = tune(tiny(), FULL, DATA, 1e-2, 3)
+    expected = cut(tuned, tiny(), DATA.held_out, [1])
     with pretended_cuda() as mode:
-        found = cut(tuned.to("cuda"), base.to("cuda"), DATA.held_out, [1])
+        base, data = tiny().to("cuda"), DATA.to("cuda")
+        again = tune(base, FULL, data, 1e-2, 3)
+        found = cut(again, base, data.held_out, [1])
+        within = mean_loss(tune_within(base, 9, data, 1e-2, 3), data.held_out)
+    assert within == pytest.approx(
+        mean_loss(tune_within(tiny(), 9, DATA, 1e-2, 3), DATA.held_out)
+    )
     assert mode.calls > 100
     assert found["loss"] == pytest.approx(expected["loss"])
     assert found["random"] == pytest.approx(expected["random"])
