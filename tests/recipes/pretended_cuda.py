@@ -27,6 +27,10 @@ class OnCuda(Tensor):
     is_cuda = property(lambda self: True)
     is_cpu = property(lambda self: False)
 
+    def __format__(self, how):
+        """As torch formats a single number, of its own class alone."""
+        return format(self.item() if self.dim() == 0 else repr(self), how)
+
     def __deepcopy__(self, memo):
         """Another tensor of the same kind."""
         memo[id(self)] = copy = self.detach().clone().requires_grad_(self.requires_grad)
