@@ -65,6 +65,7 @@ def names(check):
     return {file.relative_to(TESTS).as_posix() for file in FILES if any(check(nodes(file)))}
 
 
+@pytest.mark.slow
 def test_no_tolerance_is_without_bounds_but_for_a_reason_that_is_listed():
     assert len(FILES) > 300
     assert names(loose) - set(LOOSE) == set()

@@ -50,6 +50,7 @@ def dotted(func):
     return ".".join(map(str, names))
 
 
+@pytest.mark.slow
 def test_nothing_is_unpickled_or_evaluated():
     found = {path.name: list(offences(syntax)) for path, syntax in sources()}
     assert len(found) > 20
