@@ -44,6 +44,7 @@ def run(source, **output):
     return cell
 
 
+@pytest.mark.slow
 def test_chapters_break_no_rule():
     expect_in_none(tool.faults, tool.notebooks())
 
@@ -71,6 +72,14 @@ def test_normal_form_keeps_text_and_drops_pictures_and_addresses():
     text = tool.normalise(chapter(run("f", output_type="display_data", data=data)), "01-x")
     assert "0xADDR" in text
     assert "iVBOR" not in text
+
+
+def test_normal_form_joins_the_pieces_of_what_was_printed():
+    cell = run("print(1)", output_type="stream", name="stdout", text="1")
+    cell.outputs += [new_output("stream", name="stdout", text="\n2\n")]
+    cell.outputs += [new_output("stream", name="stderr", text="oh")]
+    again = nbformat.reads(tool.normalise(chapter(cell), "01-x"), as_version=4)
+    assert [out.text for out in again.cells[-1].outputs] == ["1\n2\n", "oh"]
 
 
 @pytest.mark.parametrize(

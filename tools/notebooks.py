@@ -128,8 +128,7 @@ def normalise(nb: Notebook, page: str) -> str:
 def _normalise_code(cell: Notebook, count: int) -> None:
     ran = cell.execution_count is not None
     cell.execution_count = count if ran else None  # null would make nbval compare nothing
-    if "nbval-ignore-output" in tags(cell):
-        cell.outputs = []
+    cell.outputs = [] if "nbval-ignore-output" in tags(cell) else _joined(cell.outputs)
     for output in cell.outputs:
         data = output.get("data", {})
         for holder, key in ((output, "text"), (data, "text/plain")):
@@ -141,6 +140,17 @@ def _normalise_code(cell: Notebook, count: int) -> None:
             output["metadata"] = nbformat.from_dict({})
         for mime in DROP_MIME:
             data.pop(mime, None)
+
+
+def _joined(outputs: list[Notebook]) -> list[Notebook]:
+    """Pieces of one stream as one output: where the kernel cut it is a matter of time."""
+    joined: list[Notebook] = []
+    for output in outputs:
+        if joined and output.get("name") and joined[-1].get("name") == output.name:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 # --- what a notebook must satisfy -----------------------------------------------------------
