@@ -230,3 +230,10 @@ def test_a_failure_and_a_skip_are_noted_at_once(tmp_path):
     lines = gpu.lines(tmp_path / "tests.jsonl")
     assert lines[0]["raised"] == "RuntimeError: two devices"
     assert [line["at"] for line in lines if "passed" in line] == ["b", "c"]
+
+
+def test_what_cannot_run_on_a_gpu_is_named_by_tests_that_exist():
+    for start, why in gpu_tests.NOT_HERE.items():
+        path, _, name = start.partition("::")
+        assert why
+        assert f"def {name or 'test_'}" in (ROOT / "tests" / path).read_text(encoding="utf-8")
