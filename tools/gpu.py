@@ -208,6 +208,7 @@ class Record:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
                 file.write(text)
+            os.chmod(file.name, 0o644)  # of a temporary file, nobody else could read it
             os.replace(file.name, path)
 
 
