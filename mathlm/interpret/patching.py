@@ -87,7 +87,7 @@ def replaced(name: str, value: Tensor, other: Tensor | At) -> Tensor:
             f"values[{name!r}] has heads={list(part.heads)}, but the tap has none: heads are "
             f"in {', '.join(HEADED)} of an attention"
         )
-    T, here = value.shape[-2], value.new_ones(value.shape[-2], 1, dtype=torch.bool)
+    T, here = value.shape[-2], torch.ones(value.shape[-2], 1, dtype=torch.bool)
     if part.positions is not None:
         here = chosen(name, "position", part.positions, T)[:, None]
     if part.heads is not None:

@@ -5,9 +5,11 @@ import copy
 import numpy as np
 import pytest
 import torch
+from recipes.pretended_cuda import pretended_cuda
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import At, patch, record
+from mathlm.interpret.patching import replaced
 from mathlm.models import GPT, Bert, BertConfig, GPTConfig
 
 SIZES = {"vocab_size": 11, "context": 8, "d_model": 8, "n_layers": 3, "n_heads": 4}
@@ -168,6 +170,15 @@ def test_positions_of_any_whole_numbers_are_the_same_places():
         patch(model, CORRUPT, {"embedding": At(value=value, positions=[-6])})
     with pytest.raises(InputTypeError, match="position 1: give a list of positions"):
         patch(model, CORRUPT, {"embedding": At(value=value, positions=1)})
+
+
+def test_heads_are_replaced_on_a_gpu():
+    value = torch.arange(12.0).reshape(1, 2, 3, 2)
+    with pretended_cuda():
+        part = At(value=torch.zeros(1, 2, 3, 2).to("cuda"), heads=[1])
+        found = replaced("blocks.0.attention.heads", value.to("cuda"), part).cpu()
+    assert torch.equal(found[:, 0], value[:, 0])
+    assert found[:, 1].count_nonzero() == 0
 
 
 def test_a_value_on_another_device_is_refused():
