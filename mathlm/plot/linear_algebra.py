@@ -86,7 +86,7 @@ def eigen_and_singular(A: ndarray) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.5), sharex=True, sharey=True)
     t = np.linspace(0, 2 * np.pi, 400)
     circle = np.stack([np.cos(t), np.sin(t)])
-    eigenvalues, eigenvectors = np.linalg.eig(A)
+    eigenvalues, eigenvectors = map(np.real, np.linalg.eig(A))  # complex since NumPy 2.5
     _, sigma, Vt = np.linalg.svd(A)
     panels = (
         (axes[0], eigenvectors, [rf"$\lambda={x:.3g}$" for x in eigenvalues], "eigenvectors"),

@@ -102,8 +102,8 @@ def matrix_demo(A: ndarray | None = None) -> Demo:
 def _matrix_view(A: ndarray) -> str:
     """Square, image, grid and eigenlines of A as SVG, and a sentence."""
     image = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]]) @ A.T
-    eigenvalues, eigenvectors = np.linalg.eig(A)
-    real = np.isrealobj(eigenvalues)
+    eigenvalues, eigenvectors = np.linalg.eig(A)  # complex since NumPy 2.5, real before
+    real = (np.imag(eigenvalues) == 0).all()
     order = np.argsort(-eigenvalues.real)
     lines = [9 * eigenvectors[:, i].real if real else np.zeros(2) for i in order]
     grid = [A @ np.array(p) for k in range(-3, 4) for p in ((k, -9), (k, 9), (-9, k), (9, k))]

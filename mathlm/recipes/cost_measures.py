@@ -56,7 +56,7 @@ def saved_bytes(work: Callable[[], object]) -> int:
 
 def profiled_peak(work: Callable[[], object]) -> int:
     """Largest sum of what torch allocated during one call and had not freed yet [bytes]."""
-    with torch.profiler.profile(profile_memory=True) as profiler:
+    with torch.profiler.profile(profile_memory=True, acc_events=True) as profiler:
         work()
     events = profiler.profiler.kineto_results.events()  # type: ignore[union-attr]
     moves = [(e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]"]
