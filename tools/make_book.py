@@ -43,9 +43,8 @@ class Place:
         self.staged = folder / "staged"
         self.html = folder / "site" / "_build" / "html"
         self.memory = folder / "site" / "_build" / ".doctrees" / "environment.pickle"
-        self.clean = (
-            folder / "site" / "clean"
-        )  # there if the last build ended without a warning
+        # there if the last build ended without a warning
+        self.clean = folder / "site" / "clean"
 
     def address(self, page: str) -> str:
         """Of one page, as a browser takes it."""
