@@ -11,7 +11,7 @@ machine that cannot fetch them; they are unpacked here.
 
 The record, ``book/results/gpu.json`` and a copy in the folder that the variable OUT names, is
 written anew whenever a step ends: after a stop at any moment it holds what was done. A run on
-the CPU writes ``_build/gpu/cpu.json``. The whole call on a lent machine is one line::
+the CPU writes ``_build/gpu/cpu.json``. The whole call on such a machine is one line::
 
     PYTHONUNBUFFERED=1 make gpu 2>&1 | tee $OUT/log
 """
