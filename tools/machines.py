@@ -152,7 +152,7 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     machines = [today() if m == "today" else m for m in args.machine or MACHINES]
     if args.tests:
-        options = ["-o", "enable_assertion_pass_hook=true", "-p", "margins"]
+        options = ["-o", "enable_assertion_pass_hook=true", "-p", "margins", "--dist=worksteal"]
         what = args.what or ["tests"]
     else:
         options = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300"]
