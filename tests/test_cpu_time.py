@@ -22,10 +22,11 @@ def outcome(pytester, monkeypatch):
     pytester.makepyfile(CASES)
     pytester.makeini("[pytest]\nmarkers = slow: long")
 
-    def run(seconds):
+    def run(seconds, threads="1"):
         clock = itertools.count(0, seconds)  # looked at once before a case and once after it
         with monkeypatch.context() as patch:
             patch.setattr(cpu_time, "cpu_seconds", lambda: next(clock))
+            patch.setenv("OMP_NUM_THREADS", threads)
             return pytester.runpytest_inprocess("-p", "cpu_time", "-p", "no:cacheprovider")
 
     return run
@@ -35,6 +36,10 @@ def test_a_case_of_seven_seconds_fails_unless_it_is_marked(outcome):
     result = outcome(7)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["the case took 7.0 s of *mark it with @pytest.mark.slow"])
+
+
+def test_no_case_fails_where_several_threads_spin(outcome):
+    outcome(7, threads="2").assert_outcomes(passed=2)
 
 
 def test_a_case_of_three_seconds_is_named_unless_it_is_marked(outcome):

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from mathlm.errors import InputError
+from mathlm.functional.quantized_product import byte_kernel, nibble_kernel
 from mathlm.layers import ByteLinear, NibbleLinear, QuantizedEmbedding, fused_rows
 
 
@@ -46,7 +47,8 @@ def test_nibbles_are_within_half_a_step_of_the_weights():
 def test_the_kernel_agrees_with_the_weights_written_out(kind, digits, rows):
     m = maps(dtype=torch.float32)[kind][0]
     x = torch.randn(rows, 64, dtype=torch.float32)
-    assert m.fits(x) == (rows < 100)
+    ready = (byte_kernel, nibble_kernel)[kind]()  # not every processor has them
+    assert m.fits(x) == (ready and rows < 100)
     expected = nn.functional.linear(x.double(), m.weights(torch.float64), m.bias.double())
     assert (m(x) - expected).norm() < digits * expected.norm()
     assert m(x).dtype == torch.float32
