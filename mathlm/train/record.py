@@ -20,7 +20,7 @@ def describe(value: Any) -> Any:
     """``value`` as JSON data that says the same in every process.
 
     Dataclasses become their fields with the name of the class, functions and classes their
-    qualified names, NaN and infinities the words for them. A path becomes its last part: where
+    public names, NaN and infinities the words for them. A path becomes its last part: where
     it lay on one machine says nothing to another.
     """
     if is_dataclass(value) and not isinstance(value, type):
@@ -40,8 +40,18 @@ def describe(value: Any) -> Any:
         return value.name
     if isinstance(value, torch.dtype | torch.device):
         return str(value)
-    name = getattr(value, "__qualname__", type(value).__qualname__)
-    return f"{getattr(value, '__module__', type(value).__module__)}.{name}"
+    return public_name(value if hasattr(value, "__qualname__") else type(value))
+
+
+def public_name(thing: Any) -> str:
+    """A function or class by its part of the package, such as ``mathlm.train.next_token``.
+
+    Which file of that part holds it is nothing that a run depends on.
+    """
+    module = str(thing.__module__)  # functions of torch have None
+    if module.startswith("mathlm."):
+        module = ".".join(module.split(".")[:2])
+    return f"{module}.{thing.__qualname__}"
 
 
 def versions() -> dict[str, str]:

@@ -17,6 +17,7 @@ from mathlm.errors import (
 )
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.train import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
+from mathlm.train.checkpoint import refuse_changes
 from mathlm.train.folders import MANIFEST, seal
 
 FILES = ["model.safetensors", "optimizer.safetensors", "state.json", MANIFEST]
@@ -302,6 +303,14 @@ def test_a_resume_with_other_settings_lists_every_difference(tmp_path):
         assert part in str(error.value)
     assert str(error.value).count(" was ") == 3
     assert other.step == 0
+
+
+def test_a_run_goes_on_where_a_file_of_the_package_has_another_place():
+    own = {"objective": "mathlm.train.next_token"}
+    refuse_changes({"objective": "mathlm.train.objectives.next_token"}, own)
+    for other in ("mathlm.train.objectives.all_tokens", "mathlm.align.objectives.next_token"):
+        with pytest.raises(CheckpointMismatchError, match=f"{other}, is mathlm.train.next_tok"):
+            refuse_changes({"objective": other}, own)
 
 
 def test_the_optimizer_options_are_compared_and_those_of_the_resumed_run_hold(tmp_path):

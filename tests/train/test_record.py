@@ -34,7 +34,7 @@ def test_a_record_is_the_same_each_time(tmp_path):
     ("value", "said"),
     [
         (warmup_cosine(1.0, 2, 3), {"class": "warmup_cosine", "peak": 1.0, "warmup": 2}),
-        (next_token, "mathlm.train.objectives.next_token"),
+        (next_token, "mathlm.train.next_token"),
         (Path("a/b"), "b"),
         ((1, [2.5, None]), [1, [2.5, None]]),
         (math.nan, "nan"),
