@@ -4,11 +4,9 @@ from . import style
 from .architectures import (
     choice_table,
     intensity_lines,
-    mask_panels,
     mistake_costs,
     noticed_change,
     probe_learning,
-    probe_table,
     rule_of_six,
     running_logit,
     stacked_parts,
@@ -104,6 +102,14 @@ from .fast_generation import (
     token_times,
 )
 from .fast_generation_demos import cache_calculator_demo, guesses_demo
+from .figures import (
+    curve_panels,
+    head_maps,
+    influence_maps,
+    mask_panels,
+    probe_table,
+    reliability,
+)
 from .fine_tuning import (
     answer_by_place,
     divergence_on_line,
@@ -165,7 +171,7 @@ from .neural_networks import (
 from .neural_networks_demos import activation_demo, xor_line_demo
 from .notation import asymptotics, mask_alignment, rotary_pairs, shift_curves
 from .notation_demos import causal_mask_demo
-from .objectives import curve_panels, pattern_of_targets, predicted_measured, score_bars
+from .objectives import pattern_of_targets, predicted_measured, score_bars
 from .objectives_demos import hidden_token_demo, slip_demo
 from .optimization import (
     clipping,
@@ -247,7 +253,6 @@ from .probability import (
     penalties,
     prior_strength,
     probability_step,
-    reliability,
     sums_of_dice,
 )
 from .probability_demos import cross_entropy_demo, dice_demo, kl_demo
@@ -279,8 +284,6 @@ from .self_attention import (
     caught_bugs,
     cost_by_length,
     head_grid,
-    head_maps,
-    influence_maps,
     loss_bars,
     peeking_runs,
     reach_by_distance,

@@ -1,45 +1,16 @@
 """Figures of the chapter on architectures: masks, choices, writes to the stream, costs."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, SEQUENTIAL, SKY, WIDE
+from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, SKY, WIDE
 
 MARKS = ("o", "s", "^", "D", "v", "P")
 TINTS = ("#CFE3F2", "#FBE3B5", "#CDEBDF", "#F5D3C0", "#EBDDE5")
-
-
-def mask_panels(panels: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figure:
-    """Which positions can change what a model says at which, one panel for each model.
-
-    Args:
-        panels: Title -> influences (positions that speak, positions that are read); only
-            whether a number is 0 is drawn.
-        tokens: Names of the positions.
-    """
-    fig, axes = plt.subplots(1, len(panels), figsize=(6.4, 2.9), sharey=True, squeeze=False)
-    places = range(len(tokens))
-    for ax, (title, values) in zip(axes[0], panels.items(), strict=True):
-        ax.imshow(
-            np.asarray(values) > 0, cmap=ListedColormap(["#E9ECEF", BLUE]), vmin=0, vmax=1
-        )
-        ax.set_xticks(places, tokens, rotation=90)
-        ax.set_yticks(places, tokens)
-        ax.set_xticks(np.arange(len(tokens) + 1) - 0.5, minor=True)
-        ax.set_yticks(np.arange(len(tokens) + 1) - 0.5, minor=True)
-        ax.grid(False)
-        ax.grid(which="minor", color="white", lw=2)
-        ax.tick_params(which="minor", length=0)
-        ax.set_title(title, fontsize=11)
-        ax.set_xlabel("is read", fontsize=10)
-    axes[0][0].set_ylabel("speaks")
-    return fig
 
 
 def choice_table(choices: Mapping[str, Mapping[str, str]]) -> Figure:
@@ -64,30 +35,6 @@ def choice_table(choices: Mapping[str, Mapping[str, str]]) -> Figure:
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.grid(False)
-    return fig
-
-
-def probe_table(
-    scores: Mapping[str, Mapping[str, float]], unit: str = "right answers [%]"
-) -> Figure:
-    """Scores of several models on the same probes, as a table of colors with numbers.
-
-    Args:
-        scores: Name of the model -> name of the probe -> score; NaN where it was not asked.
-        unit: Label of the color bar.
-    """
-    probes = [*next(iter(scores.values()))]
-    table = np.array([[row[probe] for probe in probes] for row in scores.values()])
-    fig, ax = plt.subplots(figsize=(6.4, 1.4 + 0.5 * len(table)))
-    image = ax.imshow(table, cmap=SEQUENTIAL, vmin=0, vmax=100, aspect="auto")
-    for (i, j), score in np.ndenumerate(table):
-        shown = "not\nasked" if np.isnan(score) else f"{score:.0f}"
-        dark = not np.isnan(score) and score < 60
-        ax.text(j, i, shown, ha="center", va="center", color="white" if dark else "black")
-    ax.set_xticks(range(len(probes)), [textwrap.fill(name, 9) for name in probes])
-    ax.set_yticks(range(len(table)), [*scores])
-    ax.grid(False)
-    fig.colorbar(image, ax=ax, label=unit)
     return fig
 
 

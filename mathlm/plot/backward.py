@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from numpy.typing import ArrayLike
 
-from .self_attention import mark_caught
+from .figures import mark_caught
 from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X")

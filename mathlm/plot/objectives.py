@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from .figures import scale
 from .style import COLORS, GRAY, WIDE
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -33,36 +34,6 @@ def predicted_measured(
     scale(ax, logarithmic)
     ax.set(xlabel=labels[0], ylabel=labels[1])
     ax.legend(fontsize=9)
-    return fig
-
-
-def curve_panels(
-    x: ArrayLike,
-    panels: Mapping[str, Mapping[str, ArrayLike]],
-    xlabel: str,
-    logarithmic: str = "",
-    sharey: bool = False,
-) -> Figure:
-    """The same curves seen in several measures, one panel for each.
-
-    Args:
-        x: Where all curves were taken.
-        panels: Label of the vertical axis -> name of the curve -> values. The names of the
-            first panel stand in the legend.
-        xlabel: Label of the horizontal axis.
-        logarithmic: Which axes are, "", "x", "y" or "xy".
-        sharey: Whether all panels have one vertical axis.
-    """
-    fig, axes = plt.subplots(1, len(panels), figsize=(6.4, 3.4), squeeze=False, sharey=sharey)
-    for ax, (label, curves) in zip(axes[0], panels.items(), strict=True):
-        for i, (name, values) in enumerate(curves.items()):
-            mark = MARKS[i] if np.size(values) <= 20 else ""
-            ax.plot(x, values, color=COLORS[i], marker=mark, ms=4, label=name)
-        scale(ax, logarithmic)
-        ax.set_xlabel(xlabel)
-        ax.set_ylabel(label) if not sharey else ax.set_title(label, fontsize=11)
-    handles, names = axes[0][0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncols=min(4, len(names)), fontsize=9)
     return fig
 
 
@@ -101,14 +72,6 @@ def wrapped(name: str) -> str:
     words = name.split()
     half = (len(words) + 1) // 2
     return "\n".join(filter(None, (" ".join(words[:half]), " ".join(words[half:]))))
-
-
-def scale(ax: plt.Axes, logarithmic: str) -> None:
-    """Make the named axes logarithmic."""
-    if "x" in logarithmic:
-        ax.set_xscale("log")
-    if "y" in logarithmic:
-        ax.set_yscale("log")
 
 
 def pattern_of_targets(

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy import ndarray
 
-from ..reference import Reliability, normal_log_density
+from ..reference import normal_log_density
 from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
 
 MARKERS = "osv^Dph"
@@ -146,24 +146,6 @@ def entropy_by_order(
     ax.set(xlabel="letters of a block", ylabel="bits per letter", ylim=(0, 4.4))
     ax.set_xticks(list(orders))
     ax.legend(fontsize=9.5)
-    return fig
-
-
-def reliability(curves: Mapping[str, Reliability]) -> Figure:
-    """What a model said against what came true, one panel for each model.
-
-    Args:
-        curves: Title -> reliability curve.
-    """
-    fig, axes = plt.subplots(1, len(curves), figsize=(6.4, 3.5), sharey=True, squeeze=False)
-    for ax, (title, curve) in zip(axes[0], curves.items(), strict=True):
-        ax.plot([0, 1], [0, 1], color=GRAY, ls=":", lw=1.2)
-        size = 15 + 260 * curve.counts / curve.counts.sum()
-        ax.plot(curve.confidence, curve.accuracy, color=BLUE)
-        ax.scatter(curve.confidence, curve.accuracy, s=size, color=BLUE, zorder=3)
-        ax.set_title(title, fontsize=11)
-        ax.set(xlabel="confidence", xlim=(0, 1.03), ylim=(0, 1.03), aspect="equal")
-    axes[0, 0].set_ylabel("share that was right")
     return fig
 
 

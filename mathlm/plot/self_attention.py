@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from .figures import mark_caught, token_axes
 from .style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, SEQUENTIAL
 
 MARKS = ("o", "s", "^", "D")
@@ -30,28 +29,8 @@ def attention_steps(matrices: Mapping[str, ArrayLike]) -> Figure:
         for (i, j), entry in np.ndenumerate(table):
             ax.text(j, i, f"{entry:.2f}", ha="center", va="center", fontsize=10, color="black")
         ax.set_title(title, fontsize=11)
-        _tokens(ax, [str(i + 1) for i in range(len(table))], None)
+        token_axes(ax, [str(i + 1) for i in range(len(table))], None)
     axes[0, 0].set_ylabel("token")
-    return fig
-
-
-def influence_maps(maps: Mapping[str, ArrayLike]) -> Figure:
-    """Which outputs depend on which inputs; what is exactly zero stays white.
-
-    Args:
-        maps: Title and matrix of sizes, output positions in rows, input positions in columns.
-    """
-    fig, axes = plt.subplots(1, len(maps), figsize=(6.4, 2.7), squeeze=False)
-    tables = [np.asarray(m, dtype=float) for m in maps.values()]
-    top = max(t.max() for t in tables)
-    for ax, title, table in zip(axes.flat, maps, tables, strict=True):
-        shown = np.ma.masked_equal(table, 0.0)
-        image = ax.imshow(shown, cmap=SEQUENTIAL, norm=LogNorm(1e-3 * top, top, clip=True))
-        ax.set_title(title, fontsize=11)
-        ax.set(xlabel="input position", xticks=[], yticks=[])
-        ax.grid(False)
-    axes[0, 0].set_ylabel("output position")
-    fig.colorbar(image, ax=axes, label="size of ∂y/∂x", shrink=0.8)
     return fig
 
 
@@ -91,23 +70,6 @@ def caught_bugs(bugs: Sequence[str], checks: Sequence[str], caught: ArrayLike) -
     return fig
 
 
-def mark_caught(
-    ax: Axes, rows: Sequence[str], checks: Sequence[str], caught: ArrayLike, square: float | int
-) -> None:
-    """A square where a check fails, a dot where it passes, with the names at the axes."""
-    table = np.asarray(caught, dtype=bool)
-    for which, mark, size, color in (
-        (table, "s", square, BLUE),
-        (~table, ".", 0.3 * square, GRAY),
-    ):
-        y, x = np.nonzero(which)
-        ax.plot(x, y, mark, ms=size, color=color)
-    ax.set_xticks(range(len(checks)), checks, rotation=35, ha="right", fontsize=9)
-    ax.set_yticks(range(len(rows)), rows, fontsize=9)
-    ax.set(xlim=(-0.6, len(checks) - 0.4), ylim=(len(rows) - 0.4, -0.6))
-    ax.grid(False)
-
-
 def cost_by_length(
     lengths: ArrayLike, seconds: Mapping[str, ArrayLike], megabytes: Mapping[str, ArrayLike]
 ) -> Figure:
@@ -142,21 +104,6 @@ def reach_by_distance(curves: Mapping[str, ArrayLike]) -> Figure:
         ax.semilogy(values, marker=mark, ms=3, color=color, label=name)
     ax.set(xlabel="distance back [positions]", ylabel="size of ∂y/∂x", ylim=(1e-16, None))
     ax.legend()
-    return fig
-
-
-def head_maps(words: Sequence[str], maps: Mapping[str, ArrayLike]) -> Figure:
-    """Four real attention matrices over one sentence.
-
-    Args:
-        words: Tokens of the sentence.
-        maps: Title and attention matrix, queries in rows.
-    """
-    fig, axes = plt.subplots(2, 2, figsize=(6.4, 6.4), sharex=True, sharey=True)
-    for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
-        ax.imshow(np.asarray(weights, dtype=float), cmap=SEQUENTIAL, vmin=0, vmax=1)
-        ax.set_title(title, fontsize=11)
-        _tokens(ax, words, words, size=9 if len(words) <= 14 else 6)
     return fig
 
 
@@ -210,13 +157,3 @@ def loss_bars(losses: Mapping[str, float]) -> Figure:
     ax.set(xlabel="loss [nats/token]", xlim=(0, 1.12 * max(values)))
     ax.grid(False)
     return fig
-
-
-def _tokens(
-    ax: Axes, rows: Sequence[str], columns: Sequence[str] | None, size: int = 10
-) -> None:
-    """Tokens along the axes of a matrix."""
-    ax.set_yticks(range(len(rows)), rows, fontsize=size)
-    ticks = range(len(columns)) if columns is not None else []
-    ax.set_xticks(ticks, columns or [], rotation=90, fontsize=size)
-    ax.grid(False)

@@ -8,6 +8,7 @@ from cycler import cycler
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, GRAY = "#CC79A7", "#56B4E9", "#F0E442", "#6B6B6B"
 COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY)  # Okabe and Ito (2008)
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">")
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"
 
 WIDE, SQUARE, TALL = (6.4, 3.4), (4.4, 4.4), (6.4, 5.2)  # [inch]
