@@ -24,6 +24,7 @@ __all__ = [  # dependency order
     "align",
     "interpret",
     "scaling",
+    "chat",
     "plot",
     "recipes",
 ]

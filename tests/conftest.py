@@ -17,7 +17,7 @@ torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
 
 
 pytest_plugins = ["cpu_time"]
-WIRING = [Path(__file__).parent / name for name in ("faults", "recipes")]
+WIRING = [Path(__file__).parent / name for name in ("faults", "lab", "recipes")]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The files of the package, each read and parsed once, and rules about files."""
+"""The files of package and laboratory, each read and parsed once, and rules about them."""
 
 import ast
 from functools import cache
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "mathlm"
-FILES = sorted(PACKAGE.rglob("*.py"))
+PACKAGE, LAB = ROOT / "mathlm", ROOT / "book" / "lab"
+LIBRARY, LABORATORY = sorted(PACKAGE.rglob("*.py")), sorted(LAB.rglob("*.py"))
+FILES = LIBRARY + LABORATORY
 
 
 @cache

@@ -12,9 +12,9 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from lab.notation.label_shift import shift_labels
 from mathlm import functional, train
 from mathlm import reference as ref
-from mathlm.recipes.label_shift import shift_labels
 
 NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "04-notation.ipynb"
 NAMES = {

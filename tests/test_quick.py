@@ -11,7 +11,7 @@ from sources import FILES, PACKAGE
         ("mathlm/optim/adam.py", {"tests/optim/test_adam.py", "tests/optim/test_adamw.py"}),
         ("mathlm/functional/adapter.py", {"tests/adapt/test_bottleneck.py"}),
         ("mathlm/claims.py", {"tests/test_claims.py"}),
-        ("mathlm/plot/notation.py", {"tests/plot/test_notation.py"}),
+        ("book/lab/notation/figures.py", {"tests/lab/notation/test_figures.py"}),
         ("tests/optim/test_adam.py", {"tests/optim/test_adam.py"}),
         ("tools/quick.py", {"tests/test_quick.py"}),
         ("tools/equivalent_mutants.toml", set()),

@@ -13,13 +13,13 @@ FILES = sorted(TESTS.rglob("test_*.py"))
 LOOSE = {  # why a file has comparisons that are looser
     "functional/test_activation_aware.py": "16, estimated from 4,000 rounding errors",
     "models/test_pair_bert.py": "a standard deviation, estimated from a few weights",
-    "plot/test_architectures_demos.py": "one published run at another utilization, said there",
-    "recipes/test_depth.py": "a law of growth for wide random stacks, on narrow ones",
-    "recipes/test_induction.py": "a loss that a trained model comes near to",
-    "recipes/test_manifold_fits.py": "an average over random points, against its expectation",
+    "lab/architectures/test_demos.py": "one published run at another utilization, said there",
+    "lab/transformer_block/test_depth.py": "a law of wide random stacks, on narrow ones",
+    "lab/interpretability/test_induction.py": "a loss that a trained model comes near to",
+    "lab/explanations/test_manifold_fits.py": "an average of random points, against its mean",
     "reference/test_decomposition.py": "1e-18, below which float64 keeps no digit beside 1",
-    "reference/test_residual.py": "logarithms of stacks that differ by factors of millions",
-    "reference/test_transformer_weights.py": "a variance, estimated from a few weights",
+    "lab/transformer_block/test_residual.py": "logarithms of factors of millions",
+    "reference/network/test_transformer_weights.py": "a variance, estimated from a few weights",
     "scaling/test_power_law.py": "widths of two intervals, one of them drawn at random",
 }
 THERE = {  # why a file has a test of nothing but that something is there

@@ -3,8 +3,8 @@
     python tools/data_packages.py write    the column "chapters" of book/data-and-licences.md
     python tools/data_packages.py check    exit 1 unless it is what the record says
 
-``mathlm.text.installed`` notes each package that it opens in the file that ``MATHLM_OPENED``
-names. ``tools/notebooks.py refresh`` runs a page with that file and keeps the names in
+``mathlm.text.corpora.installed`` notes each package that it opens in the file that
+``MATHLM_OPENED`` names. ``tools/notebooks.py refresh`` runs a page with it and keeps them in
 ``book/data-packages.json``; ``tools/running.py`` fails if they differ. The first cell of a
 page, which installs its data on Colab, is made from the same record.
 """

@@ -81,18 +81,18 @@ DEFECTS = [
     ),
     Defect(
         "standard deviation with N - 1",
-        "reference/normalization.py",
+        "reference/network/normalization.py",
         'rstd = _reciprocal_root(_mean_square(centered, -1), eps, "variance")',
         "n = x.shape[-1]\n    var = _mean_square(centered, -1) * n / (n - 1)\n"
         '    rstd = _reciprocal_root(var, eps, "variance")',
-        "reference/test_normalization.py::test_layer_norm_of_1_2_3_4_by_hand",
+        "reference/network/test_normalization.py::test_layer_norm_of_1_2_3_4_by_hand",
     ),
     Defect(
         "epsilon of the file ignored",
-        "models/gpt_folder.py",
+        "models/files/gpt_folder.py",
         '    if type(sizes["norm_eps"]) is int:',
         '    sizes["norm_eps"] = 1e-5\n    if type(sizes["norm_eps"]) is int:',
-        "models/test_gpt_folder.py::test_the_epsilon_of_the_file_is_used",
+        "models/files/test_gpt_folder.py::test_the_epsilon_of_the_file_is_used",
     ),
     Defect(
         "cross-entropy in bfloat16",
@@ -169,18 +169,18 @@ DEFECTS = [
     ),
     Defect(
         "square matrix not transposed",
-        "models/gpt_folder.py",
+        "models/files/gpt_folder.py",
         "if transposed and tensor.ndim == 2 and TRANSPOSED.fullmatch(name):",
         "if transposed and tensor.ndim == 2 and TRANSPOSED.fullmatch(name) "
         "and len(tensor) != tensor.shape[1]:",
-        "models/test_gpt_folder.py::test_it_computes_what_transformers_computes",
+        "models/files/test_gpt_folder.py::test_it_computes_what_transformers_computes",
     ),
     Defect(
         "another GELU than the file's",
-        "models/gpt_folder.py",
+        "models/files/gpt_folder.py",
         '"gelu_new": "gelu_tanh"',
         '"gelu_new": "gelu"',
-        "models/test_gpt_folder.py::test_it_computes_what_transformers_computes",
+        "models/files/test_gpt_folder.py::test_it_computes_what_transformers_computes",
     ),
     Defect(
         "tied weights are two tensors",
@@ -192,10 +192,10 @@ DEFECTS = [
     # --- preferences, tuning, reward models -------------------------------------------------
     Defect(
         "the first token of the answer is not scored",
-        "align/preference_pairs.py",
+        "align/preference/preference_pairs.py",
         "(np.arange(len(chat)) >= start)",
         "(np.arange(len(chat)) >= start + 1)",
-        "align/test_preference_pairs.py::test_the_answer_and_the_end_of_its_turn_are_asked_and"
+        "align/preference/test_preference_pairs.py::test_the_answer_and_the_end_of_its_turn_are_asked_and"
         "_nothing_before",
     ),
     Defect(
@@ -203,22 +203,22 @@ DEFECTS = [
         "align/answers.py",
         "    with evaluating(model):\n        asked = asked_places(batch)",
         "    if True:\n        asked = asked_places(batch)",
-        "align/test_preference_objectives.py::test_a_policy_that_is_its_reference_has_loss_log"
+        "align/preference/test_preference_objectives.py::test_a_policy_that_is_its_reference_has_loss_log"
         "_2_although_it_drops_out",
     ),
     Defect(
         "IPO with the margin of DPO",
-        "align/preference_losses.py",
+        "align/preference/preference_losses.py",
         "h = margin_of(reward_chosen, reward_rejected) / beta",
         "h = margin_of(reward_chosen, reward_rejected)",
-        "align/test_preference_losses.py::test_the_values_that_others_got_wrong",
+        "align/preference/test_preference_losses.py::test_the_values_that_others_got_wrong",
     ),
     Defect(
         "pairs kept whose prompt fills the context",
-        "align/preference_pairs.py",
+        "align/preference/preference_pairs.py",
         "    if start >= context:\n        return FULL\n",
         "",
-        "align/test_preference_pairs.py::test_what_cannot_be_learned_from_is_left_out_counted"
+        "align/preference/test_preference_pairs.py::test_what_cannot_be_learned_from_is_left_out_counted"
         "_and_logged_once",
     ),
     Defect(
@@ -230,11 +230,11 @@ DEFECTS = [
     ),
     Defect(
         "padding is part of the length of an answer",
-        "align/preference_objectives.py",
+        "align/preference/preference_objectives.py",
         'lengths = (both["targets"] != IGNORED).sum(1).unflatten(0, (2, -1))',
         'lengths = (both["targets"] != IGNORED).sum(1).unflatten(0, (2, -1))\n'
         '    lengths = torch.full_like(lengths, both["targets"].shape[1])',
-        "align/test_preference_objectives.py::test_neither_padding_nor_its_id_changes_loss_or"
+        "align/preference/test_preference_objectives.py::test_neither_padding_nor_its_id_changes_loss_or"
         "_gradient",
     ),
     Defect(
@@ -255,17 +255,17 @@ DEFECTS = [
     ),
     Defect(
         "reward read at the number of tokens",
-        "align/reward_model.py",
+        "align/reward/model.py",
         "return ids.shape[1] - 1 - mask.flip(1).to(torch.uint8).argmax(1)",
         "return mask.sum(1) - 1",
-        "align/test_reward_model.py::test_padding_changes_no_reward",
+        "align/reward/test_model.py::test_padding_changes_no_reward",
     ),
     Defect(
         "reward read before the first padding id",
-        "align/reward_model.py",
+        "align/reward/model.py",
         "return ids.shape[1] - 1 - mask.flip(1).to(torch.uint8).argmax(1)",
         "return ids.shape[1] - 1 - (ids != 0).flip(1).to(torch.uint8).argmax(1)",
-        "align/test_reward_model.py::test_padding_changes_no_reward",
+        "align/reward/test_model.py::test_padding_changes_no_reward",
     ),
     Defect(
         "policy is its own reference",
@@ -277,67 +277,67 @@ DEFECTS = [
     # --- policies, advantages, divergence ---------------------------------------------------
     Defect(
         "k3 with the ratio upside down",
-        "align/kl_estimators.py",
+        "align/policy/kl.py",
         "return torch.expm1(log_r) - log_r",
         "return torch.expm1(-log_r) + log_r",
-        "align/test_kl_estimators.py::test_k1_and_k3_are_unbiased_as_values",
+        "align/policy/test_kl.py::test_k1_and_k3_are_unbiased_as_values",
     ),
     Defect(
         "divergence of padding",
-        "align/kl_estimators.py",
+        "align/policy/kl.py",
         "return counted(logp_ref - logp, mask)",
         "return logp_ref - logp",
-        "align/test_kl_estimators.py::test_what_the_mask_leaves_out_changes_no_bit",
+        "align/policy/test_kl.py::test_what_the_mask_leaves_out_changes_no_bit",
     ),
     Defect(
         "rewards of padding leak into advantages",
-        "align/advantages.py",
+        "align/policy/advantages.py",
         "rewards, values = counted(rewards, mask), counted(values, mask)\n    after",
         "after",
-        "align/test_advantages.py::test_what_the_mask_leaves_out_changes_no_bit",
+        "align/policy/test_advantages.py::test_what_the_mask_leaves_out_changes_no_bit",
     ),
     Defect(
         "a token of a long answer weighs as one of a padded row",
-        "align/aggregation.py",
+        "align/policy/aggregation.py",
         "    return total / lengths",
         "    return total / loss.shape[1]",
-        "align/test_aggregation.py::test_two_answers_of_one_and_three_tokens_by_hand",
+        "align/policy/test_aggregation.py::test_two_answers_of_one_and_three_tokens_by_hand",
     ),
     Defect(
         "log-probabilities divided in place of logits",
         "align/answers.py",
         'token_cross_entropy(divided(logits, temperature), batch["targets"][asked])',
         'token_cross_entropy(divided(logits, 1), batch["targets"][asked]) / temperature',
-        "align/test_policy_losses.py::test_log_probabilities_that_are_divided_in_place_of_the"
+        "align/policy/test_policy_losses.py::test_log_probabilities_that_are_divided_in_place_of_the"
         "_logits_are_noticed",
     ),
     Defect(
         "equal rewards with an advantage of rounding",
-        "align/advantages.py",
+        "align/policy/advantages.py",
         "above = rewards - rewards[:, :1]",
         "above = rewards + 0",
-        "align/test_advantages.py::test_equal_rewards_give_exactly_zero",
+        "align/policy/test_advantages.py::test_equal_rewards_give_exactly_zero",
     ),
     Defect(
         "noise divided by its own spread",
-        "align/advantages.py",
+        "align/policy/advantages.py",
         "GROUP_EPS = 1e-4",
         "GROUP_EPS = 1e-8",
-        "align/test_advantages.py::test_noise_far_below_eps_is_not_blown_up",
+        "align/policy/test_advantages.py::test_noise_far_below_eps_is_not_blown_up",
     ),
     Defect(
         "a reward that is NaN poisons its group",
-        "align/advantages.py",
+        "align/policy/advantages.py",
         '    require_finite(rewards, "reward", "group", "sample")\n',
         "",
-        "align/test_advantages.py::test_a_reward_that_is_no_number_is_named_and_poisons_nothing",
+        "align/policy/test_advantages.py::test_a_reward_that_is_no_number_is_named_and_poisons_nothing",
     ),
     Defect(
         "a cut text taken for one that ended",
-        "align/advantages.py",
+        "align/policy/advantages.py",
         "after = _last_value(last_value, values)",
         "after = _last_value(0.0, values)",
-        "align/test_advantages.py::test_a_text_that_was_cut_takes_the_value_of_where_it_broke"
+        "align/policy/test_advantages.py::test_a_text_that_was_cut_takes_the_value_of_where_it_broke"
         "_off",
     ),
     Defect(
@@ -349,39 +349,39 @@ DEFECTS = [
     ),
     Defect(
         "clipped where it may not be",
-        "align/policy_losses.py",
+        "align/policy/policy_losses.py",
         "torch.where(A >= 0, gained, lost)",
         "log_rho.clamp(math.log1p(-clip_low), math.log1p(clip_high))",
-        "align/test_policy_losses.py::test_ratios_far_above_and_below_one",
+        "align/policy/test_policy_losses.py::test_ratios_far_above_and_below_one",
     ),
     # --- tokenizers and generation ----------------------------------------------------------
     Defect(
         "ties broken by the order of the text",
-        "text/merges.py",
+        "text/tokenizers/merges.py",
         "key=lambda p: (-counts[p], tokens[p[0]], tokens[p[1]])",
         "key=lambda p: -counts[p]",
-        "text/test_merges.py::test_ties_go_to_the_bytes_that_come_first",
+        "text/tokenizers/test_merges.py::test_ties_go_to_the_bytes_that_come_first",
     ),
     Defect(
         "the fast trainer loses a pair that is still there",
-        "text/merges.py",
+        "text/tokenizers/merges.py",
         "            heapq.heappush(heap, entry(pair))\n        elif",
         "            pass\n        elif",
-        "text/test_merges.py::test_the_fast_trainer_equals_the_naive_one_on_1000_corpora",
+        "text/tokenizers/test_merges.py::test_the_fast_trainer_equals_the_naive_one_on_1000_corpora",
     ),
     Defect(
         "bytes that are no text are lost",
-        "text/byte_bpe.py",
+        "text/tokenizers/byte_bpe.py",
         'data.decode("utf-8", "surrogateescape")',
         'data.decode("utf-8", "replace")',
-        "text/test_byte_bpe.py::test_any_bytes_survive",
+        "text/tokenizers/test_byte_bpe.py::test_any_bytes_survive",
     ),
     Defect(
         "text becomes a special token",
-        "text/byte_bpe.py",
+        "text/tokenizers/byte_bpe.py",
         "allowed = require_allowed(allowed_special, self._definition.special)",
         "allowed = set(self._definition.special)",
-        "text/test_byte_bpe.py::test_no_text_becomes_a_special_token",
+        "text/tokenizers/test_byte_bpe.py::test_no_text_becomes_a_special_token",
     ),
     Defect(
         "top-p keeps nothing",
@@ -444,7 +444,7 @@ DEFECTS = [
     ),
     Defect(
         "another permutation after a resume",
-        "train/data.py",
+        "train/windows.py",
         "order = epoch_order(self.windows, self.seed, epoch)",
         'self.calls = getattr(self, "calls", -1) + 1\n'
         "        order = epoch_order(self.windows, self.seed, self.calls)",
@@ -487,10 +487,10 @@ DEFECTS = [
     ),
     Defect(
         "archive members outside of the folder",
-        "text/archive.py",
+        "text/corpora/archive.py",
         "    if _leaves(entry.name):",
         "    if _leaves(entry.name) and False:",
-        "text/test_archive.py::test_a_path_that_leads_outside_is_refused_before_any_write",
+        "text/corpora/test_archive.py::test_a_path_that_leads_outside_is_refused_before_any_write",
     ),
     # --- n-grams, interpretability ----------------------------------------------------------
     Defect(
@@ -509,25 +509,25 @@ DEFECTS = [
     ),
     Defect(
         "one maximum for all rows of a logsumexp",
-        "reference/logits.py",
+        "reference/statistics/softmax.py",
         "    highest = z.max(axis, keepdims=True)\n    highest[",
         "    highest = np.full_like(z.max(axis, keepdims=True), z.max())\n    highest[",
-        "reference/test_logits.py::test_logsumexp_takes_the_maximum_of_each_row",
+        "reference/statistics/test_softmax.py::test_logsumexp_takes_the_maximum_of_each_row",
     ),
     Defect(
         "one maximum for all rows of an attention",
-        "reference/attention.py",
+        "reference/network/attention.py",
         "highest = visible.max(-1, keepdims=True)",
         "highest = np.full_like(visible.max(-1, keepdims=True), visible.max())",
-        "reference/test_attention.py::test_rows_of_scores_near_zero_and_near_ten_thousand_live"
+        "reference/network/test_attention.py::test_rows_of_scores_near_zero_and_near_ten_thousand_live"
         "_together",
     ),
     Defect(
         "one maximum for all rows of a partial softmax",
-        "reference/partial_softmax.py",
+        "reference/network/partial_softmax.py",
         "maximum = scores.max(-1, initial=-np.inf)",
         "maximum = np.full_like(scores.max(-1, initial=-np.inf), scores.max())",
-        "reference/test_partial_softmax.py::test_rows_near_zero_and_near_ten_thousand_live"
+        "reference/network/test_partial_softmax.py::test_rows_near_zero_and_near_ten_thousand_live"
         "_together",
     ),
 ]
@@ -535,7 +535,7 @@ DEFECTS = [
 
 def applied(defect: Defect, folder: Path) -> None:
     """Copy package and tests into ``folder``, compiled files too, and put the defect in."""
-    for name in ("mathlm", "tests", "tools"):
+    for name in ("book/lab", "mathlm", "tests", "tools"):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "pyproject.toml", folder)
     file = folder / "mathlm" / defect.file

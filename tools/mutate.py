@@ -34,7 +34,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 COPY = ROOT / "_build" / "mutate"
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.toml"
-COPIED = ("mathlm", "tests", "tools", "pyproject.toml")
+COPIED = ("book/lab", "mathlm", "tests", "tools", "pyproject.toml")
 WHOLE = ("functional", "optim", "reference", "scaling")
 OF_ALIGN = (
     "advantages aggregation best_of_n counted credit entropies group_losses kl_estimators "
@@ -42,20 +42,23 @@ OF_ALIGN = (
     "reference_free reward_losses strengths whitening"
 )
 TESTED_ELSEWHERE = {
-    "align/counted.py": ["align/test_preference_pairs.py", "align/test_sft.py"],
-    "align/logistic.py": ["align/test_strengths.py"],
-    "align/preference_measures.py": ["align/test_preference_objectives.py"],
+    "align/masks.py": ["align/preference/test_preference_pairs.py", "align/test_sft.py"],
+    "align/reward/logistic.py": ["align/reward/test_strengths.py"],
+    "align/preference/metrics.py": ["align/preference/test_preference_objectives.py"],
     "functional/adapter.py": ["adapt/test_bottleneck.py"],
     "functional/prefix.py": ["layers/test_prefix.py"],
     "optim/clipping.py": ["optim/test_clipping.py", "optim/test_shards.py"],
     "optim/moments.py": ["optim/test_adam.py", "optim/test_adamw.py"],
-    "reference/arrays.py": ["reference/test_loss.py", "reference/test_recurrent.py"],
-    "reference/prefix.py": ["reference/test_adapter.py"],
-    "reference/recurrent_checks.py": ["reference/test_recurrent_sequence.py"],
+    "reference/arrays.py": [
+        "reference/training/test_loss.py",
+        "reference/network/test_recurrent.py",
+    ],
+    "reference/network/prefix.py": ["reference/network/test_adapter.py"],
+    "reference/network/recurrent_checks.py": ["reference/network/test_recurrent_sequence.py"],
     "scaling/count_checks.py": ["scaling/test_counts.py", "scaling/test_lifetime.py"],
     "scaling/fit_intervals.py": ["scaling/test_power_law.py", "scaling/test_chinchilla.py"],
     "scaling/ranges.py": ["scaling/test_budget.py"],
-    "scaling/runs.py": ["scaling/test_chinchilla.py", "scaling/test_joint_law.py"],
+    "scaling/runs.py": ["scaling/test_chinchilla.py", "scaling/test_kaplan.py"],
 }
 NOTICED = ("killed", "timeout")
 PRELOADED = ("torch.testing", "beartype", "hypothesis", "scipy.optimize", "scipy.stats")
@@ -95,17 +98,18 @@ def core() -> list[str]:
     """Every module of the numeric core, as a path."""
     files = [f"mathlm/align/{name}.py" for name in OF_ALIGN.split()]
     for part in WHOLE:
-        files += [p.relative_to(ROOT).as_posix() for p in (ROOT / "mathlm" / part).glob("*.py")]
+        found = (ROOT / "mathlm" / part).rglob("*.py")
+        files += [path.relative_to(ROOT).as_posix() for path in found]
     return sorted(name for name in files if not name.endswith("__init__.py"))
 
 
 def judges(module: str) -> list[str]:
     """The test files that judge a module; none for one that holds only data."""
-    part, name = module.removeprefix("mathlm/").split("/")
-    mirrored = (
-        [f"{part}/test_{name}"] if (ROOT / "tests" / part / f"test_{name}").exists() else []
-    )
-    return [f"tests/{file}" for file in TESTED_ELSEWHERE.get(f"{part}/{name}", mirrored)]
+    inner = module.removeprefix("mathlm/")
+    part, name = inner.rsplit("/", 1)
+    mirror = f"{part}/test_{name}"
+    mirrored = [mirror] if (ROOT / "tests" / mirror).exists() else []
+    return [f"tests/{file}" for file in TESTED_ELSEWHERE.get(inner, mirrored)]
 
 
 def chosen(paths: list[str]) -> list[str]:

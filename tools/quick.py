@@ -1,7 +1,7 @@
 """What one runs while working: two minutes, or seconds for one file.
 
     python tools/quick.py                                       the unit tests but for long ones
-    python tools/quick.py mathlm/align/preference_losses.py     what concerns this file
+    python tools/quick.py mathlm/optim/adam.py                  what concerns this file
 
 The first leaves out cases marked ``slow`` and the folders of ``LEFT_OUT``, and checks no
 annotations. The second runs ruff, the tests that mirror the file, with annotations, and the
@@ -19,7 +19,7 @@ from pathlib import Path
 from mutate import TESTED_ELSEWHERE
 
 ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = ("faults", "plot", "recipes")
+LEFT_OUT = ("faults", "lab", "recipes")
 MARKED = ["-m", "not slow and not gpu and not weekly"]
 UNCHECKED = "--jaxtyping-packages="
 RULES = ["tests/test_architecture.py", "tests/docs/test_api_pages.py"]
@@ -30,7 +30,7 @@ def mirrors(file: str) -> list[str]:
     path = Path(file)
     if path.parts[0] == "tests":
         return [file]
-    if path.parts[0] != "mathlm":
+    if path.parts[0] != "mathlm" and path.parts[:2] != ("book", "lab"):
         return _existing([Path("tests") / f"test_{path.name}"])
     folder = Path("tests", *path.parts[1:-1])
     inner = "/".join(path.parts[1:])
@@ -53,7 +53,7 @@ def commands(file: str, jobs: int) -> list[list[str]]:
         return [[*pytest, *spread, UNCHECKED, *MARKED, *left_out, "tests"]]
     ruff = [str(Path(sys.executable).parent / "ruff")]
     tests = [[*pytest, *found]] if (found := mirrors(file)) else []
-    rules = [[*pytest, UNCHECKED, *RULES]] if file.startswith("mathlm/") else []
+    rules = [[*pytest, UNCHECKED, *RULES]] if file.startswith(("mathlm/", "book/lab/")) else []
     return [[*ruff, "format", "--check", file], [*ruff, "check", file], *tests, *rules]
 
 

@@ -14,7 +14,7 @@ from nbformat import v4
 from notebooks import BOOK, ROOT, Notebook, code_cells
 from running import Failure, failure, own_cells, result
 
-SKIPPED = {"_build", "__pycache__"}
+SKIPPED = {"_build", "__pycache__", "lab"}
 
 
 def write_changed(path: Path, content: bytes) -> None:

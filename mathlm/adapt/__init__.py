@@ -1,6 +1,6 @@
 """Changing a pretrained model by few numbers, and finding the way back."""
 
-from .added import Addition, additions, remove_adapters
+from .additions import Addition, additions, remove_adapters
 from .bottleneck import add_adapters
 from .counting import count_trainable, trainable
 from .fingerprint import base_fingerprint

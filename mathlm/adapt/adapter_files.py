@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointCorruptError, CheckpointError, CheckpointMismatchError
-from ..models.hugging_face import require_finite
-from ..models.weights import PICKLE_SUFFIXES, plain, read_tensors, to_bytes
+from ..models.files.hugging_face import require_finite
+from ..models.files.weights import PICKLE_SUFFIXES, plain, read_tensors, to_bytes
 from .fingerprint import base_fingerprint, base_tensors, trained_tensors
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"

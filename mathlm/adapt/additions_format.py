@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from ..errors import CheckpointMismatchError, InputError, InputTypeError
 from ..models import GPT
-from ..models.weights import check_tensors_fit
-from .added import Addition, additions
+from ..models.files.weights import check_tensors_fit
+from .additions import Addition, additions
 from .bottleneck import add_adapters
 from .lora import adapter_names
 from .prefix import add_prefix

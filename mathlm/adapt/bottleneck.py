@@ -7,7 +7,7 @@ from ..errors import ConfigError, InputError, InputTypeError
 from ..layers.adapter import AdaptedBlock, Bottleneck
 from ..layers.block import Block
 from ..models import GPT
-from .added import PLACES, adapters_of, own_dtype, require_gpt
+from .additions import PLACES, adapters_of, own_dtype, require_gpt
 from .arguments import drawn_by
 
 

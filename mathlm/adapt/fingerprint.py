@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ..errors import InputTypeError
 from ..layers.low_rank import LoRALinear
-from .added import additions
+from .additions import additions
 
 SHARD = 1 << 24  # numbers that are hashed together
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..errors import CheckpointMismatchError, ConfigError
 from ..layers.low_rank import LoRALinear, LoRASettings
-from ..models.weights import listed
+from ..models.files.weights import listed
 from .peft_names import FUSED, linear_sites, meant, of_pattern, shortest, their_names
 
 PREFIX = "base_model.model."

@@ -7,8 +7,8 @@ from torch import nn
 
 from ..errors import ConfigError
 from ..models import GPT
-from ..models.gpt_folder import GPT2_PARTS, LLAMA_PARTS, their_name
-from ..models.gpt_saving import kind_of
+from ..models.files.gpt_folder import GPT2_PARTS, LLAMA_PARTS, their_name
+from ..models.files.gpt_saving import kind_of
 from .targets import Site, sites
 
 FUSED = "c_attn"  # GPT-2's queries, keys and values in one matrix

@@ -12,7 +12,7 @@ from ..layers import RotaryPosition
 from ..layers.prefix import Prefix
 from ..models import GPT
 from ..models.virtual import Prefixes
-from .added import (
+from .additions import (
     own_dtype,
     put_ahead,
     require_gpt,

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ..models import GPT
 from ..models.virtual import Prompt
-from .added import (
+from .additions import (
     own_dtype,
     put_ahead,
     require_gpt,

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from ..errors import ConfigError, InputError, InputTypeError
 from ..layers.low_rank import LoRALinear, LoRASettings
-from ..models.weights import plain, refuse
+from ..models.files.weights import plain, refuse
 from .adapter_files import base_of, read_adapter, require_base, write_adapter
-from .added import additions
+from .additions import additions
 from .additions_format import add_from_file, find_addition
 from .arguments import require_flag, require_model
 from .lora import (

@@ -1,7 +1,9 @@
 """Training on what people asked for: conversations, and which tokens of them are learned."""
 
 from . import exact
-from .advantages import (
+from .answers import answer_log_probabilities, answer_logits, target_log_probabilities
+from .chat_batches import ChatBatches
+from .policy.advantages import (
     centred_advantages,
     gae,
     group_advantages,
@@ -9,21 +11,11 @@ from .advantages import (
     returns,
     rewards_with_kl,
 )
-from .aggregation import fixed_length_mean, sequence_mean, sequence_sum, token_mean
-from .annotators import Annotator, Comparisons, compare
-from .answers import answer_log_probabilities, answer_logits, target_log_probabilities
-from .best_of_n import (
-    Best,
-    best_of_n_kl,
-    best_of_n_kl_bound,
-    best_of_n_log_probabilities,
-    best_of_n_mean,
-    draw_best,
-)
-from .chat_batches import ChatBatches
-from .credit import GroupCredit, TokenCredit, batch_mean, no_baseline
-from .entropies import token_entropies
-from .group_losses import (
+from .policy.aggregation import fixed_length_mean, sequence_mean, sequence_sum, token_mean
+from .policy.batches import PolicyBatches
+from .policy.credit import GroupCredit, TokenCredit, batch_mean, no_baseline
+from .policy.entropies import token_entropies
+from .policy.group_losses import (
     corrected_grpo_loss,
     dapo_loss,
     dr_grpo_loss,
@@ -31,18 +23,35 @@ from .group_losses import (
     gspo_loss,
     rloo_loss,
 )
-from .judged_batches import JudgedBatches
-from .judged_texts import EncodedJudged, encode_judged
-from .kl_estimators import kl_k1, kl_k2, kl_k3
-from .kto import kto_loss, mismatched_kl
-from .kto_objective import KTO
-from .logistic import LinearReward, fit_linear_reward
-from .pair_batches import PairBatches
-from .policy_batches import PolicyBatches
-from .policy_diagnostics import approximate_kl, clip_share, explained_variance
-from .policy_losses import ppo_loss, reinforce_loss, value_loss
-from .policy_objectives import GRPO, PPO, CorrectedGRPO, DrGRPO, PolicyObjective, Reinforce
-from .preference_losses import (
+from .policy.kl import kl_k1, kl_k2, kl_k3
+from .policy.policy_diagnostics import approximate_kl, clip_share, explained_variance
+from .policy.policy_losses import ppo_loss, reinforce_loss, value_loss
+from .policy.policy_objectives import (
+    GRPO,
+    PPO,
+    CorrectedGRPO,
+    DrGRPO,
+    PolicyObjective,
+    Reinforce,
+)
+from .policy.rollout_records import rollout_record, update_record
+from .policy.rollout_writer import RolloutWriter
+from .policy.rollouts import (
+    RolloutSampler,
+    TextSampler,
+    completions_of,
+    roll_out,
+    rollout_batch,
+)
+from .policy.whitening import whiten
+from .preference.annotators import Annotator, Comparisons, compare
+from .preference.judged_batches import JudgedBatches
+from .preference.judged_texts import EncodedJudged, encode_judged
+from .preference.kto import kto_loss, mismatched_kl
+from .preference.kto_objective import KTO
+from .preference.metrics import judged_metrics, preference_metrics
+from .preference.pair_batches import PairBatches
+from .preference.preference_losses import (
     dpo_loss,
     hinge_loss,
     implicit_reward,
@@ -50,8 +59,7 @@ from .preference_losses import (
     length_normalized_reward,
     robust_dpo_loss,
 )
-from .preference_measures import judged_metrics, preference_metrics
-from .preference_objectives import (
+from .preference.preference_objectives import (
     DPO,
     IPO,
     ORPO,
@@ -63,26 +71,31 @@ from .preference_objectives import (
     SimPO,
     pair_scores,
 )
-from .preference_pairs import EncodedPairs, encode_pairs
-from .reference_free import log_odds, orpo_loss, simpo_loss
+from .preference.preference_pairs import EncodedPairs, encode_pairs
+from .preference.reference_free import log_odds, orpo_loss, simpo_loss
 from .reference_model import Reference, require_other
-from .reward_losses import (
+from .reward.best_of_n import (
+    Best,
+    best_of_n_kl,
+    best_of_n_kl_bound,
+    best_of_n_log_probabilities,
+    best_of_n_mean,
+    draw_best,
+)
+from .reward.logistic import LinearReward, fit_linear_reward
+from .reward.losses import (
     bradley_terry_loss,
     centring_penalty,
     davidson_log_probabilities,
     rao_kupper_log_probabilities,
 )
-from .reward_model import RewardEnsemble, RewardModel, cautious_reward, ensemble_std, worst_case
-from .reward_objective import BradleyTerry, pair_rewards, reward_metrics
-from .rewards import RewardFunction, TimedReward, judged
-from .rollout_records import rollout_record, update_record
-from .rollout_writer import RolloutWriter
-from .rollouts import RolloutSampler, TextSampler, completions_of, roll_out, rollout_batch
+from .reward.model import RewardEnsemble, RewardModel, cautious_reward, ensemble_std, worst_case
+from .reward.objective import BradleyTerry, pair_rewards, reward_metrics
+from .reward.rewards import RewardFunction, TimedReward, judged
+from .reward.strengths import Strengths, count_wins, fit_strengths, fit_strengths_by_mm
+from .reward.text_rewards import ArithmeticReward, FormatReward, LengthReward, SentimentReward
 from .sft import Encoded, encode_chats
-from .strengths import Strengths, count_wins, fit_strengths, fit_strengths_by_mm
-from .text_rewards import ArithmeticReward, FormatReward, LengthReward, SentimentReward
 from .value_model import PolicyAndValue, ValueModel, target_values
-from .whitening import whiten
 
 __all__ = [
     "Annotator",

@@ -17,7 +17,7 @@ from ..shapes import Float
 from ..train import read_causal
 from ..train.batches import Batch
 from ..train.objectives import IGNORED
-from .counted import require_columns
+from .masks import require_columns
 
 LogProbabilities = Callable[..., Tensor]  # as target_log_probabilities
 

@@ -9,9 +9,9 @@ import torch
 from ..errors import ConfigError, InputError
 from ..text import Chat, Packed, pack
 from ..train.batches import Batch
-from ..train.data import epoch_order
 from ..train.objective_batches import padded
 from ..train.objectives import IGNORED
+from ..train.windows import epoch_order
 from .sft import Encoded
 
 

@@ -9,7 +9,7 @@ from ..generate.modes import evaluating
 from ..models import GPT
 from ..shapes import Float
 from ..train.batches import Batch
-from .reward_model import RewardModel
+from .reward.model import RewardModel
 
 
 class ValueModel(nn.Module):

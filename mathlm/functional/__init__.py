@@ -17,7 +17,6 @@ from .calibration import (
     top_prediction,
 )
 from .circuits import head_contributions, output_value_circuit, query_key_circuit
-from .collapse import token_spread
 from .distance_bias import alibi_bias, alibi_slopes, relative_bias, relative_buckets
 from .jacobian_norms import influence
 from .likelihood import pad_documents, perplexity
@@ -155,7 +154,6 @@ __all__ = [
     "swiglu",
     "symmetric_levels",
     "token_cross_entropy",
-    "token_spread",
     "top_prediction",
     "z_loss",
 ]

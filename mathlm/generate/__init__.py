@@ -8,20 +8,14 @@ from .beam import (
     wu_length_penalty,
 )
 from .choices import Choices, RandomChoices, outcome_distribution
-from .conditioning import (
-    ConstrainedTexts,
-    WeightedTexts,
-    constrained_texts,
-    weighted_texts,
-)
 from .constraint import Constraint
 from .decode_step import DecodeStep
 from .decoding import generate, generate_ragged, stream
 from .drafts import Draft, ModelDraft, PromptLookup, Proposal
-from .fixed_step import FixedStep
+from .graph_step import FixedStep
 from .penalties import penalize_counts, penalize_repetition
 from .quantization import input_scales, quantize, stored_bytes
-from .reading import Reader
+from .reader import Reader
 from .regex_constraint import RegexConstraint
 from .rounds import Round, speculate
 from .sampling import Sampler, draw, token_probabilities
@@ -34,7 +28,6 @@ from .truncation import keep_min_p, keep_top_k, keep_top_p, keep_typical
 
 __all__ = [
     "Choices",
-    "ConstrainedTexts",
     "Constraint",
     "DecodeStep",
     "Draft",
@@ -50,10 +43,8 @@ __all__ = [
     "Sampler",
     "Step",
     "TextStream",
-    "WeightedTexts",
     "beam_generate",
     "beam_search",
-    "constrained_texts",
     "draw",
     "exhaustive_search",
     "generate",
@@ -76,7 +67,6 @@ __all__ = [
     "token_log_probabilities",
     "token_probabilities",
     "translate",
-    "weighted_texts",
     "write",
     "wu_length_penalty",
 ]

@@ -13,7 +13,7 @@ from ..models import GPT, Recurrent
 from ..shapes import Float, Int
 from .checks import require_integer, require_prompt
 from .modes import evaluating
-from .reading import Reader
+from .reader import Reader
 from .sampling import require_logits
 from .stopping import stop_sequences
 

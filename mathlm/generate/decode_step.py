@@ -25,7 +25,7 @@ from ..layers import (
 from ..layers.feedforward import ACTIVATIONS, GATES
 from ..models import GPT
 from ..shapes import Float, Int
-from .placing import Place, Places, turn
+from .step_positions import Place, Places, turn
 
 Map = Callable[[Tensor], Tensor]
 

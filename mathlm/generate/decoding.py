@@ -14,7 +14,7 @@ from ..shapes import Float, Int
 from .checks import require_integer, require_prompt, require_seed
 from .constraint import Constraint
 from .modes import without_training
-from .reading import Reader
+from .reader import Reader
 from .sampling import Sampler, draw, require_logits
 from .steps import Step
 from .stopping import Rows, require_constraint, stop_sequences

@@ -10,7 +10,7 @@ from ..models import GPT
 from ..shapes import Float, Int
 from .checks import require_integer
 from .choices import Choices
-from .reading import Reader
+from .reader import Reader
 from .sampling import Sampler
 
 PLAIN = Sampler()

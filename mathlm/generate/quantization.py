@@ -13,7 +13,7 @@ from ..errors import InputError, InputTypeError
 from ..functional import best_activation_scale
 from ..layers.quantization import ByteLinear, NibbleLinear, QuantizedEmbedding, QuantizedLinear
 from ..models import GPT
-from ..models.additions import added_parts, explain_parts
+from ..models.files.additions import added_parts, explain_parts
 from .checks import require_integer
 from .modes import evaluating
 

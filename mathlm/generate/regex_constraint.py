@@ -11,8 +11,8 @@ from torch import Tensor
 from ..errors import InputError, InputTypeError
 from ..shapes import Bool
 from ..text import ByteBPE, Bytes
-from ..text.automaton import DEAD, Automaton
-from ..text.token_trie import NEVER, TokenTrie, tokens_to_match
+from ..text.patterns.automaton import DEAD, Automaton
+from ..text.patterns.token_trie import NEVER, TokenTrie, tokens_to_match
 
 ENDED = -2  # state behind the end token
 STATES_KEPT = 128  # whose tokens are kept in memory: a walk takes milliseconds

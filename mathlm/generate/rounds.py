@@ -18,7 +18,7 @@ from ..shapes import Int
 from .checks import require_integer
 from .choices import Choices
 from .drafts import PLAIN, Draft, ModelDraft, Proposal, probabilities_behind
-from .reading import Reader
+from .reader import Reader
 from .sampling import Sampler
 
 

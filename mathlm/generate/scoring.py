@@ -13,7 +13,7 @@ from ..models import GPT, Recurrent
 from ..shapes import Float
 from .checks import require_device, require_mask
 from .modes import evaluating
-from .reading import Reader
+from .reader import Reader
 
 IGNORED = -100
 LOGITS = 2**25  # numbers of logits that are held at a time, where no gradient is asked for

@@ -1,7 +1,6 @@
 """Looking into models: what they compute on the way, and what happens without parts of it."""
 
 from .ablation import head_means, without_heads
-from .alignment import alignment_score, cross_attention
 from .attribution import (
     PathAttribution,
     gradient_times_input,
@@ -10,13 +9,6 @@ from .attribution import (
     tap_gradients,
 )
 from .autoencoder import SparseAutoencoder
-from .capacity import (
-    measured_readout,
-    random_directions,
-    readout_rule,
-    readout_success,
-    welch_bound,
-)
 from .contributions import logit_contributions, stream_contributions
 from .control_tasks import control_labels, grouped_interval
 from .dictionary import (
@@ -48,18 +40,7 @@ from .recording import Watched, record
 from .splice import spliced_losses
 from .steering import Steered, steering_vector
 from .stream import stream_writes, write_logits
-from .superposition import (
-    ToyModel,
-    feature_dimensions,
-    interference,
-    own_direction_loss,
-    shared_direction_loss,
-    sharing_threshold,
-    sparse_features,
-    train_toy,
-)
 from .tracing import activation_patching, recovered
-from .words import word_states
 
 __all__ = [
     "At",
@@ -69,17 +50,13 @@ __all__ = [
     "SparseAutoencoder",
     "SparseReconstruction",
     "Steered",
-    "ToyModel",
     "VectorBatches",
     "Watched",
     "activation_patching",
-    "alignment_score",
     "attention_entropy",
     "control_labels",
-    "cross_attention",
     "diagonal_score",
     "dictionary_report",
-    "feature_dimensions",
     "first_token_score",
     "gradient_times_input",
     "grouped_interval",
@@ -87,7 +64,6 @@ __all__ = [
     "head_scores",
     "induction_score",
     "integrated_gradients",
-    "interference",
     "linear_probe",
     "logit_contributions",
     "logit_lens",
@@ -95,22 +71,14 @@ __all__ = [
     "losses_without_heads",
     "matched_cosine",
     "mean_distance",
-    "measured_readout",
-    "own_direction_loss",
     "patch",
     "path_patch",
     "path_patching",
     "previous_token_score",
-    "random_directions",
-    "readout_rule",
-    "readout_success",
     "record",
     "recovered",
     "repeated_ids",
     "resample_idle",
-    "shared_direction_loss",
-    "sharing_threshold",
-    "sparse_features",
     "spliced_losses",
     "steering_vector",
     "stream_contributions",
@@ -119,9 +87,6 @@ __all__ = [
     "tap_gradients",
     "top_contexts",
     "train_dictionary",
-    "train_toy",
-    "welch_bound",
     "without_heads",
-    "word_states",
     "write_logits",
 ]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ..errors import InputError, InputTypeError
 from ..layers import RMSNorm
 from ..models import GPT
-from ..models.additions import added_parts, explain_parts
+from ..models.files.additions import added_parts, explain_parts
 from ..shapes import Float, Int
 from .lens import require_stream
 from .recording import record

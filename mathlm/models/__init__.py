@@ -2,9 +2,10 @@
 
 from .bert import Bert
 from .bert_config import BertConfig
+from .files.gpt_saving import save_pretrained
+from .files.weights import load_weights
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
-from .gpt_saving import save_pretrained
 from .masked_bert import MaskedBert
 from .mlp import MLP, MLPConfig
 from .multi_token import MultiTokenGPT
@@ -15,7 +16,6 @@ from .sentences import sentence_embeddings
 from .shared_prefixes import shared_hidden, shared_rows
 from .transformer import Transformer
 from .transformer_config import TransformerConfig
-from .weights import load_weights
 from .word2vec import SkipGram
 
 __all__ = [

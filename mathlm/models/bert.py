@@ -20,9 +20,9 @@ from ..layers import (
 )
 from ..shapes import Bool, Float, Int
 from .bert_config import BertConfig
-from .bert_folder import canonical, config_of, fill_model, their_name
-from .hugging_face import read_config
-from .weights import load_weights
+from .files.bert import canonical, config_of, fill_model, their_name
+from .files.hugging_face import read_config
+from .files.weights import load_weights
 
 INIT_STD = 0.02
 
@@ -63,7 +63,7 @@ class Bert(nn.Module):
         pretraining, stored position ids, and the rates of dropout.
 
         Args:
-            folder: Such as ``mathlm.text.pretrained.find("minilm")`` returns it.
+            folder: Such as ``mathlm.text.corpora.pretrained.find("minilm")`` returns it.
             dropout: Probability of dropping an entry, in training.
 
         Raises:

@@ -28,8 +28,8 @@ from ..layers import (
 )
 from ..layers.prefix import Ahead, KeptKeys
 from ..shapes import Float
+from .files.gpt_files import fill_model, read_model
 from .gpt_config import GPTConfig
-from .gpt_files import fill_model, read_model
 from .layout import Layout, lay_out
 from .virtual import VirtualTokens
 
@@ -79,7 +79,7 @@ class GPT(nn.Module):
         of the files is run. What this model cannot be told is refused, not left out.
 
         Args:
-            path: A folder, or a GGUF file such as ``mathlm.text.pretrained.find("smollm2")``.
+            path: A folder, or a GGUF file such as ``text.pretrained.find("smollm2")``.
             dtype: Of the parameters: float16, bfloat16, float32 or float64.
 
         Raises:

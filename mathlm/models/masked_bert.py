@@ -12,9 +12,9 @@ from ..layers.feedforward import ACTIVATIONS
 from ..shapes import Float
 from .bert import INIT_STD, Bert
 from .bert_config import BertConfig
-from .bert_folder import canonical, config_of, fill_model, their_name
-from .hugging_face import read_config, require_field
-from .weights import load_weights
+from .files.bert import canonical, config_of, fill_model, their_name
+from .files.hugging_face import read_config, require_field
+from .files.weights import load_weights
 
 LEFT_OUT = ("pooler.", "cls.seq_relationship.", "embeddings.position_ids")
 HEAD = {

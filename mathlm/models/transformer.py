@@ -12,9 +12,9 @@ from ..functional.pooling import require_mask
 from ..layers import DecoderCache, LearnedPosition, SinusoidalPosition, Taps, scope, tap
 from ..shapes import Float
 from .bert import real_tokens
-from .gpt_files import fill_model
+from .files.gpt_files import fill_model
+from .files.t5 import read_t5
 from .layout import Layout, lay_out
-from .t5_folder import read_t5
 from .transformer_config import TransformerConfig
 from .transformer_parts import (
     count_real,

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ..chat.conversation import Conversation
+from ..chat.folder import load
 from ..errors import InputError, MathLMError
-from .chat_folder import load
-from .chat_turns import Conversation
 
 HELP = "/reset forgets the conversation, /quit leaves; a line that begins with a blank is sent"
 log = logging.getLogger(__name__)

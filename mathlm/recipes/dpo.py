@@ -21,12 +21,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from ..align import Reference
+from ..chat.model import Chatting
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import TrainerConfig, distribute, resolve_device
 from ..train.distributed import process_group, rank
 from ..train.recompute import recompute_blocks
-from .chat_format import Chatting
 from .dpo_data import Preferred, preferred
 from .dpo_judging import BETA, PreferenceTrainer, judge
 from .dpo_losses import objective

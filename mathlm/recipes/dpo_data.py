@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from ..align import JudgedBatches, PairBatches, Reference, encode_judged
+from ..chat.model import Chatting
 from ..errors import ConfigError, InputError
 from ..text import Message, instructions, preferences
-from .chat_format import Chatting
 from .dpo_losses import FREE
 from .reward_data import LONGEST, pairs
 

@@ -21,9 +21,9 @@ from ..align import (
     roll_out,
     target_log_probabilities,
 )
+from ..chat.model import Chatting
 from ..train import Trainer, bare
 from ..train.trainer import Record
-from .chat_format import Chatting
 from .dpo_data import Batches, Preferred
 
 log = logging.getLogger(__name__)

@@ -12,14 +12,12 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from ..chat.folder import load_pretrained
 from ..errors import ConfigError, MathLMError
 from ..generate import RegexConstraint, TextStream, stream_text
-from ..models import GPT
-from ..text import ByteBPE, Bytes, ChatFormat, Message, pretrained
-from ..train import resolve_device
-from .pretrain_data import Tokenizer, load_tokenizer
+from ..text import ByteBPE, ChatFormat, Message
+from ..text.tokenizers.named import Tokenizer
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -44,27 +42,9 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def load(args: argparse.Namespace) -> tuple[GPT, Tokenizer]:
-    """The model and its tokenizer."""
-    path = pretrained.find("smollm2") if args.model == "smollm2" else Path(args.model)
-    model = GPT.from_pretrained(path).to(resolve_device(args.device))
-    if args.tokenizer is not None:
-        return model, load_tokenizer(args.tokenizer)
-    if path.is_file():
-        return model, ByteBPE.from_gguf(path)
-    if (path / "vocab.bpe").is_file() or (path / "merges.txt").is_file():
-        return model, ByteBPE.from_gpt2(path)
-    if model.config.vocab_size == Bytes.vocab_size:
-        return model, Bytes()
-    raise ConfigError(
-        f"{path} holds no tokenizer and has {model.config.vocab_size} tokens: name one with "
-        "--tokenizer"
-    )
-
-
 def begin(args: argparse.Namespace) -> TextStream:
     """The stream that the options ask for."""
-    model, tokenizer = load(args)
+    model, tokenizer = load_pretrained(args.model, args.tokenizer, args.device)
     text, stop = args.prompt.replace("\\n", "\n"), list(args.stop)
     if isinstance(tokenizer, ByteBPE):
         stop += tokenizer.special  # the marks between texts are no text

@@ -24,10 +24,11 @@ from ..functional import token_cross_entropy
 from ..generate import generate
 from ..models import GPT, GPTConfig
 from ..text import Bytes
+from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import checkpoints, load_checkpoint, resolve_device, write_record
 from ..train.record import device_name
 from . import pretrain_data as read
-from .pretrain_data import TokenizedWindows, Tokenizer
+from .pretrain_data import TokenizedWindows
 from .pretrain_options import add_data
 
 PROMPT = "KING HENRY IV:\n"
@@ -101,7 +102,7 @@ def judge(
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Judge and record."""
     args = parse(argv)
-    device, tokenizer = resolve_device(args.device), read.load_tokenizer(args.tokenizer)
+    device, tokenizer = resolve_device(args.device), load_tokenizer(args.tokenizer)
     ids = read.load(args, tokenizer)[1]
     record = judge(args.run, ids, tokenizer, device)
     record |= {"device": device_name(device), "held_out_bytes": read.bytes_of(ids, tokenizer)}

@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..chat.folder import load
+from ..chat.model import Chatting
 from ..errors import DataError, DataNotFoundError, MathLMError
-from ..text.instruction_lines import json_lines, json_object
-from .chat_folder import load
-from .chat_format import Chatting
+from ..text.corpora.instruction_lines import json_lines, json_object
+from ..text.tokenizers.named import Tokenizer
 from .policy_options import parse
-from .pretrain_data import Tokenizer
 
 FORMS = (
     '{"prompt": "..."}, {"prompt": [messages]} or {"messages": [...]}, the user speaking last'

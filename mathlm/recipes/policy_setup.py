@@ -19,13 +19,13 @@ from ..align import (
     TextSampler,
     ValueModel,
 )
-from ..align.credit import Credit
+from ..align.policy.credit import Credit
+from ..chat.model import Chatting
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
 from ..train.objectives import Objective
 from ..train.recompute import recompute_blocks
-from .chat_format import Chatting
 from .policy_prompts import prompts
 from .policy_rewards import find_reward
 from .sft import Tuning

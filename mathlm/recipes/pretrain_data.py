@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError, DataNotFoundError
+from ..errors import ConfigError
 from ..text import ByteBPE, Bytes, corpus, open_tokens, read_manifest, write_tokens
-from ..text.token_file import manifest_path
+from ..text.corpora.token_file import manifest_path
+from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import TokenWindows
 from .pretrain_options import parse
 
 END = "<|endoftext|>"  # written behind each document, if the tokenizer has it
 BLOCK = 1 << 20  # tokens that are measured at a time
-Tokenizer = Bytes | ByteBPE
 
 
 class TokenizedWindows(TokenWindows):
@@ -34,19 +34,6 @@ class TokenizedWindows(TokenWindows):
     def describe(self) -> dict:
         """What decides the batches, beside the corpus itself."""
         return super().describe() | {"tokenizer_sha256": self.tokenizer.sha256}
-
-
-def load_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer that an option names."""
-    if name == "bytes":
-        return Bytes()
-    if Path(name).is_dir():
-        return ByteBPE.from_gpt2(name)
-    if not Path(name).is_file():
-        raise DataNotFoundError(
-            f"--tokenizer {name} is neither 'bytes', nor a file of ByteBPE.save, nor a folder"
-        )
-    return ByteBPE.load(name)
 
 
 def encoded(texts: Path | Iterable[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:

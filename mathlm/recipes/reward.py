@@ -20,13 +20,13 @@ from typing import Any
 from torch import Tensor
 
 from ..align import BradleyTerry, RewardModel
+from ..chat.folder import FILE
+from ..chat.model import Chatting
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
 from ..train.distributed import process_group, rank
 from ..train.recompute import recompute_blocks
-from .chat_folder import FILE
-from .chat_format import Chatting
 from .reward_data import Pairs, pairs
 from .reward_judging import centre, compare_with_length, judged
 from .reward_options import parse

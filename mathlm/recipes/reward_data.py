@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..align import EncodedPairs, PairBatches, encode_pairs
+from ..chat.model import Chatting
 from ..errors import ConfigError, InputError
 from ..text import Preference, instructions, preferences
-from .chat_format import Chatting
 
 log = logging.getLogger(__name__)
 LONGEST = 512  # tokens of a conversation, unless the options say more

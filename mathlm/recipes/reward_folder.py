@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from ..align import RewardModel
-from ..align.reward_model import HEAD_FILE
+from ..align.reward.model import HEAD_FILE
+from ..chat import folder as chat_folder
+from ..chat.model import Chatting
 from ..errors import ConfigError, InputError, MathLMError
 from ..text import Message
 from ..train import resolve_device
 from ..train.device import DeviceName
 from ..train.objective_batches import padded
-from . import chat_folder
-from .chat_format import Chatting
 
 Prompt = str | Sequence[Message | Mapping[str, str]]
 

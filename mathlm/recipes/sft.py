@@ -21,6 +21,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ..adapt import TowardsStart, trainable
+from ..chat.model import Chatting
 from ..errors import MathLMError
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
@@ -29,7 +30,6 @@ from ..train.batches import Batch
 from ..train.distributed import process_group, rank
 from ..train.objectives import Objective
 from ..train.recompute import recompute_blocks
-from .chat_format import Chatting
 from .run_record import record_run
 from .sft_data import Conversations, conversations
 from .sft_method_options import OWN, step_size

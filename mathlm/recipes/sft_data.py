@@ -14,11 +14,11 @@ from pathlib import Path
 
 from ..adapt import Replay
 from ..align import ChatBatches, Encoded, encode_chats
+from ..chat.folder import load
+from ..chat.model import Chatting
 from ..errors import ConfigError, InputError, MathLMError
 from ..text import corpus, instructions
 from ..train.batches import Batch
-from .chat_folder import load
-from .chat_format import Chatting
 from .pretrain_data import TokenizedWindows, encoded
 from .sft_options import parse
 

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from .. import adapt
+from ..chat.folder import load, read
+from ..chat.model import Chatting
+from ..chat.special_rows import train_marks
 from ..errors import ConfigError, MathLMError
 from ..generate import quantize
 from ..models import GPT
-from .chat_folder import load, read
-from .chat_format import Chatting
-from .sft_marks import train_marks
 from .sft_options import parse
 
 log = logging.getLogger(__name__)

@@ -13,12 +13,12 @@ from typing import Any
 from torch import Tensor
 
 from .. import adapt
+from ..chat.folder import FILE, write
+from ..chat.model import Chatting
+from ..chat.special_rows import mark_ids, set_aside
 from ..models import GPT, save_pretrained
 from ..train import Trainer
-from .chat_folder import FILE, write
-from .chat_format import Chatting
 from .sft_data import Conversations
-from .sft_marks import mark_ids, set_aside
 from .sft_method_options import whole_result
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,32 @@
 """NumPy reference: ``f`` returns ``(y, cache)``, ``f_backward(dy, cache)`` its VJP."""
 
-from .activation import (
+from .calculus.autodiff import Variable, pull_back, topological_order
+from .calculus.derivatives import (
+    complex_step_slope,
+    directional_derivative,
+    gradient,
+    hessian,
+    jacobian_by_columns,
+    jacobian_by_rows,
+    secant_slope,
+    symmetric_slope,
+)
+from .calculus.forward_mode import Dual, hessian_vector_product, push_forward
+from .calculus.gradcheck import numerical_gradient, numerical_vjp
+from .decomposition import covariance, effective_rank, energy_kept, low_rank, pca, pca_by_svd
+from .linear_algebra import (
+    coordinates,
+    cosine_similarity,
+    determinant,
+    eigenvalues_2x2,
+    frobenius_norm,
+    gram_schmidt,
+    p_norm,
+    power_iteration,
+    projection,
+    signed_area,
+)
+from .network.activation import (
     gelu,
     gelu_backward,
     gelu_tanh,
@@ -16,21 +42,172 @@ from .activation import (
     tanh,
     tanh_backward,
 )
-from .adapter import bottleneck, bottleneck_backward
-from .affine import linear, linear_backward
-from .alignment import (
+from .network.adapter import bottleneck, bottleneck_backward
+from .network.affine import linear, linear_backward
+from .network.attention import dot_product_attention, dot_product_attention_backward
+from .network.block import (
+    post_norm_block,
+    post_norm_block_backward,
+    pre_norm_block,
+    pre_norm_block_backward,
+)
+from .network.constructions import (
+    all_bits,
+    interpolating_network,
+    parity_folds,
+    parity_network,
+    parity_tree,
+    tent_network,
+)
+from .network.decoder_block import decoder_block, decoder_block_backward
+from .network.distance_bias import (
+    alibi_bias,
+    alibi_slopes,
+    relative_bias,
+    relative_bias_backward,
+    relative_buckets,
+)
+from .network.dropout import dropout, dropout_backward
+from .network.dropout_factors import draw_dropout
+from .network.feedforward import feed_forward, feed_forward_backward
+from .network.flash import (
+    attention_tiles,
+    flash_attention,
+    flash_attention_backward,
+    online_softmax_sum,
+)
+from .network.heads import (
+    multi_head_attention,
+    multi_head_attention_backward,
+    self_attention,
+    self_attention_backward,
+)
+from .network.lookup import embedding, embedding_backward
+from .network.lora import low_rank_linear, low_rank_linear_backward
+from .network.mlp import multilayer_perceptron, multilayer_perceptron_backward
+from .network.normalization import (
+    batch_norm,
+    batch_norm_backward,
+    layer_norm,
+    layer_norm_backward,
+    rms_norm,
+    rms_norm_backward,
+)
+from .network.partial_softmax import SoftmaxState, merge_softmax_states, softmax_state
+from .network.pieces import linear_pieces
+from .network.position import (
+    half_split_order,
+    rotary,
+    rotary_backward,
+    rotary_frequencies,
+    sinusoidal_shift,
+    sinusoidal_table,
+)
+from .network.prefix import prefix_share
+from .network.recurrent import (
+    gru_cell,
+    gru_cell_backward,
+    lstm_cell,
+    lstm_cell_backward,
+    rnn_cell,
+    rnn_cell_backward,
+)
+from .network.recurrent_jacobian import (
+    gru_cell_jacobian,
+    jacobian_products,
+    lstm_cell_jacobian,
+    rnn_cell_jacobian,
+    state_jacobians,
+    state_singular_values,
+)
+from .network.recurrent_sequence import (
+    gru,
+    gru_backward,
+    lstm,
+    lstm_backward,
+    rnn,
+    rnn_backward,
+)
+from .network.stacks import (
+    decoder,
+    decoder_backward,
+    encoder,
+    encoder_backward,
+    positioned_embedding,
+    positioned_embedding_backward,
+)
+from .network.transformer import Transformer
+from .network.transformer_config import TransformerConfig
+from .statistics.calibration import (
+    Reliability,
+    expected_calibration_error,
+    fit_temperature,
+    reliability_curve,
+)
+from .statistics.chains import (
+    draw_chain,
+    lost_share,
+    scheduled_optimum,
+    stationary,
+    steps_ahead_entropy,
+    text_divergence,
+)
+from .statistics.correlation import average_ranks, bootstrap_interval, pearson, spearman
+from .statistics.estimation import (
+    categorical_map,
+    categorical_mle,
+    categorical_posterior_mean,
+    gaussian_map_mean,
+    gaussian_mle,
+)
+from .statistics.gaussian import (
+    fit_normal,
+    gaussian_kl,
+    normal_cdf,
+    normal_log_density,
+    standardize,
+)
+from .statistics.information import (
+    conditional_entropy,
+    cross_entropy,
+    entropy,
+    js_divergence,
+    kl_divergence,
+    mutual_information,
+)
+from .statistics.probability import (
+    chain_factors,
+    conditional,
+    dependence,
+    expectation,
+    joint_covariance,
+    posterior,
+    sum_distribution,
+    variance,
+    variance_by_moments,
+)
+from .statistics.softmax import (
+    log_softmax,
+    log_softmax_backward,
+    logsumexp,
+    logsumexp_backward,
+    softmax,
+    softmax_backward,
+    softmax_jacobian,
+)
+from .training.alignment import (
     best_of_n,
     best_of_n_divergence_bound,
     divergence_estimate,
     tilted_distribution,
     tilted_value,
 )
-from .alignment_advantages import (
+from .training.alignment_advantages import (
     generalized_advantages,
     group_scores,
     leave_one_out_scores,
 )
-from .alignment_losses import (
+from .training.alignment_losses import (
     bradley_terry,
     bradley_terry_backward,
     clipped_objective,
@@ -40,166 +217,19 @@ from .alignment_losses import (
     identity_preference,
     identity_preference_backward,
 )
-from .analogy import analogy_accuracy, solve_analogies, solve_analogies_by_product
-from .association import pmi, ppmi, randomized_svd, shifted_pmi, svd_vectors
-from .attention import dot_product_attention, dot_product_attention_backward
-from .attention_jacobian import self_attention_jacobian
-from .autodiff import Variable, pull_back, topological_order
-from .band import band_network, ratio_band_network, switch_network, threshold_margin
-from .block import (
-    post_norm_block,
-    post_norm_block_backward,
-    pre_norm_block,
-    pre_norm_block_backward,
-)
-from .calculus import (
-    complex_step_slope,
-    directional_derivative,
-    gradient,
-    hessian,
-    jacobian_by_columns,
-    jacobian_by_rows,
-    secant_slope,
-    symmetric_slope,
-)
-from .calibration import (
-    Reliability,
-    expected_calibration_error,
-    fit_temperature,
-    reliability_curve,
-)
-from .chains import (
-    draw_chain,
-    lost_share,
-    scheduled_optimum,
-    stationary,
-    steps_ahead_entropy,
-    text_divergence,
-)
-from .constructions import (
-    all_bits,
-    interpolating_network,
-    parity_folds,
-    parity_network,
-    parity_tree,
-    tent_network,
-)
-from .correlation import average_ranks, bootstrap_interval, pearson, spearman
-from .corruption import masked_posterior, topic_guess
-from .curvature import best_step, critical_point, newton_step, sharpness
-from .decoder_blocks import decoder_block, decoder_block_backward
-from .decomposition import covariance, effective_rank, energy_kept, low_rank, pca, pca_by_svd
-from .descent_rates import (
-    best_descent,
-    best_momentum,
-    descent_factors,
-    momentum_factors,
-    noisy_descent,
-)
-from .distance_bias import (
-    alibi_bias,
-    alibi_slopes,
-    relative_bias,
-    relative_bias_backward,
-    relative_buckets,
-)
-from .drawing import renyi_entropy, tempered, truncated, unseen_share
-from .dropout_factors import draw_dropout
-from .edits import EditedTexts, edited_texts
-from .estimation import (
-    categorical_map,
-    categorical_mle,
-    categorical_posterior_mean,
-    gaussian_map_mean,
-    gaussian_mle,
-)
-from .feedforward import feed_forward, feed_forward_backward
-from .flash import (
-    attention_tiles,
-    flash_attention,
-    flash_attention_backward,
-    online_softmax_sum,
-)
-from .flops import CountedArray, count_flops
-from .forgetting import (
-    best_between,
-    descended,
-    pulled,
-    replayed,
-    second_order_change,
-)
-from .forward_mode import Dual, hessian_vector_product, push_forward
-from .gaussian import fit_normal, gaussian_kl, normal_cdf, normal_log_density, standardize
-from .gradcheck import numerical_gradient, numerical_vjp
-from .gradient_noise import (
-    batch_gradient_square,
-    critical_batch,
-    gradient_moments,
-    gradient_noise_scale,
-    noise_scale_from_batches,
-)
-from .heads import (
-    multi_head_attention,
-    multi_head_attention_backward,
-    self_attention,
-    self_attention_backward,
-)
-from .information import (
-    conditional_entropy,
-    cross_entropy,
-    entropy,
-    js_divergence,
-    kl_divergence,
-    mutual_information,
-)
-from .initialization import (
+from .training.initialization import (
     he_normal,
     he_uniform,
     orthogonal,
     xavier_normal,
     xavier_uniform,
 )
-from .isotropy import mean_cosine, partition_isotropy, remove_top_components, whiten
-from .label_smoothing import (
+from .training.label_smoothing import (
     label_smoothed_cross_entropy,
     label_smoothed_cross_entropy_backward,
 )
-from .landscape import (
-    double_well,
-    double_well_gradient,
-    quadratic,
-    quadratic_gradient,
-    rosenbrock,
-    rosenbrock_gradient,
-)
-from .layer_products import attention_products, recurrent_products
-from .likeliest import likeliest_path
-from .linear_algebra import (
-    coordinates,
-    cosine_similarity,
-    determinant,
-    eigenvalues_2x2,
-    frobenius_norm,
-    gram_schmidt,
-    p_norm,
-    power_iteration,
-    projection,
-    signed_area,
-)
-from .linearized import causal_linear_attention, linear_attention, positive_features
-from .log_partition import z_loss, z_loss_backward
-from .logits import (
-    log_softmax,
-    log_softmax_backward,
-    logsumexp,
-    logsumexp_backward,
-    softmax,
-    softmax_backward,
-    softmax_jacobian,
-)
-from .lookup import embedding, embedding_backward
-from .lora import low_rank_linear, low_rank_linear_backward
-from .loss import (
+from .training.log_partition import z_loss, z_loss_backward
+from .training.loss import (
     binary_cross_entropy,
     binary_cross_entropy_backward,
     binary_cross_entropy_with_logits,
@@ -211,21 +241,8 @@ from .loss import (
     token_cross_entropy,
     token_cross_entropy_backward,
 )
-from .mlp import (
-    multilayer_perceptron,
-    multilayer_perceptron_backward,
-)
-from .muon import muon_step, newton_schulz
-from .norm_geometry import layer_norm_jacobian, sphere_projection
-from .normalization import (
-    batch_norm,
-    batch_norm_backward,
-    layer_norm,
-    layer_norm_backward,
-    rms_norm,
-    rms_norm_backward,
-)
-from .optimizers import (
+from .training.muon import muon_step, newton_schulz
+from .training.optimizers import (
     adam_epsilon_hat_step,
     adam_step,
     adamw_step,
@@ -235,100 +252,9 @@ from .optimizers import (
     rmsprop_step,
     sgd_step,
 )
-from .parallelogram import log_ratio, parallelogram_gap
-from .partial_softmax import SoftmaxState, merge_softmax_states, softmax_state
-from .pieces import linear_pieces
-from .position import (
-    half_split_order,
-    rotary,
-    rotary_backward,
-    rotary_frequencies,
-    sinusoidal_shift,
-    sinusoidal_table,
-)
-from .position_geometry import (
-    alibi_reach,
-    decay_bound,
-    pair_overlap,
-    pairs_that_turn,
-    running_mean,
-)
-from .predictions import initial_loss, look_alikes, smoothing_floor, word_share
-from .preference_margins import (
-    certain_margin,
-    conservative_margin,
-    dpo_margin,
-    hinge_margin,
-    ipo_margin,
-    robust_margin,
-)
-from .preference_optima import (
-    comparison_information,
-    expected_divergence,
-    ipo_optimum,
-    length_normalized_optimum,
-    mean_shifts,
-    never_compared_optimum,
-    win_rate,
-)
-from .prefix import prefix_share
-from .probability import (
-    chain_factors,
-    conditional,
-    dependence,
-    expectation,
-    joint_covariance,
-    posterior,
-    sum_distribution,
-    variance,
-    variance_by_moments,
-)
-from .propagation import signal_by_depth
-from .recurrent import (
-    gru_cell,
-    gru_cell_backward,
-    lstm_cell,
-    lstm_cell_backward,
-    rnn_cell,
-    rnn_cell_backward,
-)
-from .recurrent_jacobian import (
-    gru_cell_jacobian,
-    jacobian_products,
-    lstm_cell_jacobian,
-    rnn_cell_jacobian,
-    state_jacobians,
-    state_singular_values,
-)
-from .recurrent_sequence import (
-    gru,
-    gru_backward,
-    lstm,
-    lstm_backward,
-    rnn,
-    rnn_backward,
-)
-from .regions import most_regions
-from .regression import dropout_regression, ridge_regression
-from .regularization import dropout, dropout_backward
-from .residual import deep_linear_gradients, residual_growth, stream_prediction
-from .row_updates import coasting_factor, expected_rows_touched, idle_adam_steps
-from .schedules import noam_rate
-from .soft_targets import smoothed_target, unsmoothed
-from .stacks import (
-    decoder,
-    decoder_backward,
-    encoder,
-    encoder_backward,
-    positioned_embedding,
-    positioned_embedding_backward,
-)
-from .stepping import descend
-from .symmetry import gradient_laws
-from .traffic import flash_attention_traffic, plain_attention_traffic
-from .transformer import Transformer
-from .transformer_config import TransformerConfig
-from .word2vec import (
+from .training.schedules import noam_rate
+from .training.stepping import descend
+from .training.word2vec import (
     cbow_context,
     cbow_context_backward,
     expected_negative_sampling,
@@ -340,9 +266,7 @@ from .word2vec import (
 )
 
 __all__ = [
-    "CountedArray",
     "Dual",
-    "EditedTexts",
     "Reliability",
     "SoftmaxState",
     "Transformer",
@@ -352,24 +276,15 @@ __all__ = [
     "adam_step",
     "adamw_step",
     "alibi_bias",
-    "alibi_reach",
     "alibi_slopes",
     "all_bits",
-    "analogy_accuracy",
-    "attention_products",
     "attention_tiles",
     "average_ranks",
     "averaged_momentum_step",
-    "band_network",
-    "batch_gradient_square",
     "batch_norm",
     "batch_norm_backward",
-    "best_between",
-    "best_descent",
-    "best_momentum",
     "best_of_n",
     "best_of_n_divergence_bound",
-    "best_step",
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
@@ -382,36 +297,24 @@ __all__ = [
     "categorical_map",
     "categorical_mle",
     "categorical_posterior_mean",
-    "causal_linear_attention",
     "cbow_context",
     "cbow_context_backward",
-    "certain_margin",
     "chain_factors",
     "clipped_objective",
     "clipped_objective_backward",
-    "coasting_factor",
-    "comparison_information",
     "complex_step_slope",
     "conditional",
     "conditional_entropy",
-    "conservative_margin",
     "coordinates",
     "cosine_similarity",
-    "count_flops",
     "covariance",
-    "critical_batch",
-    "critical_point",
     "cross_entropy",
-    "decay_bound",
     "decoder",
     "decoder_backward",
     "decoder_block",
     "decoder_block_backward",
-    "deep_linear_gradients",
     "dependence",
     "descend",
-    "descended",
-    "descent_factors",
     "determinant",
     "direct_preference",
     "direct_preference_backward",
@@ -419,15 +322,10 @@ __all__ = [
     "divergence_estimate",
     "dot_product_attention",
     "dot_product_attention_backward",
-    "double_well",
-    "double_well_gradient",
-    "dpo_margin",
     "draw_chain",
     "draw_dropout",
     "dropout",
     "dropout_backward",
-    "dropout_regression",
-    "edited_texts",
     "effective_rank",
     "eigenvalues_2x2",
     "embedding",
@@ -438,17 +336,14 @@ __all__ = [
     "entropy",
     "expectation",
     "expected_calibration_error",
-    "expected_divergence",
     "expected_negative_sampling",
     "expected_negative_sampling_backward",
-    "expected_rows_touched",
     "feed_forward",
     "feed_forward_backward",
     "fit_normal",
     "fit_temperature",
     "flash_attention",
     "flash_attention_backward",
-    "flash_attention_traffic",
     "frobenius_norm",
     "gaussian_kl",
     "gaussian_map_mean",
@@ -459,9 +354,6 @@ __all__ = [
     "gelu_tanh_backward",
     "generalized_advantages",
     "gradient",
-    "gradient_laws",
-    "gradient_moments",
-    "gradient_noise_scale",
     "gram_schmidt",
     "group_scores",
     "gru",
@@ -476,14 +368,9 @@ __all__ = [
     "he_uniform",
     "hessian",
     "hessian_vector_product",
-    "hinge_margin",
     "identity_preference",
     "identity_preference_backward",
-    "idle_adam_steps",
-    "initial_loss",
     "interpolating_network",
-    "ipo_margin",
-    "ipo_optimum",
     "jacobian_by_columns",
     "jacobian_by_rows",
     "jacobian_products",
@@ -494,20 +381,14 @@ __all__ = [
     "label_smoothed_cross_entropy_backward",
     "layer_norm",
     "layer_norm_backward",
-    "layer_norm_jacobian",
     "leave_one_out_scores",
-    "length_normalized_optimum",
-    "likeliest_path",
     "linear",
-    "linear_attention",
     "linear_backward",
     "linear_pieces",
-    "log_ratio",
     "log_softmax",
     "log_softmax_backward",
     "logsumexp",
     "logsumexp_backward",
-    "look_alikes",
     "lost_share",
     "low_rank",
     "low_rank_linear",
@@ -517,13 +398,8 @@ __all__ = [
     "lstm_cell",
     "lstm_cell_backward",
     "lstm_cell_jacobian",
-    "masked_posterior",
-    "mean_cosine",
-    "mean_shifts",
     "merge_softmax_states",
-    "momentum_factors",
     "momentum_step",
-    "most_regions",
     "multi_head_attention",
     "multi_head_attention_backward",
     "multilayer_perceptron",
@@ -533,12 +409,8 @@ __all__ = [
     "negative_sampling",
     "negative_sampling_backward",
     "nesterov_step",
-    "never_compared_optimum",
     "newton_schulz",
-    "newton_step",
     "noam_rate",
-    "noise_scale_from_batches",
-    "noisy_descent",
     "normal_cdf",
     "normal_log_density",
     "numerical_gradient",
@@ -546,49 +418,30 @@ __all__ = [
     "online_softmax_sum",
     "orthogonal",
     "p_norm",
-    "pair_overlap",
-    "pairs_that_turn",
-    "parallelogram_gap",
     "parity_folds",
     "parity_network",
     "parity_tree",
-    "partition_isotropy",
     "pca",
     "pca_by_svd",
     "pearson",
-    "plain_attention_traffic",
-    "pmi",
     "positioned_embedding",
     "positioned_embedding_backward",
-    "positive_features",
     "post_norm_block",
     "post_norm_block_backward",
     "posterior",
     "power_iteration",
-    "ppmi",
     "pre_norm_block",
     "pre_norm_block_backward",
     "prefix_share",
     "projection",
     "pull_back",
-    "pulled",
     "push_forward",
-    "quadratic",
-    "quadratic_gradient",
-    "randomized_svd",
-    "ratio_band_network",
-    "recurrent_products",
     "relative_bias",
     "relative_bias_backward",
     "relative_buckets",
     "reliability_curve",
     "relu",
     "relu_backward",
-    "remove_top_components",
-    "renyi_entropy",
-    "replayed",
-    "residual_growth",
-    "ridge_regression",
     "rms_norm",
     "rms_norm_backward",
     "rmsprop_step",
@@ -597,25 +450,16 @@ __all__ = [
     "rnn_cell",
     "rnn_cell_backward",
     "rnn_cell_jacobian",
-    "robust_margin",
-    "rosenbrock",
-    "rosenbrock_gradient",
     "rotary",
     "rotary_backward",
     "rotary_frequencies",
-    "running_mean",
     "scheduled_optimum",
     "secant_slope",
-    "second_order_change",
     "self_attention",
     "self_attention_backward",
-    "self_attention_jacobian",
     "sgd_step",
-    "sharpness",
-    "shifted_pmi",
     "sigmoid",
     "sigmoid_backward",
-    "signal_by_depth",
     "signed_area",
     "silu",
     "silu_backward",
@@ -623,16 +467,11 @@ __all__ = [
     "sinusoidal_table",
     "skip_gram_softmax",
     "skip_gram_softmax_backward",
-    "smoothed_target",
-    "smoothing_floor",
     "softmax",
     "softmax_backward",
     "softmax_jacobian",
     "softmax_state",
-    "solve_analogies",
-    "solve_analogies_by_product",
     "spearman",
-    "sphere_projection",
     "squared_error",
     "squared_error_backward",
     "standardize",
@@ -640,33 +479,21 @@ __all__ = [
     "state_singular_values",
     "stationary",
     "steps_ahead_entropy",
-    "stream_prediction",
     "sum_distribution",
-    "svd_vectors",
     "swiglu",
     "swiglu_backward",
-    "switch_network",
     "symmetric_slope",
     "tanh",
     "tanh_backward",
-    "tempered",
     "tent_network",
     "text_divergence",
-    "threshold_margin",
     "tilted_distribution",
     "tilted_value",
     "token_cross_entropy",
     "token_cross_entropy_backward",
-    "topic_guess",
     "topological_order",
-    "truncated",
-    "unseen_share",
-    "unsmoothed",
     "variance",
     "variance_by_moments",
-    "whiten",
-    "win_rate",
-    "word_share",
     "xavier_normal",
     "xavier_uniform",
     "z_loss",

@@ -4,7 +4,7 @@ import math
 
 from .chinchilla import ChinchillaLaw
 from .count_checks import require_positive
-from .joint_law import KaplanLaw
+from .kaplan import KaplanLaw
 
 
 def optimal_allocation(

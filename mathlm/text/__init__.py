@@ -1,6 +1,27 @@
 """Text to integers and back, the corpora, and what a text costs; no torch."""
 
-from . import (
+from .chat import ChatFormat, Message
+from .cleaning.cleaning import CLEANING_RULES, Cleaned, clean, common_lines, prose_lines
+from .cleaning.deduplication import (
+    NearDuplicate,
+    exact_duplicates,
+    first_of_group,
+    near_duplicates,
+)
+from .cleaning.leakage import Contamination, Overlap, contamination
+from .cleaning.quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
+from .cleaning.quality_classifier import QualityClassifier, hashed_features
+from .cleaning.signatures import (
+    candidate_pairs,
+    collision_probability,
+    jaccard,
+    minhash,
+    shingles,
+)
+from .completion import Chat, ChatTokenizer, prompt_and_completion
+from .compression import bits_per_byte, conditional_bits_per_byte
+from .cooccurrence import cooccurrence_counts, pair_counts, shrinking_windows, skip_gram_pairs
+from .corpora import (
     corpus,
     digits,
     instructions,
@@ -8,35 +29,33 @@ from . import (
     preferences,
     pretrained,
     ratings,
-    regular,
-    samples,
     sentiment,
     tagged,
     vectors,
     word_tests,
 )
-from .archive import extract
-from .automaton import Automaton
-from .byte_alphabet import from_printable, to_printable
-from .byte_bpe import ByteBPE
-from .chat import ChatFormat, Message
-from .cleaning import CLEANING_RULES, Cleaned, clean, common_lines, prose_lines
-from .completion import Chat, ChatTokenizer, prompt_and_completion
-from .compression import bits_per_byte, conditional_bits_per_byte
-from .cooccurrence import cooccurrence_counts, pair_counts, shrinking_windows, skip_gram_pairs
+from .corpora.archive import extract
+from .corpora.documents import read_documents
+from .corpora.download import fetch
+from .corpora.judgements import Judged, Preference
+from .corpora.token_file import TokenManifest, open_tokens, read_manifest, write_tokens
 from .counts import NGramCounts
-from .deduplication import NearDuplicate, exact_duplicates, first_of_group, near_duplicates
 from .diversity import compression_ratio, distinct_share, repeated_share, self_bleu
-from .documents import read_documents
-from .download import fetch
-from .fertility import Fertility, token_fertility, token_premium
 from .gguf_file import gguf_tensor, open_gguf
-from .judgements import Judged, Preference
-from .leakage import Contamination, Overlap, contamination
 from .masking import choose_tokens, mask_tokens
-from .merge_scores import merge_gain, wordpiece_score
-from .merge_trace import MergeStep, reachable_tokens, trace_merges
-from .merges import (
+from .ngram import KneserNey
+from .packing import Packed, number_documents, pack
+from .patterns import regular
+from .patterns.automaton import Automaton
+from .patterns.regular_parser import parse_pattern
+from .patterns.token_trie import TokenTrie, tokens_to_match
+from .redundancy import block_counts, block_entropy, letters
+from .smoothing import AddK, Backoff, Interpolated
+from .spans import corrupt_spans, cut_spans, draw_spans, restore_spans
+from .tokenizers.byte_alphabet import from_printable, to_printable
+from .tokenizers.byte_bpe import ByteBPE
+from .tokenizers.bytes import Bytes
+from .tokenizers.merges import (
     count_pairs,
     count_words,
     learn_merges,
@@ -44,32 +63,24 @@ from .merges import (
     merge_pair,
     token_bytes,
 )
-from .ngram import KneserNey
-from .packing import Packed, number_documents, pack
-from .plain_bytes import Bytes
-from .pretokenize import PATTERNS, pre_tokenize
-from .quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
-from .quality_classifier import QualityClassifier, hashed_features
-from .redundancy import block_counts, block_entropy, letters
-from .regular_parser import parse_pattern
-from .signatures import candidate_pairs, collision_probability, jaccard, minhash, shingles
-from .smoothing import AddK, Backoff, Interpolated
-from .spans import corrupt_spans, cut_spans, draw_spans, restore_spans
-from .stream import DecodeStream
-from .token_costs import flop_per_byte, token_loss_to_bits
-from .token_file import TokenManifest, open_tokens, read_manifest, write_tokens
-from .token_trie import TokenTrie, tokens_to_match
-from .unigram import (
+from .tokenizers.pretokenize import PATTERNS, pre_tokenize
+from .tokenizers.stream import DecodeStream
+from .tokenizers.unigram import (
     em_step,
     expected_counts,
     log_marginal,
     sample_segmentation,
     viterbi,
 )
-from .utf8 import utf8_encode, utf8_length
-from .vocabulary import Vocabulary, keep_probability, negative_distribution, split_words
-from .word_vocabulary import Characters, Words
-from .wordpiece import WordPiece
+from .tokenizers.utf8 import utf8_encode, utf8_length
+from .tokenizers.vocabulary import (
+    Vocabulary,
+    keep_probability,
+    negative_distribution,
+    split_words,
+)
+from .tokenizers.word_vocabulary import Characters, Words
+from .tokenizers.wordpiece import WordPiece
 
 __all__ = [
     "AddK",
@@ -86,12 +97,10 @@ __all__ = [
     "Cleaned",
     "Contamination",
     "DecodeStream",
-    "Fertility",
     "GOPHER_RULES",
     "Interpolated",
     "Judged",
     "KneserNey",
-    "MergeStep",
     "Message",
     "NGramCounts",
     "NearDuplicate",
@@ -134,7 +143,6 @@ __all__ = [
     "fetch",
     "filter_quality",
     "first_of_group",
-    "flop_per_byte",
     "from_printable",
     "gguf_tensor",
     "hashed_features",
@@ -146,7 +154,6 @@ __all__ = [
     "letters",
     "log_marginal",
     "mask_tokens",
-    "merge_gain",
     "merge_pair",
     "minhash",
     "near_duplicates",
@@ -164,14 +171,12 @@ __all__ = [
     "prompt_and_completion",
     "prose_lines",
     "ratings",
-    "reachable_tokens",
     "read_documents",
     "read_manifest",
     "regular",
     "repeated_share",
     "restore_spans",
     "sample_segmentation",
-    "samples",
     "self_bleu",
     "sentiment",
     "shingles",
@@ -181,16 +186,11 @@ __all__ = [
     "tagged",
     "to_printable",
     "token_bytes",
-    "token_fertility",
-    "token_loss_to_bits",
-    "token_premium",
     "tokens_to_match",
-    "trace_merges",
     "utf8_encode",
     "utf8_length",
     "vectors",
     "viterbi",
     "word_tests",
-    "wordpiece_score",
     "write_tokens",
 ]

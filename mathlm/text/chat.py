@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, InputTypeError
 from .completion import Chat, ChatBuilder, ChatTokenizer, special_ids
-from .pretokenize import utf8
+from .tokenizers.pretokenize import utf8
 
 ROLES = ("system", "user", "assistant", "tool")
 FOLLOWS = {  # who may speak after whom; None is the beginning

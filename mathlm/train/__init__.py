@@ -1,10 +1,8 @@
 """The training loop and what surrounds it."""
 
 from .averages import Averages
-from .carried import carried_loss
 from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
-from .data import TokenWindows, check_ids
 from .device import resolve_device
 from .distributed import RankError, process_group
 from .memory import LiveBytes
@@ -24,16 +22,13 @@ from .objectives import (
     span_corruption,
 )
 from .parallel import bare, distribute
-from .pipeline import bubble_fraction
 from .precision import LossScale
 from .recompute import recompute_blocks
 from .record import describe, write_record
 from .sentence_pairs import SentencePairBatches
-from .tensor_parallel import cut_block
-from .traffic import Traffic, ring_bytes, sent_bytes, step_bytes
 from .trainer import Trainer
+from .windows import TokenWindows, check_ids
 from .word2vec import NegativeSampling, SkipGramBatches
-from .zero import ZeroAdam
 
 __all__ = [
     "Averages",
@@ -51,16 +46,11 @@ __all__ = [
     "SkipGramBatches",
     "TokenLoss",
     "TokenWindows",
-    "Traffic",
     "Trainer",
     "TrainerConfig",
-    "ZeroAdam",
     "bare",
-    "bubble_fraction",
-    "carried_loss",
     "check_ids",
     "checkpoints",
-    "cut_block",
     "describe",
     "distribute",
     "load_checkpoint",
@@ -76,10 +66,7 @@ __all__ = [
     "read_spans",
     "recompute_blocks",
     "resolve_device",
-    "ring_bytes",
     "save_checkpoint",
-    "sent_bytes",
     "span_corruption",
-    "step_bytes",
     "write_record",
 ]

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from ..errors import CheckpointError, CheckpointMismatchError
-from ..models.weights import check_tensors_fit, read_tensors, refuse_pickle, to_bytes
+from ..models.files.weights import check_tensors_fit, read_tensors, refuse_pickle, to_bytes
 from .distributed import rank
 from .folders import MANIFEST, remove_folder, verify_folder, write_folder
 from .frozen import expected_state, tensors_sha256, trained_state

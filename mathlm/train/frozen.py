@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointMismatchError
-from ..models.weights import alone
+from ..models.files.weights import alone
 from ..optim.shards import is_sharded
 from .parallel import bare
 from .sharding import own_state

@@ -12,9 +12,9 @@ from ..errors import ConfigError
 from ..text import corrupt_spans, mask_tokens
 from ..text.masking import BERT_SHARES
 from .batches import Batch
-from .data import TokenWindows
 from .objectives import IGNORED
 from .record import describe
+from .windows import TokenWindows
 
 Change = Callable[[Batch, Generator], Batch]
 HELD_OUT = 1  # marks the random numbers of an evaluation

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor
 
 from ..errors import CheckpointMismatchError, InputError
-from ..models.weights import check_tensors_fit
+from ..models.files.weights import check_tensors_fit
 from ..optim.shards import part_like
 
 TAKEN = {"model", "optimizer", "state", "manifest"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor, nn
 
-from ..models.weights import unique_tensors
+from ..models.files.weights import unique_tensors
 from ..optim.shards import is_sharded, local, part_like, whole
 from .distributed import answering, rank
 from .parallel import bare

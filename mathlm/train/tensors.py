@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointMismatchError
-from ..models.weights import named, plain, refuse
+from ..models.files.weights import named, plain, refuse
 from ..optim.shards import part_like
 
 

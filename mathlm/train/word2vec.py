@@ -12,7 +12,7 @@ from ..models import SkipGram
 from ..shapes import Float, Int
 from ..text import negative_distribution
 from .batches import Batch
-from .data import check_ids, epoch_order
+from .windows import check_ids, epoch_order
 
 
 class SkipGramBatches:

@@ -7,7 +7,7 @@ from mathlm.generate import generate, quantize
 from mathlm.generate.decode_step import DecodeStep
 from mathlm.generate.prepared import prepared_step
 from mathlm.models import GPT, GPTConfig
-from mathlm.models.gpt_saving import save_pretrained
+from mathlm.models.files.gpt_saving import save_pretrained
 
 PROMPT = torch.randint(20, (2, 5), generator=torch.Generator().manual_seed(0))
 

@@ -6,7 +6,7 @@ from torch import nn
 from mathlm.errors import InputError
 from mathlm.generate import Reader, quantize
 from mathlm.generate.decode_step import DecodeStep, side_by_side
-from mathlm.generate.fixed_step import FixedStep
+from mathlm.generate.graph_step import FixedStep
 from mathlm.generate.prepared import STEPS, prepared_step
 from mathlm.models import GPT, Recurrent
 

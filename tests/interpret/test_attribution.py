@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from lab.interpretability.induction_by_hand import induction_by_hand
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import (
     gradient_times_input,
@@ -13,7 +14,6 @@ from mathlm.interpret import (
 )
 from mathlm.layers import tap
 from mathlm.models import GPT, GPTConfig
-from mathlm.recipes.induction_by_hand import induction_by_hand
 
 SIZES = {"vocab_size": 11, "context": 8, "d_model": 8, "n_layers": 2, "n_heads": 2}
 KINDS = {

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from lab.interpretability.induction_by_hand import induction_by_hand
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import (
     attention_entropy,
@@ -18,7 +19,6 @@ from mathlm.interpret import (
     repeated_ids,
 )
 from mathlm.models import GPT, GPTConfig
-from mathlm.recipes.induction_by_hand import induction_by_hand
 
 A = torch.tensor([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.5, 0.3, 0.2]])
 SCORES = [

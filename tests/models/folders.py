@@ -3,7 +3,7 @@
 import json
 
 from mathlm.models import load_weights
-from mathlm.models.weights import to_bytes
+from mathlm.models.files.weights import to_bytes
 
 
 def change_config(folder, **changes):

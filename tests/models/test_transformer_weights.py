@@ -8,7 +8,12 @@ from models.transformer_families import FAMILIES, SIZES, config_of, make, tokens
 
 from mathlm.functional import cross_entropy
 from mathlm.models import Transformer, TransformerConfig, load_weights
-from mathlm.models.weights import check_weights_fit, copy_weights, to_bytes, unique_tensors
+from mathlm.models.files.weights import (
+    check_weights_fit,
+    copy_weights,
+    to_bytes,
+    unique_tensors,
+)
 
 EVERY = pytest.mark.parametrize("family", FAMILIES)
 

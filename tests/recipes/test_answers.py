@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from lab.fine_tuning import answer_rules, answer_study
+from lab.fine_tuning.answer_rules import FORMAT, asked, ended, tune
 from mathlm.align import encode_chats
 from mathlm.models import GPT, GPTConfig
-from mathlm.recipes import answer_rules, answer_study
-from mathlm.recipes.answer_rules import FORMAT, asked, ended, tune
 from mathlm.text import Bytes, ChatFormat, Message
 
 TOKENIZER = Bytes(FORMAT.special)

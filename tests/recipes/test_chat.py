@@ -5,11 +5,11 @@ import logging
 import sys
 
 import pytest
-from recipes.test_chat_turns import chatting
+from chat.test_conversation import chatting
 
+from mathlm.chat.conversation import Conversation
 from mathlm.errors import DataError
 from mathlm.recipes import chat
-from mathlm.recipes.chat_turns import Conversation
 
 
 @pytest.fixture

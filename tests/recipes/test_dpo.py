@@ -12,8 +12,9 @@ from recipes.tiny_chats import THINGS, save_base
 from recipes.tiny_preferences import save_pairs
 from recipes.two_ranks import run_in_two_ranks
 
+from mathlm.chat import folder as chat_folder
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
-from mathlm.recipes import chat_folder, dpo, dpo_losses, dpo_options
+from mathlm.recipes import dpo, dpo_losses, dpo_options
 from mathlm.train import checkpoints
 
 ROOT = Path(dpo.__file__).parents[2]

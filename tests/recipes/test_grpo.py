@@ -8,6 +8,7 @@ import torch
 from recipes.tiny_chats import save_base
 from recipes.two_ranks import run_in_two_ranks
 
+from mathlm.chat import folder
 from mathlm.errors import (
     CheckpointMismatchError,
     ConfigError,
@@ -15,7 +16,7 @@ from mathlm.errors import (
     DataNotFoundError,
     InputError,
 )
-from mathlm.recipes import chat_folder, grpo, policy_options, policy_setup, ppo
+from mathlm.recipes import grpo, policy_options, policy_setup, ppo
 
 ROOT = Path(grpo.__file__).parents[2]
 OPTIONS = (
@@ -76,7 +77,7 @@ def test_a_policy_learns_and_its_folder_holds_it(place, recipe, options):
     last = rollouts[-1]
     assert {"reward", "kl", "entropy", "length", "samples", "finished"} <= set(last)
     assert last["samples"][0]["prompt"] in ("Rain is", "What", "A")
-    assert chat_folder.load(str(place / "out"), device="cpu").model is not None
+    assert folder.load(str(place / "out"), device="cpu").model is not None
 
 
 @pytest.mark.parametrize(("loss", "objective", "baseline", "beta"), [

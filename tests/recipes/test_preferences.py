@@ -5,11 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import softplus
 
-from mathlm.align import DPO, KTO, Annotator, answer_log_probabilities
-from mathlm.align.exact import divergence, standard_world
-from mathlm.errors import InputError
-from mathlm.models import GPT
-from mathlm.recipes import (
+from lab.preference_optimization import (
     preference_family,
     preference_ppo,
     preference_rivals,
@@ -18,6 +14,10 @@ from mathlm.recipes import (
     preference_text,
     preference_world,
 )
+from mathlm.align import DPO, KTO, Annotator, answer_log_probabilities
+from mathlm.align.exact import divergence, standard_world
+from mathlm.errors import InputError
+from mathlm.models import GPT
 
 
 @pytest.fixture(scope="module")

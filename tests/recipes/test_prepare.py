@@ -6,8 +6,9 @@ import pytest
 
 from mathlm.errors import DataError
 from mathlm.recipes import prepare
-from mathlm.text import ByteBPE, Bytes, corpus, open_tokens, quality
-from mathlm.text.dirt import passages
+from mathlm.recipes.whole_stack.dirt import passages
+from mathlm.text import ByteBPE, Bytes, corpus, open_tokens
+from mathlm.text.cleaning import quality
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ import torch
 from recipes.tiny_chats import OPTIONS, PAIRS, make, save_base, save_data, tune
 from recipes.two_ranks import run_in_two_ranks
 
+from mathlm.chat import folder
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
 from mathlm.models import GPT
-from mathlm.recipes import chat_folder, sft
+from mathlm.recipes import sft
 from mathlm.train import checkpoints
 
 ROOT = Path(sft.__file__).parents[2]
@@ -46,7 +47,7 @@ def test_each_method_learns_and_its_folder_answers_alike(place, method, monkeypa
     monkeypatch.setattr(sft, "written", lambda *a: models.append(a[1].model) or written(*a))
     results = tune(place, METHODS[method])[1]
     assert results["held_out_loss"] < results["held_out_loss_before"]
-    loaded = chat_folder.load(str(place / "out"), device="cpu")
+    loaded = folder.load(str(place / "out"), device="cpu")
     torch.testing.assert_close(logits(loaded.model), logits(models[0]), rtol=1e-5, atol=1e-5)
     base = GPT.from_pretrained(place / "base")
     assert (logits(loaded.model) - logits(base)).abs().max() > 1e-4
@@ -123,7 +124,7 @@ def test_old_text_is_among_the_rows(place):
 
 def test_a_merged_result_is_a_model_of_its_own(place):
     tune(place, "--merge --lora-rank 2")
-    said = chat_folder.read(place / "out")
+    said = folder.read(place / "out")
     assert said["kind"] == "model"
     assert (
         GPT.from_pretrained(place / "out").config == GPT.from_pretrained(place / "base").config
@@ -133,7 +134,7 @@ def test_a_merged_result_is_a_model_of_its_own(place):
 def test_codes_of_8_bits_carry_an_adapter(place):
     results = tune(place, "--quantize 8 --marks keep --lora-rank 2")[1]
     assert results["held_out_loss"] < results["held_out_loss_before"]
-    loaded = chat_folder.load(str(place / "out"), device="cpu").model
+    loaded = folder.load(str(place / "out"), device="cpu").model
     assert "Quantized" in type(loaded.token_embedding).__name__
 
 

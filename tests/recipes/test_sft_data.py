@@ -4,8 +4,9 @@ import pytest
 import torch
 from recipes.tiny_chats import PAIRS, make, save_data
 
+from mathlm.chat import folder
 from mathlm.errors import ConfigError
-from mathlm.recipes import chat_folder, sft_data
+from mathlm.recipes import sft_data
 from mathlm.recipes.sft_options import parse
 
 
@@ -18,7 +19,7 @@ def read(tmp_path):
     def call(options=""):
         shared = f"--data {place / 'my.jsonl'} --model {place / 'base'} --device cpu"
         args = parse(f"{shared} {options}".split())
-        return sft_data.conversations(args, chat_folder.load(args.model, device="cpu"))
+        return sft_data.conversations(args, folder.load(args.model, device="cpu"))
 
     call.place = place
     return call

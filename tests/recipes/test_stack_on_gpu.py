@@ -8,10 +8,11 @@ import torch
 from recipes.pretended_cuda import OnCuda, pretended_cuda
 
 from mathlm.models import GPTConfig
-from mathlm.recipes import stack_answers, stack_judging, whole_stack
+from mathlm.recipes import whole_stack
 from mathlm.recipes.pretrain_options import SIZES
-from mathlm.recipes.stack_scales import SCALES
-from mathlm.recipes.whole_stack import STAGES
+from mathlm.recipes.whole_stack import STAGES, judging
+from mathlm.recipes.whole_stack import answers as stack_answers
+from mathlm.recipes.whole_stack.stack_scales import SCALES
 from mathlm.scaling import count_parameters, training_memory
 from mathlm.text import corpus, instructions
 
@@ -41,8 +42,8 @@ def cut(monkeypatch):
     """The scale with few steps and documents; an answer then ends, and has a rated word."""
     torch.set_default_dtype(torch.float32)
     monkeypatch.setitem(whole_stack.SCALES, "gpu", replace(SCALES["gpu"], **CUT))
-    monkeypatch.setattr(stack_judging, "LIKE", -1)
-    monkeypatch.setattr(stack_judging, "TEXT", 200)
+    monkeypatch.setattr(judging, "LIKE", -1)
+    monkeypatch.setattr(judging, "TEXT", 200)
     monkeypatch.setattr(whole_stack, "write_report", lambda folder, found: folder)
     write = stack_answers.answers
 

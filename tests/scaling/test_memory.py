@@ -7,8 +7,8 @@ from torch.nn.functional import cross_entropy
 from mathlm.errors import InputError, InputTypeError
 from mathlm.models import GPT, BertConfig, GPTConfig, Transformer, TransformerConfig
 from mathlm.optim import SGD, Adam, AdamW, RMSProp
-from mathlm.recipes.cost_measures import profiled_peak
 from mathlm.scaling import PUBLISHED, count_parameters, inference_memory, training_memory
+from mathlm.scaling.measured import profiled_peak
 
 SIZES = {"vocab_size": 500, "context": 256, "d_model": 96, "n_layers": 2, "n_heads": 4}
 LLAMA = {

@@ -18,7 +18,7 @@ from mathlm.models import (
     Transformer,
     TransformerConfig,
 )
-from mathlm.models.weights import shapes_only
+from mathlm.models.files.weights import shapes_only
 from mathlm.scaling import count_parameters
 
 SIZES = {"vocab_size": 30, "context": 16, "d_model": 24, "n_layers": 3, "n_heads": 6}

@@ -3,7 +3,7 @@
 import pytest
 
 from mathlm.models import GPT, Bert, GPTConfig, Transformer, TransformerConfig
-from mathlm.models.weights import shapes_only
+from mathlm.models.files.weights import shapes_only
 from mathlm.scaling import PUBLISHED, count_parameters
 
 EXACT = {

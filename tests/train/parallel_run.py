@@ -4,6 +4,10 @@ import torch
 from torch import nn
 from train.tiny_runs import IDS, tiny_data
 
+from lab.training_at_scale.pipeline import pipeline_step
+from lab.training_at_scale.rings import all_gather, all_reduce, reduce_scatter
+from lab.training_at_scale.tensor_parallel import cut_block
+from lab.training_at_scale.zero import ZeroAdam
 from mathlm.errors import InputError
 from mathlm.layers import Block, FeedForward, SelfAttention
 from mathlm.models import GPT, GPTConfig
@@ -12,11 +16,7 @@ from mathlm.optim.shards import whole
 from mathlm.train import Trainer, TrainerConfig, distribute, next_token
 from mathlm.train.distributed import all_sum, rank, ranks
 from mathlm.train.parallel import KINDS, bare
-from mathlm.train.pipeline import pipeline_step
-from mathlm.train.rings import all_gather, all_reduce, reduce_scatter
 from mathlm.train.sharding import own_state
-from mathlm.train.tensor_parallel import cut_block
-from mathlm.train.zero import ZeroAdam
 
 BATCH = {
     "ids": torch.arange(8).reshape(2, 4),

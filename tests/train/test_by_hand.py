@@ -5,13 +5,13 @@ import torch
 from torch import nn
 from train import parallel_run
 
+from lab.training_at_scale.pipeline import bubble_fraction, pipeline_step
+from lab.training_at_scale.pipeline_schedule import idle_share, pipeline_tasks
+from lab.training_at_scale.rings import all_gather, all_reduce, pieces, reduce_scatter
+from lab.training_at_scale.tensor_parallel import CopyToRanks, SumOverRanks, cut_block
+from lab.training_at_scale.zero import ZeroAdam
 from mathlm.errors import ConfigError, InputError
 from mathlm.layers import Block, FeedForward, SelfAttention
-from mathlm.scaling import idle_share, pipeline_tasks
-from mathlm.train import ZeroAdam, bubble_fraction, cut_block
-from mathlm.train.pipeline import pipeline_step
-from mathlm.train.rings import all_gather, all_reduce, pieces, reduce_scatter
-from mathlm.train.tensor_parallel import CopyToRanks, SumOverRanks
 
 slow = pytest.mark.slow
 near = torch.testing.assert_close
@@ -32,7 +32,7 @@ def test_one_rank_needs_no_messages():
 
 
 def test_a_ring_refuses_what_does_not_divide(monkeypatch):
-    monkeypatch.setattr("mathlm.train.rings.ranks", lambda: 4)
+    monkeypatch.setattr("lab.training_at_scale.rings.ranks", lambda: 4)
     with pytest.raises(InputError, match="6 rows cannot be cut into 4 equal parts: pad them"):
         pieces(torch.zeros(6))
 
@@ -142,7 +142,7 @@ def test_a_block_cut_in_one_is_the_block_and_leaves_it_alone():
 
 
 def test_heads_that_do_not_divide_are_refused(monkeypatch):
-    monkeypatch.setattr("mathlm.train.tensor_parallel.ranks", lambda: 2)
+    monkeypatch.setattr("lab.training_at_scale.tensor_parallel.ranks", lambda: 2)
     with pytest.raises(ConfigError, match="3 key/value heads do not divide by 2 ranks"):
         cut_block(parallel_run.block_of_three_heads())
     attention, network = SelfAttention(6, 2), FeedForward(6, 9)

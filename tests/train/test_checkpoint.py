@@ -341,7 +341,7 @@ def test_a_run_may_be_made_longer(tmp_path):
 
 
 def test_a_corpus_that_changed_is_refused_and_the_shard_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("mathlm.train.data.SHARD", 50)
+    monkeypatch.setattr("mathlm.train.windows.SHARD", 50)
     saved(tmp_path)
     ids = list(IDS)
     ids[170] += 1

@@ -5,7 +5,7 @@ import torch
 from train.tiny_runs import tiny_model, tiny_trainer, weights
 
 from mathlm.errors import CheckpointMismatchError
-from mathlm.models.weights import read_tensors
+from mathlm.models.files.weights import read_tensors
 from mathlm.optim import AdamW
 from mathlm.train import Trainer, checkpoints, load_checkpoint, save_checkpoint
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from lab.embeddings import association
 from mathlm import reference as ref
 from mathlm.errors import ConfigError, DataError, InputError, InputTypeError
 from mathlm.models import SkipGram
@@ -69,10 +70,10 @@ def test_training_reaches_the_least_expected_loss():
     config = TrainerConfig(steps=300, schedule=lambda step: 0.05 * 0.99**step, clip=None)
     Trainer(model, NegativeSampling(2), data, Adam(model.parameters()), config).fit()
     x = (model.W @ model.C.T).detach().numpy()
-    best, _ = ref.expected_negative_sampling(ref.shifted_pmi(counts, 2), counts, 2)
+    best, _ = ref.expected_negative_sampling(association.shifted_pmi(counts, 2), counts, 2)
     found, _ = ref.expected_negative_sampling(x, counts, 2)
     assert best <= found < best + 1e-3
-    np.testing.assert_allclose(x, ref.shifted_pmi(counts, 2), atol=0.1)
+    np.testing.assert_allclose(x, association.shifted_pmi(counts, 2), atol=0.1)
 
 
 @pytest.mark.parametrize("name", ["groups", "pairs", "drawn"])

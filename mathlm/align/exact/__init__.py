@@ -7,16 +7,10 @@ from .frontiers import Frontier, reward_kl_frontier
 from .gradients import policy_gradient, score_function_objective
 from .group_limits import follow, group_limit_loss
 from .optimum import Optimum, divergence, expectation, regularized_reward, tilted_optimum
-from .prefix_values import (
-    kl_by_token,
-    next_token_table,
-    policy_values,
-    soft_values,
-    token_advantages,
-)
 from .prefixes import Prefixes, prefixes_of
 from .standard import standard_scores, standard_world, world_of
 from .table_sampler import TableSampler
+from .values import kl_by_token, next_token_table, policy_values, soft_values, token_advantages
 from .world import World, all_completions
 from .world_batches import WorldPairs, WorldRollouts
 

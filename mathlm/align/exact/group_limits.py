@@ -7,9 +7,9 @@ from torch import Tensor
 
 from ...errors import InputError
 from ...shapes import Float
-from ..kl_estimators import kl_k3
+from ..policy.kl import kl_k3
 from .optimum import expectation, require_beta
-from .prefix_values import next_token_table
+from .values import next_token_table
 from .world import World
 
 Estimate = Callable[[Tensor, Tensor], Tensor]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ...errors import InputError
 from ...shapes import Int
 from ...train.batches import Batch
-from ..rollouts import require_temperature
+from ..policy.rollouts import require_temperature
 from .world import World
 
 

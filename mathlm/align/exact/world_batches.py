@@ -10,7 +10,7 @@ from ...errors import ConfigError
 from ...shapes import Float, Int
 from ...train import bare
 from ...train.batches import Batch
-from .prefix_values import next_token_table
+from .values import next_token_table
 from .world import World
 
 DRAWS, ORDER = range(2)  # what random numbers are for

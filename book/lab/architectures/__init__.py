@@ -1,0 +1,1 @@
+"""What serves the page 17-architectures alone."""

@@ -1,0 +1,187 @@
+"""Moving demos of attention: softmax temperature, one query and one key, one sentence."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, bar, button, live_text, number, slider, value
+from mathlm.reference import entropy, softmax
+
+SOFTMAX_SCRIPT = """
+const draw = () => {
+  const z = numbers("score"), t = one("temperature").valueAsNumber;
+  const top = Math.max(...z), e = z.map((s) => Math.exp((s - top) / t));
+  const sum = e.reduce((a, b) => a + b), p = e.map((x) => x / sum);
+  p.forEach((x, i) => { bar("bar", x, i); text("weight", fixed(x, 3), i); });
+  const h = -p.reduce((a, x) => a + (x > 0 ? x * Math.log(x) : 0), 0);
+  text("temperature-value", fixed(t, 2));
+  text("entropy", fixed(h, 3));
+  text("count", fixed(Math.exp(h), 2));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+QUERY_KEY_SCRIPT = """
+const draw = () => {
+  const q = numbers("q"), k = numbers("k");
+  const dot = (a, b) => a.reduce((s, x, i) => s + x * b[i], 0);
+  q.forEach((x, i) => text("product", fixed(x * k[i], 2), i));
+  const s = dot(q, k), lengths = Math.sqrt(dot(q, q) * dot(k, k));
+  text("dot", fixed(s, 2));
+  text("scaled", fixed(s / Math.sqrt(q.length), 3));
+  text("cosine", lengths > 0 ? fixed(s / lengths, 3) : "undefined");
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+WEIGHTS_SCRIPT = """
+const words = all("word");
+const show = (i) => {
+  words.forEach((w, j) => w.setAttribute("aria-pressed", String(i === j)));
+  state.weights[i].forEach((x, j) => {
+    bar("bar", x / state.most, j);
+    text("weight", fixed(x, 3), j);
+  });
+  const best = state.weights[i].indexOf(Math.max(...state.weights[i]));
+  text("query", state.words[i]);
+  text("best", state.words[best]);
+};
+words.forEach((w, i) => {
+  ["click", "focus", "mouseenter"].forEach((e) => w.addEventListener(e, () => show(i)));
+  w.addEventListener("keydown", (e) => {
+    const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
+    if (step) words[(i + step + words.length) % words.length].focus();
+  });
+});
+"""
+
+
+def softmax_temperature_demo(
+    scores: Sequence[float] = (2.0, 5.0, 1.0, 0.5, 3.0), temperature: float | int = 1.0
+) -> Demo:
+    """Scores and a temperature to edit; the softmax weights and their entropy follow.
+
+    Args:
+        scores: Initial scores.
+        temperature: Initial T, between 0.1 and 10.
+    """
+    if not 0.1 <= temperature <= 10:
+        raise InputError(f"temperature={temperature} must lie between 0.1 and 10")
+    weights = softmax(scores, temperature)
+    span: dict[str, Any] = {"low": -50.0, "high": 50.0, "step": 0.5, "hidden_label": True}
+    rows = "".join(
+        f'<tr><th scope="row"><span class="still">{z:g}</span>'
+        f"{number('score', f'score {i}', z, **span)}</th>"
+        f'<td class="wide">{bar("bar", p)}</td><td>{value("weight", f"{p:.3f}")}</td></tr>'
+        for i, (z, p) in enumerate(zip(scores, weights, strict=True), start=1)
+    )
+    h = float(entropy(weights))
+    return Demo(
+        kind="softmax-temperature",
+        title=f"Softmax weights of {len(scores)} scores, with a temperature",
+        hint="Lower the temperature: the largest score takes everything. Raise it: all equal.",
+        controls=slider("temperature", "temperature T", 0.1, 10, 0.05, temperature)
+        + button("reset", "reset"),
+        view="<table><thead><tr><th>score</th><th>softmax weight</th><th></th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+        f'<p class="still">Temperature T = {temperature:g}.</p>'
+        + live_text(
+            f"Entropy {value('entropy', f'{h:.3f}')} nats: as undecided as "
+            f"{value('count', f'{np.exp(h):.2f}')} equal choices."
+        ),
+        script=SOFTMAX_SCRIPT,
+        css=".mathlm-demo[data-demo=softmax-temperature] input[type=number]{width:5.2rem}",
+    )
+
+
+def query_key_demo(
+    query: Sequence[float] = (0.8, 0.3, 0.6, 0.1), key: Sequence[float] = (0.7, 0.5, 0.4, 0.2)
+) -> Demo:
+    """One query and one key to edit; dot product, scaled score and cosine follow.
+
+    Args:
+        query: Initial query.
+        key: Initial key, as wide as the query.
+    """
+    if len(query) != len(key) or not len(query):
+        raise InputError(f"query has width {len(query)} and key {len(key)}; they must agree")
+    q, k = np.asarray(query, dtype=float), np.asarray(key, dtype=float)
+    span: dict[str, Any] = {"low": -10.0, "high": 10.0, "hidden_label": True}
+    rows = "".join(
+        f'<tr><th scope="row">{i}</th>'
+        + "".join(
+            f'<td><span class="still">{x:g}</span>'
+            f"{number(n, f'{name}, feature {i}', x, **span)}</td>"
+            for n, name, x in (("q", "query", a), ("k", "key", b))
+        )
+        + f"<td>{value('product', _signed(a * b, 2))}</td></tr>"
+        for i, (a, b) in enumerate(zip(q, k, strict=True), start=1)
+    )
+    lengths = float(np.sqrt((q @ q) * (k @ k)))
+    cosine = _signed(float(q @ k) / lengths, 3) if lengths > 0 else "undefined"
+    return Demo(
+        kind="query-key",
+        title="One query against one key",
+        hint="Double the key: the score doubles and the cosine stays.",
+        controls=button("reset", "reset"),
+        view="<table><thead><tr><th>feature</th><th>query q</th><th>key k</th><th>product</th>"
+        f"</tr></thead><tbody>{rows}</tbody></table>"
+        + live_text(
+            f"q·k = {value('dot', _signed(float(q @ k), 2))}, divided by √{len(q)}: "
+            f"{value('scaled', _signed(float(q @ k) / np.sqrt(len(q)), 3))}, "
+            f"cosine {value('cosine', cosine)}"
+        ),
+        script=QUERY_KEY_SCRIPT,
+        css=".mathlm-demo[data-demo=query-key] input[type=number]{width:5rem}",
+    )
+
+
+def attention_weights_demo(
+    words: Sequence[str], weights: ndarray | Sequence, query: int = 0
+) -> Demo:
+    """A sentence; choose the word that asks and see what it attends to.
+
+    Args:
+        words: The sequence.
+        weights: Attention matrix, one row for each word of the sequence.
+        query: Index of the word that asks at first.
+    """
+    table = np.asarray(weights, dtype=float)
+    if table.shape != (len(words), len(words)):
+        raise InputError(f"weights have shape {table.shape} for {len(words)} words")
+    table, most = table.round(4), float(table.max())
+    buttons = "".join(button("word", w, pressed=i == query) for i, w in enumerate(words))
+    rows = "".join(
+        f'<tr><th scope="row">{escape(w)}</th><td class="wide">{bar("bar", p / most)}</td>'
+        f"<td>{value('weight', f'{p:.3f}')}</td></tr>"
+        for w, p in zip(words, table[query], strict=True)
+    )
+    return Demo(
+        kind="attention-weights",
+        title="Which words does a word attend to?",
+        hint="Point at a word, or move to it with the arrow keys.",
+        state={"words": list(words), "weights": table.tolist(), "most": most},
+        controls=buttons,
+        view="<table><thead><tr><th>key</th><th>attention weight</th><th></th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+        + live_text(
+            f"Query: {value('query', words[query])}. It attends most to "
+            f"{value('best', words[int(table[query].argmax())])}."
+        ),
+        script=WEIGHTS_SCRIPT,
+        css=".mathlm-demo[data-demo=attention-weights] .demo-controls{gap:.3rem}"
+        ".mathlm-demo[data-demo=attention-weights] td.wide{width:70%}",
+    )
+
+
+def _signed(x: float, digits: int) -> str:
+    """A number with a real minus sign, and no minus zero, as the script writes it."""
+    return f"{round(x, digits) + 0.0:.{digits}f}".replace("-", "−")

@@ -1,0 +1,227 @@
+"""Moving demos of calculus: a secant that becomes a tangent, and a Jacobian that predicts."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+from mathlm.reference import jacobian_by_rows
+
+# name, function, point, slope there, ranges of x and y in the picture
+CURVES: tuple[tuple[str, Callable[[float], float], float, float, tuple[float, ...]], ...] = (
+    ("x² at 3", lambda x: x * x, 3.0, 6.0, (1.5, 5.5, -2.0, 30.0)),
+    ("sin x at 1", math.sin, 1.0, math.cos(1.0), (-0.5, 3.5, -0.6, 1.6)),
+    ("eˣ at 0", math.exp, 0.0, 1.0, (-1.5, 2.5, -1.0, 11.0)),
+)
+WIDTH, HEIGHT = 320, 200  # of the pictures [units of the SVG]
+CALCULUS_CSS = """
+.mathlm-demo .graph{width:26rem;margin:auto;touch-action:manipulation}
+.mathlm-demo .graph polyline{fill:none;stroke:var(--soft);stroke-width:2.5}
+.mathlm-demo .graph .secant{stroke:var(--accent);stroke-width:2}
+.mathlm-demo .graph .tangent{stroke:var(--second);stroke-width:2;stroke-dasharray:6 4}
+.mathlm-demo .graph .dot{fill:var(--accent)}
+.mathlm-demo .graph .base{fill:var(--fg)}
+.mathlm-demo .graph .axis{stroke:var(--line);stroke-width:1.5}
+.mathlm-demo .graph .true{stroke:var(--accent);stroke-width:3}
+.mathlm-demo .graph text{font-size:12px}
+"""
+SECANT_SCRIPT = """
+const fs = [(x) => x * x, Math.sin, Math.exp];
+const put = (e, list) => Object.entries(list).forEach(([k, v]) => e.setAttribute(k, v));
+const draw = () => {
+  const i = Number(one("curve").value), c = state.curves[i], f = fs[i];
+  const h = one("h").valueAsNumber;
+  const [x0, x1, y0, y1] = c.view;
+  const sx = (x) => state.width * (x - x0) / (x1 - x0);
+  const sy = (y) => state.height * (y1 - y) / (y1 - y0);
+  const line = (name, m) => put(one(name), {x1: 0, y1: sy(f(c.x) + m * (x0 - c.x)),
+    x2: state.width, y2: sy(f(c.x) + m * (x1 - c.x))});
+  const points = Array.from({length: 81}, (_, k) => x0 + (x1 - x0) * k / 80);
+  one("curve-line").setAttribute("points", points.map((x) => `${sx(x)},${sy(f(x))}`).join(" "));
+  const slope = (f(c.x + h) - f(c.x)) / h;
+  line("secant", slope);
+  line("tangent", c.slope);
+  put(one("base"), {cx: sx(c.x), cy: sy(f(c.x))});
+  put(one("dot"), {cx: sx(c.x + h), cy: sy(f(c.x + h))});
+  text("h-value", fixed(h, 2));
+  text("slope", fixed(slope, 3));
+  text("limit", fixed(c.slope, 3));
+  text("gap", fixed(slope - c.slope, 3));
+};
+changed(draw);
+one("curve").addEventListener("change", draw);
+reset(draw);
+draw();
+"""
+
+
+def secant_demo(h: float | int = 1.5) -> Demo:
+    """A secant turns into the tangent as the reader pulls h to zero.
+
+    Args:
+        h: Initial distance of the two points, 0.01 to 2.
+
+    Raises:
+        InputError: If h is outside of the slider.
+    """
+    if not 0.01 <= h <= 2:
+        raise InputError(f"h={h} must be in [0.01, 2], the range of the slider")
+    _, f, x, slope, view = CURVES[0]
+    curves = [{"x": c[2], "slope": c[3], "view": list(c[4])} for c in CURVES]
+    found = (f(x + h) - f(x)) / h
+    sentence = live_text(
+        f"Slope of the secant (solid): {value('slope', _fixed(found, 3))}. "
+        f"Slope of the tangent (dashed): {value('limit', _fixed(slope, 3))}. "
+        f"Difference: {value('gap', _fixed(found - slope, 3))}."
+    )
+    return Demo(
+        kind="secant",
+        title="Pull h to zero: the secant becomes the tangent",
+        hint="For x² the difference is h; for the other two, a multiple of it once h is small.",
+        controls=select("curve", "curve and point", [c[0] for c in CURVES])
+        + slider("h", "h", 0.01, 2.0, 0.01, float(h))
+        + button("reset", "reset"),
+        view=_secant_view(f, x, h, found, slope, view) + sentence,
+        script=SECANT_SCRIPT,
+        state={"curves": curves, "width": WIDTH, "height": HEIGHT},
+        css=CALCULUS_CSS,
+    )
+
+
+def _secant_view(
+    f: Callable[[float], float],
+    x: float,
+    h: float | int,
+    secant: float,
+    tangent: float,
+    view: tuple[float, ...],
+) -> str:
+    """Curve, secant, tangent and the two points as SVG."""
+    x0, x1, y0, y1 = view
+
+    def place(u: float, v: float) -> tuple[float, float]:
+        return WIDTH * (u - x0) / (x1 - x0), HEIGHT * (y1 - v) / (y1 - y0)
+
+    def line(name: str, slope: float) -> str:
+        (a, b), (c, d) = (place(u, f(x) + slope * (u - x)) for u in (x0, x1))
+        return f'<line class="{name}" data-name="{name}" x1="{a}" y1="{b}" x2="{c}" y2="{d}"/>'
+
+    def dot(name: str, u: float) -> str:
+        a, b = place(u, f(u))
+        return f'<circle class="{name}" data-name="{name}" cx="{a:.1f}" cy="{b:.1f}" r="5"/>'
+
+    points = " ".join("{:.1f},{:.1f}".format(*place(u, f(u))) for u in np.linspace(x0, x1, 81))
+    shapes = f'<polyline data-name="curve-line" points="{points}"/>'
+    shapes += line("tangent", tangent) + line("secant", secant)
+    return _graph(
+        "A curve, a line through two of its points, and the tangent at the first",
+        shapes + dot("base", x) + dot("dot", x + h),
+    )
+
+
+def outputs(x: Any) -> list[Any]:
+    """The map of :func:`jacobian_demo`: (x₁² + x₂x₃, x₁x₂ - x₃)."""
+    return [x[0] * x[0] + x[1] * x[2], x[0] * x[1] - x[2]]
+
+
+POINT = np.array([1.0, 2.0, 0.5])
+JACOBIAN_SCRIPT = """
+const f = ([a, b, c]) => [a * a + b * c, a * b - c];
+const put = (e, list) => Object.entries(list).forEach(([k, v]) => e.setAttribute(k, v));
+const draw = () => {
+  const d = ["dx1", "dx2", "dx3"].map((n) => one(n).valueAsNumber);
+  const before = f(state.x), after = f(state.x.map((x, j) => x + d[j]));
+  const guess = state.J.map((row) => row.reduce((s, g, j) => s + g * d[j], 0));
+  const moved = after.map((y, i) => y - before[i]);
+  d.forEach((v, j) => text(`dx${j + 1}-value`, fixed(v, 2)));
+  guess.forEach((g, i) => {
+    text("guess", fixed(g, 3), i);
+    text("moved", fixed(moved[i], 3), i);
+    text("miss", fixed(moved[i] - g, 3), i);
+  });
+  const end = (v) => ({x2: 160 + state.scale * v[0], y2: 100 - state.scale * v[1]});
+  put(one("true"), end(moved));
+  put(one("tangent"), end(guess));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+
+def jacobian_demo(wiggle: ndarray | None = None) -> Demo:
+    """Wiggle three inputs: two outputs move, and the Jacobian predicts how.
+
+    Args:
+        wiggle: Initial changes of the inputs, each in [-0.5, 0.5]; None for (0.2, 0, 0).
+
+    Raises:
+        InputError: If ``wiggle`` has not three entries in [-0.5, 0.5].
+    """
+    d = np.array([0.2, 0.0, 0.0]) if wiggle is None else np.asarray(wiggle, dtype=float)
+    if d.shape != (3,) or not np.all(np.abs(d) <= 0.5):
+        raise InputError(f"wiggle must be three numbers in [-0.5, 0.5], got {d.tolist()}")
+    J = jacobian_by_rows(outputs, POINT)
+    guess = J @ d
+    moved = np.array(outputs(POINT + d)) - np.array(outputs(POINT))
+    rows = "".join(
+        f"<tr><th>f{'₁₂'[i]}</th>"
+        + "".join(f"<td>{_fixed(g, 1)}</td>" for g in J[i])
+        + f"<td>{value('guess', _fixed(guess[i], 3))}</td>"
+        + f"<td>{value('moved', _fixed(moved[i], 3))}</td>"
+        + f"<td>{value('miss', _fixed(moved[i] - guess[i], 3))}</td></tr>"
+        for i in range(2)
+    )
+    head = "".join(f"<th>{h}</th>" for h in ("", "∂x₁", "∂x₂", "∂x₃", "J Δx", "Δf", "error"))
+    sliders = "".join(
+        slider(f"dx{j + 1}", f"Δx{'₁₂₃'[j]}", -0.5, 0.5, 0.01, float(d[j])) for j in range(3)
+    )
+    return Demo(
+        kind="jacobian",
+        title="Wiggle three inputs and watch two outputs move",
+        hint="One slider alone moves the outputs along one column of the matrix.",
+        controls=sliders + button("reset", "reset"),
+        view=_arrows(moved, guess)
+        + f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        + "<p>f₁ = x₁² + x₂x₃ and f₂ = x₁x₂ − x₃ at x = (1, 2, 0.5). "
+        "Solid: true change (Δf₁, Δf₂). Dashed: predicted.</p>",
+        script=JACOBIAN_SCRIPT,
+        state={"x": POINT.tolist(), "J": J.tolist(), "scale": SCALE},
+        css=CALCULUS_CSS,
+    )
+
+
+SCALE = 42  # units of the SVG for a change of 1
+
+
+def _arrows(moved: ndarray, guess: ndarray) -> str:
+    """The change of the two outputs in their plane, true and predicted."""
+    lines = "".join(
+        f'<line class="{name}" data-name="{name}" x1="160" y1="100" '
+        f'x2="{160 + SCALE * v[0]:.1f}" y2="{100 - SCALE * v[1]:.1f}"/>'
+        for name, v in (("true", moved), ("tangent", guess))
+    )
+    axes = (
+        '<line class="axis" x1="0" y1="100" x2="320" y2="100"/>'
+        '<line class="axis" x1="160" y1="0" x2="160" y2="200"/>'
+        '<text x="292" y="94">Δf₁</text><text x="166" y="14">Δf₂</text>'
+    )
+    return _graph("Change of the two outputs: true and predicted", axes + lines)
+
+
+def _graph(label: str, shapes: str) -> str:
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}"'
+    return f'<svg class="graph" {box} role="img" aria-label="{label}">{shapes}</svg>'
+
+
+def _fixed(x: float, digits: int) -> str:
+    """As the script writes it: no negative zero, and a real minus sign."""
+    zero = "0." + digits * "0"
+    return f"{x:.{digits}f}".replace("-" + zero, zero).replace("-", "−")
+
+
+__all__ = ["CURVES", "jacobian_demo", "outputs", "secant_demo"]

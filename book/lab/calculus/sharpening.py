@@ -1,0 +1,91 @@
+"""Gradient descent on a small network, and the curvature it meets on its way.
+
+    python -m lab.calculus.sharpening --step 1.0
+
+The network has one hidden layer of tanh and reads real handwritten digits. All its numbers are
+one vector θ, so that its loss is a function of one vector.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from mathlm.errors import ConfigError
+from mathlm.reference import gradient
+from mathlm.text.corpora.digits import load
+
+from .curvature import sharpness
+
+PIXELS, CLASSES = 64, 10
+
+
+def digits(count: int = 200) -> tuple[ndarray, ndarray]:
+    """Centered pixels (N, 64) divided by 8, and one-hot labels (N, 10)."""
+    pixels, labels = load()
+    if not 1 <= count <= len(labels):
+        raise ConfigError(f"count={count} must be in 1 ... {len(labels)}, the digits there are")
+    return (pixels[:count] - pixels[:count].mean(axis=0)) / 8, np.eye(CLASSES)[labels[:count]]
+
+
+def initial(rng: np.random.Generator, hidden: int = 8, scale: float = 0.1) -> ndarray:
+    """Random weights of standard deviation scale/√inputs, biases 0, as one vector."""
+    first = rng.normal(size=hidden * PIXELS) * scale / np.sqrt(PIXELS)
+    second = rng.normal(size=CLASSES * hidden) * scale / np.sqrt(hidden)
+    return np.concatenate([first, np.zeros(hidden), second, np.zeros(CLASSES)])
+
+
+def squared_loss(X: ndarray, Y: ndarray, hidden: int = 8) -> Callable[[Any], Any]:
+    """Half the squared error, mean over the digits, as a function of θ."""
+    sizes = [hidden * PIXELS, hidden, CLASSES * hidden, CLASSES]
+    ends = np.cumsum(sizes)
+
+    def loss(theta: Any) -> Any:
+        W1 = theta[: ends[0]].reshape(hidden, PIXELS)
+        W2 = theta[ends[1] : ends[2]].reshape(CLASSES, hidden)
+        h = np.tanh(X @ W1.T + theta[ends[0] : ends[1]])  # (N, hidden)
+        error = h @ W2.T + theta[ends[2] :] - Y  # (N, 10)
+        return (error * error).sum() / (2 * len(X))
+
+    return loss
+
+
+def descend(
+    loss: Callable[[Any], Any],
+    theta: ndarray,
+    step: float | int,
+    steps: int = 500,
+    every: int = 10,
+) -> dict[str, ndarray]:
+    """Gradient descent; loss and largest curvature every ``every`` steps, and θ at the end."""
+    if not step > 0 or min(steps, every) < 1:
+        raise ConfigError(f"step={step}, steps={steps} and every={every} must be positive")
+    rows = []
+    v = np.random.default_rng(0).normal(size=theta.size)
+    for t in range(steps + 1):
+        if t:
+            theta = theta - step * gradient(loss, theta)
+        if t % every == 0:
+            curvature, v = sharpness(loss, theta, v, steps=12 if t else 60)
+            rows.append((t, float(loss(theta)), curvature))
+    columns = zip(("step", "loss", "sharpness"), np.array(rows).T, strict=True)
+    return dict(columns) | {"theta": theta}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the course of one run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--step", type=float, default=1.0)
+    parser.add_argument("--steps", type=int, default=500)
+    options = parser.parse_args(arguments)
+    loss = squared_loss(*digits())
+    run = descend(loss, initial(np.random.default_rng(0)), options.step, options.steps, 50)
+    print(f"2 / step = {2 / options.step:.3f}")
+    for t, value, curvature in zip(run["step"], run["loss"], run["sharpness"], strict=True):
+        print(f"step {t:4.0f}   loss {value:.4f}   sharpness {curvature:.3f}")
+
+
+if __name__ == "__main__":
+    main()

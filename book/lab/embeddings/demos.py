@@ -1,0 +1,252 @@
+"""Moving demos of embeddings: the rows that a batch touches, and a map of words."""
+
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy import ndarray
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, bar, live_text, select, slider, value
+
+OPTIMIZERS = ("SGD", "SGD with momentum", "Adam", "SparseAdam", "AdamW")
+USES = ("input only", "input and output (tied)")
+MOST = 12  # tokens in a batch
+
+ROWS_SCRIPT = """
+const rows = all("row"), counts = all("times");
+const draw = () => {
+  const size = one("size").valueAsNumber, step = one("step").valueAsNumber;
+  const tied = Number(one("use").value) === 1, rule = Number(one("optimizer").value);
+  const batch = state.tokens.slice((step - 1) * size, step * size);
+  const before = new Set(state.tokens.slice(0, (step - 1) * size));
+  const times = state.words.map((_, i) => batch.filter((t) => t === i).length);
+  const looked = times.map((n) => n > 0);
+  const gradient = looked.map((x) => x || tied);
+  const coasts = rule === 1 || rule === 2;
+  const moves = gradient.map((x, i) => x || rule === 4 || (coasts && before.has(i)));
+  const count = (list) => list.filter(Boolean).length;
+  rows.forEach((e, i) => {
+    e.className = "cell" + (looked[i] ? " used" : "") + (moves[i] ? " moves" : "");
+    counts[i].textContent = (times[i] > 1 ? ` ×${times[i]}` : "") + (moves[i] ? " →" : "");
+  });
+  text("size-value", fixed(size, 0));
+  text("step-value", fixed(step, 0));
+  text("batch", batch.map((t) => state.words[t]).join(" "));
+  text("looked", fixed(count(looked), 0));
+  text("gradient", fixed(count(gradient), 0));
+  text("moves", fixed(count(moves), 0));
+};
+changed(draw);
+["optimizer", "use"].forEach((n) => one(n).addEventListener("change", draw));
+draw();
+"""
+
+ROWS_CSS = """
+.mathlm-demo .cells{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.6rem,1fr));
+gap:.25rem;margin:.6rem 0}
+.mathlm-demo .cell{border:2px solid var(--line);border-radius:.25rem;padding:.05rem .35rem;
+font-size:.9rem;white-space:nowrap;overflow:hidden;color:var(--soft)}
+.mathlm-demo .cell.used{background:var(--mark);color:var(--fg);font-weight:600}
+.mathlm-demo .cell.moves{border-color:var(--accent)}
+"""
+
+MAP_SCRIPT = """
+const dots = all("word"), lines = all("line");
+const show = (i) => {
+  const near = state.neighbors[i];
+  dots.forEach((g, j) => {
+    g.setAttribute("class", j === i ? "word at" : near.includes(j) ? "word on" : "word");
+    g.setAttribute("tabindex", j === i ? "0" : "-1");
+  });
+  near.forEach((j, n) => {
+    const ends = [...state.places[i], ...state.places[j]];
+    ["x1", "y1", "x2", "y2"].forEach((k, m) => lines[n].setAttribute(k, ends[m]));
+    text("neighbor", state.words[j], n);
+    text("cosine", fixed(state.cosines[i][n], 2), n);
+    bar("bar", Math.max(0, state.cosines[i][n]), n);
+  });
+  text("center", state.words[i]);
+  one("choice").value = String(i);
+};
+dots.forEach((g, i) => {
+  ["click", "focus", "mouseenter"].forEach((e) => g.addEventListener(e, () => show(i)));
+  g.addEventListener("keydown", (e) => {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
+    if (step) { e.preventDefault(); dots[(i + step + dots.length) % dots.length].focus(); }
+  });
+});
+one("choice").addEventListener("change", () => show(Number(one("choice").value)));
+"""
+
+MAP_CSS = """
+.mathlm-demo .words{width:36rem}
+.mathlm-demo .words line{stroke:var(--second);stroke-width:1.5}
+.mathlm-demo .words circle{fill:var(--soft)}
+.mathlm-demo .words text{font-size:12px;fill:var(--soft);text-anchor:middle;paint-order:stroke;
+stroke:var(--bg);stroke-width:3px}
+.mathlm-demo .words .word{cursor:pointer;outline-offset:3px}
+.mathlm-demo .words .on circle{fill:var(--second)}
+.mathlm-demo .words .at circle{fill:var(--accent)}
+.mathlm-demo .words .on text,.mathlm-demo .words .at text{fill:var(--fg);font-weight:600;
+font-size:15px}
+@media (max-width:30rem){.mathlm-demo .words .word:not(.on):not(.at) text{display:none}
+.mathlm-demo .words .on text,.mathlm-demo .words .at text{font-size:24px}}
+"""
+
+
+def embedding_rows_demo(tokens: Sequence[str], size: int = 6, step: int = 2) -> Demo:
+    """Batches of a text, one after another; which rows of the table they look up and move.
+
+    Args:
+        tokens: A text, as words; at least two batches of ``MOST`` tokens.
+        size: Tokens in a batch at first, 1 to ``MOST``.
+        step: Number of the batch shown first, from 1.
+
+    Raises:
+        InputError: If the text is too short, or a number is out of range.
+    """
+    steps = len(tokens) // MOST
+    if steps < 2 or not 1 <= size <= MOST or not 1 <= step <= steps:
+        raise InputError(
+            f"{len(tokens)} tokens, size={size}, step={step}: expected at least {2 * MOST} "
+            f"tokens, size 1 to {MOST} and step 1 to {max(steps, 1)}"
+        )
+    often = Counter(tokens)
+    words = sorted(often, key=lambda w: (-often[w], tokens.index(w)))
+    batch = Counter(tokens[(step - 1) * size : step * size])
+    cells = "".join(_cell(word, batch[word]) for word in words)
+    n = str(len(batch))
+    return Demo(
+        kind="embedding-rows",
+        title="Which rows of an embedding table does a batch touch, and which rows move?",
+        hint="Take Adam and go on by one batch: rows that were looked up earlier still move.",
+        controls=slider("size", "tokens in a batch", 1, MOST, 1, size)
+        + slider("step", "step", 1, steps, 1, step)
+        + select("optimizer", "optimizer", OPTIMIZERS)
+        + select("use", "table is used as", USES),
+        view=live_text(
+            f"Batch: {value('batch', ' '.join(tokens[(step - 1) * size :][:size]))}."
+        )
+        + f'<div class="cells">{cells}</div>'
+        + live_text(
+            f"Of {len(words)} rows {value('looked', n)} are looked up (filled), "
+            f"{value('gradient', n)} get a gradient and {value('moves', n)} move (framed, →)."
+        ),
+        script=ROWS_SCRIPT,
+        state={"words": words, "tokens": [words.index(t) for t in tokens]},
+        css=ROWS_CSS,
+    )
+
+
+def _cell(word: str, times: int) -> str:
+    """One row of the table, under plain SGD: what is looked up moves."""
+    kind = " used moves" if times else ""
+    mark = (f" ×{times}" if times > 1 else "") + (" →" if times else "")
+    return (
+        f'<span class="cell{kind}" data-name="row">{escape(word)}'
+        f'<span data-name="times">{mark}</span></span>'
+    )
+
+
+def word_neighbors_demo(
+    words: Sequence[str], vectors: ndarray, places: ndarray, chosen: int = 0, k: int = 5
+) -> Demo:
+    """A map of words; point at one and see its nearest neighbors in the full space.
+
+    Args:
+        words: Words on the map, more than k.
+        vectors: Their vectors (words, D), none of them zero.
+        places: Where the map shows them (words, 2).
+        chosen: Word that is shown first.
+        k: Neighbors shown.
+
+    Raises:
+        InputError: If the arguments do not fit each other, or a number is not finite, a vector
+            zero, or the chosen word not there.
+    """
+    vectors, places = np.asarray(vectors, float), np.asarray(places, float)
+    shapes = (vectors.shape[:1], places.shape)
+    if shapes != ((len(words),), (len(words), 2)) or not 0 < k < len(words):
+        raise InputError(
+            f"{len(words)} words, vectors {vectors.shape}, places {places.shape}, k={k}: "
+            "expected one vector and two coordinates a word, and fewer neighbors than words"
+        )
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    finite = np.isfinite(length).all() and np.isfinite(places).all()
+    if not finite or not length.all() or not 0 <= chosen < len(words):
+        raise InputError(
+            f"chosen={chosen} of {len(words)} words, vectors of length {length.min():g} to "
+            f"{length.max():g}: expected a word that is there, and finite vectors, none zero"
+        )
+    unit = vectors / length
+    cosines = unit @ unit.T - 2 * np.eye(len(words))  # a word is not its own neighbor
+    near = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    close = np.take_along_axis(cosines, near, axis=1).round(3)
+    xy = _fit(places)
+    return Demo(
+        kind="word-neighbors",
+        title="A map of words, and the neighbors that it hides",
+        hint="Point at a word, or move with the arrow keys: the lines lead to its neighbors.",
+        controls=select("choice", "word", words, chosen),
+        view=_map(words, xy, near[chosen], chosen)
+        + _neighbors(words, near[chosen], close[chosen], chosen),
+        script=MAP_SCRIPT,
+        state={
+            "words": list(words),
+            "places": xy.tolist(),
+            "neighbors": near.tolist(),
+            "cosines": close.tolist(),
+        },
+        css=MAP_CSS,
+    )
+
+
+def _fit(places: ndarray) -> ndarray:
+    """Places scaled to a drawing of 600 by 400 with a margin, y upward."""
+    low, high = places.min(0), places.max(0)
+    share = (places - low) / np.where(high > low, high - low, 1)
+    return (np.array([40, 370]) + share * np.array([520, -340])).round(1)
+
+
+def _map(words: Sequence[str], xy: ndarray, near: ndarray, chosen: int) -> str:
+    """Lines from the chosen word to its neighbors, and all words as dots with names."""
+    x0, y0 = xy[chosen]
+    lines = "".join(
+        f'<line data-name="line" x1="{x0:g}" y1="{y0:g}" x2="{x:g}" y2="{y:g}"/>'
+        for x, y in xy[near]
+    )
+    dots = "".join(
+        f'<g class="{_kind(i, near, chosen)}" data-name="word" role="button" '
+        f'tabindex="{0 if i == chosen else -1}" aria-label="{escape(word)}">'
+        f'<circle cx="{x:g}" cy="{y:g}" r="4"/>'
+        f'<text x="{x:g}" y="{y - 7:g}">{escape(word)}</text></g>'
+        for i, (word, (x, y)) in enumerate(zip(words, xy, strict=True))
+    )
+    return (
+        '<svg class="words" viewBox="0 0 600 400" role="group" '
+        f'aria-label="Words on two axes">{lines}{dots}</svg>'
+    )
+
+
+def _kind(i: int, near: ndarray, chosen: int) -> str:
+    return "word at" if i == chosen else "word on" if i in near else "word"
+
+
+def _neighbors(words: Sequence[str], near: ndarray, close: ndarray, chosen: int) -> str:
+    """Table of the neighbors of a word with their cosines."""
+    rows = "".join(
+        f'<tr><th scope="row">{value("neighbor", words[j])}</th>'
+        f'<td class="wide">{bar("bar", max(0.0, c))}</td>'
+        f"<td>{value('cosine', f'{c:.2f}'.replace('-', '−'))}</td></tr>"
+        for j, c in zip(near, close, strict=True)
+    )
+    return (
+        live_text(f"Nearest to {value('center', words[chosen])}, in all dimensions:")
+        + f"<table><thead><tr><th>word</th><th>cosine</th><th></th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+__all__ = ["embedding_rows_demo", "word_neighbors_demo"]

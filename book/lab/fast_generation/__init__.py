@@ -1,0 +1,1 @@
+"""What serves the page 20-fast-generation alone."""

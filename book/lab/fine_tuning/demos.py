@@ -1,0 +1,281 @@
+"""Moving demos on fine-tuning: what of a chat is learned, and three ways of holding on."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.typing import ArrayLike
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+
+from . import forgetting
+
+Bowls = tuple[ndarray, ndarray, ndarray]
+PARTS = ("marker", "prompt", "answer", "end")
+LEARNED = (("answer", "end"), ("answer",), PARTS)
+CHOICES = ("answers and their ends", "answers without their ends", "everything")
+MASK_SCRIPT = """
+const draw = () => {
+  const f = Number(one("format").value), chat = state.chats[f];
+  const learned = state.learned[Number(one("rule").value)];
+  const asked = chat.map((p, i) => i > 0 && learned.includes(p.part));
+  one("place").max = String(chat.length - 1);
+  const k = Math.min(Number(one("place").value), chat.length - 1);
+  state.chats.forEach((c, g) => {
+    one("strip", g).hidden = g !== f;
+    all(`piece-${g}`).forEach((e, i) => {
+      const marks = g === f ? [asked[i] ? "asked" : "", i === k ? "now" : ""] : [];
+      e.className = [c[i].part, ...marks].filter((m) => m).join(" ");
+    });
+  });
+  text("place-value", String(k));
+  text("tokens", String(chat.length));
+  text("asked", String(asked.filter((x) => x).length));
+  text("told", `Behind ${k} tokens, the last of them ${chat[k - 1].shown}, the model is asked `
+    + `for ${chat[k].shown}. ${asked[k] ? "This counts." : "This does not count."}`);
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+MASK_CSS = (
+    ".mathlm-demo .strip{line-height:2.1;font-family:ui-monospace,monospace;"
+    "font-size:.9rem;overflow-wrap:anywhere}.mathlm-demo .strip[hidden]{display:none}"
+    ".mathlm-demo .strip span{padding:.1rem .15rem;margin:0 .08rem;border-radius:.2rem;"
+    "background:var(--track);border:2px solid transparent;white-space:pre}"
+    ".mathlm-demo .strip .marker{color:var(--soft);font-style:italic}"
+    ".mathlm-demo .strip .end{font-weight:700}"
+    ".mathlm-demo .strip .asked{border-color:var(--accent)}"
+    ".mathlm-demo .strip .now{background:var(--mark);outline:3px solid var(--second)}"
+)
+WAYS = ("few steps", "pull towards the start", "replay")
+HOLD_SCRIPT = """
+const [[a, b], [, d]] = state.A, [x, y] = state.target, [[p, q], [, r]] = state.H;
+const solve = (m, n, o, u, v) => {
+  const det = m * o - n * n;
+  return [(o * u - n * v) / det, (m * v - n * u) / det];
+};
+const few = (s) => {
+  let u = 0, v = 0;
+  for (let i = 0; i < Math.round(2 ** (s / 10) - 1); i += 1) {
+    const e = u - x, f = v - y;
+    [u, v] = [u - state.eta * (a * e + b * f), v - state.eta * (b * e + d * f)];
+  }
+  return [u, v];
+};
+const pull = (s) => {
+  const w = 2 * state.strongest * 10 ** (-s / 25);
+  return solve(a + w, b, d + w, a * x + b * y, b * x + d * y);
+};
+const replay = (s) => {
+  const o = 1 - s / 101, n = 1 - o;
+  const u = n * (a * x + b * y), v = n * (b * x + d * y);
+  return solve(n * a + o * p, n * b + o * q, n * d + o * r, u, v);
+};
+const draw = () => {
+  const way = Number(one("way").value), s = Number(one("freedom").value);
+  const [u, v] = s === 0 ? [0, 0] : [few, pull, replay][way](s);
+  const e = u - x, f = v - y, all0 = a * x * x + 2 * b * x * y + d * y * y;
+  const gained = 1 - (a * e * e + 2 * b * e * f + d * f * f) / all0;
+  const lost = (p * u * u + 2 * q * u * v + r * v * v)
+    / (p * x * x + 2 * q * x * y + r * y * y);
+  one("dot").setAttribute("cx", String(state.scale * u));
+  one("dot").setAttribute("cy", String(-state.scale * v));
+  all("way-line").forEach((l, i) => { l.setAttribute("opacity", i === way ? "1" : "0.25"); });
+  [gained, lost].forEach((share, i) => {
+    bar("bar", Math.min(Math.max(share, 0), 1), i);
+    text("share", `${fixed(100 * share, 1)} %`, i);
+  });
+  text("freedom-value", String(s));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+
+def chat_mask_demo(chats: Mapping[str, Sequence[tuple[str, str]]]) -> Demo:
+    """A chat token by token: which tokens are learned, and which are only read.
+
+    Args:
+        chats: Name of a format, and the tokens of the chat in it: the text of each, and what
+            it is part of: "marker", "prompt", "answer" or "end" (of an answer).
+
+    Raises:
+        InputError: If there is no chat, one has fewer than two tokens, or a part is unknown.
+    """
+    for name, pieces in chats.items():
+        unknown = {part for _, part in pieces} - set(PARTS)
+        if len(pieces) < 2 or unknown:
+            raise InputError(
+                f"{name!r} has {len(pieces)} tokens with parts {sorted(unknown)} that are not "
+                f"among {PARTS}; give at least 2 tokens"
+            )
+    if not chats:
+        raise InputError("there is no chat to show: give at least one format")
+    first = next(iter(chats.values()))
+    place = next(i for i, (_, part) in enumerate(first) if i and part == "answer")
+    asked = [i > 0 and part in LEARNED[0] for i, (_, part) in enumerate(first)]
+    strips = "".join(_strip(g, pieces, place) for g, pieces in enumerate(chats.values()))
+    told = (
+        f"Behind {place} tokens, the last of them {_shown(first[place - 1][0])}, the model is "
+        f"asked for {_shown(first[place][0])}. This counts."
+    )
+    return Demo(
+        kind="chat-mask",
+        title="One conversation as the model sees it",
+        hint="Move through the tokens. Learned ones are framed. Then change what is learned.",
+        state={
+            "chats": [
+                [{"part": part, "shown": _shown(piece)} for piece, part in pieces]
+                for pieces in chats.values()
+            ],
+            "learned": LEARNED,
+        },
+        controls=select("format", "format", list(chats))
+        + select("rule", "learned", list(CHOICES))
+        + slider("place", "token", 1, len(first) - 1, 1, place)
+        + button("reset", "reset"),
+        view=strips
+        + live_text(f'<span data-name="told">{escape(told)}</span>')
+        + f"<p>{value('asked', str(sum(asked)))} of {value('tokens', str(len(first)))} tokens "
+        "are learned.</p>",
+        script=MASK_SCRIPT,
+        css=MASK_CSS,
+    )
+
+
+def _strip(number: int, pieces: Sequence[tuple[str, str]], place: int) -> str:
+    """The tokens of one format; the first one is shown at its beginning."""
+    hidden, spans = ("" if number == 0 else " hidden"), []
+    for i, (piece, part) in enumerate(pieces):
+        kind = part + (" asked" if number == 0 and i and part in LEARNED[0] else "")
+        kind += " now" if number == 0 and i == place else ""
+        spans.append(
+            f'<span data-name="piece-{number}" class="{kind}">{escape(_visible(piece))}</span>'
+        )
+    return f'<p class="strip" data-name="strip"{hidden}>{"".join(spans)}</p>'
+
+
+def _visible(piece: str) -> str:
+    """A token with its line ends as a sign."""
+    return piece.replace("\n", "⏎")
+
+
+def _shown(piece: str) -> str:
+    """A token in quotes."""
+    return f"“{_visible(piece)}”"
+
+
+def holding_on_demo(
+    A: ArrayLike,
+    target: ArrayLike,
+    H: ArrayLike,
+    step_size: float,
+    strongest: float | int = 100.0,
+    freedom: int = 60,
+) -> Demo:
+    """Few steps, a pull or replay between an old and a new minimum of two weights.
+
+    Args:
+        A: Curvature (2, 2) of the new loss.
+        target: Point (2,) where it is least.
+        H: Curvature (2, 2) of the old loss, which is least at the origin.
+        step_size: Of gradient descent on the new loss.
+        strongest: Pull λ at freedom 0.
+        freedom: Initial setting, 1 to 100.
+    """
+    bowls = np.asarray(A, float), np.asarray(target, float), np.asarray(H, float)
+    scale = 100 / float(np.abs(bowls[1]).max())
+    found = ways_to_hold(*bowls, step_size, strongest)
+    gained, lost = shares(*bowls, found[WAYS[0]](freedom))
+    rows = "".join(
+        f'<tr><th scope="row">{name}</th><td class="wide">{bar("bar", min(max(x, 0), 1))}</td>'
+        f"<td>{value('share', f'{100 * x:.1f} %')}</td></tr>"
+        for name, x in (("gained of the new", gained), ("forgotten of the old", lost))
+    )
+    return Demo(
+        kind="holding-on",
+        title="Between an old minimum and a new one",
+        hint="Give each way as much freedom as it needs to gain 90 %. What does it forget?",
+        state={
+            "A": bowls[0].tolist(),
+            "target": bowls[1].tolist(),
+            "H": bowls[2].tolist(),
+            "eta": step_size,
+            "strongest": float(strongest),
+            "scale": scale,
+        },
+        controls=select("way", "way of holding on", list(WAYS))
+        + slider("freedom", "freedom", 0, 100, 1, freedom)
+        + button("reset", "reset"),
+        view=_map(found, scale, bowls, freedom) + f"<table><tbody>{rows}</tbody></table>",
+        script=HOLD_SCRIPT,
+        css=".mathlm-demo[data-demo=holding-on] td.wide{width:45%}"
+        ".mathlm-demo[data-demo=holding-on] svg{max-width:24rem}",
+    )
+
+
+def ways_to_hold(
+    A: ndarray, target: ndarray, H: ndarray, step_size: float, strongest: float | int
+) -> dict[str, Any]:
+    """Each way as a function of its freedom, from 1 (held fast) to 100 (let go)."""
+    return {
+        WAYS[0]: lambda s: forgetting.descended(A, target, step_size, round(2 ** (s / 10) - 1)),
+        WAYS[1]: lambda s: forgetting.pulled(A, target, strongest * 10 ** (-s / 25)),
+        WAYS[2]: lambda s: forgetting.replayed(A, target, H, 1 - s / 101),
+    }
+
+
+def shares(A: ndarray, target: ndarray, H: ndarray, delta: ndarray) -> tuple[float, float]:
+    """What a point gains of the new loss and forgets of the old, as shares of the whole way."""
+    away = delta - target
+    gained = 1 - away @ A @ away / (target @ A @ target)
+    return float(gained), float(delta @ H @ delta / (target @ H @ target))
+
+
+def _map(found: Mapping[str, Any], scale: float, bowls: Bowls, at: int) -> str:
+    """The plane of the two weights as a picture."""
+    A, target, H = bowls
+    drawn = [_ellipse(A, target, scale, h, "--accent") for h in (0.03, 0.15, 0.4)]
+    drawn += [_ellipse(H, 0 * target, scale, h, "--second") for h in (0.03, 0.15, 0.4)]
+    for i, way in enumerate(found.values()):
+        points = " ".join(
+            f"{scale * u:.1f},{-scale * v:.1f}" for u, v in (way(s) for s in range(1, 101, 3))
+        )
+        shade = "1" if i == 0 else "0.25"
+        drawn.append(
+            f'<polyline data-name="way-line" points="0,0 {points}" fill="none" '
+            f'stroke="var(--fg)" stroke-width="1.5" opacity="{shade}"/>'
+        )
+    u, v = found[WAYS[0]](at)
+    drawn.append(
+        f'<circle data-name="dot" cx="{scale * u:.2f}" cy="{-scale * v:.2f}" r="5" '
+        'fill="var(--fg)"/>'
+    )
+    x, y = scale * target
+    labels = (
+        f'<text x="-8" y="18" text-anchor="end" font-size="13">old</text>'
+        f'<text x="{x + 8:.0f}" y="{-y - 8:.0f}" font-size="13">new</text>'
+    )
+    return (
+        '<svg viewBox="-60 -135 220 190" role="img" aria-label="Level lines of an old and '
+        'a new loss over two weights, and three ways from one minimum to the other">'
+        f"{''.join(drawn)}{labels}</svg>"
+    )
+
+
+def _ellipse(M: ndarray, center: ndarray, scale: float, height: float, color: str) -> str:
+    """Where a parabola has that height."""
+    sizes, axes = np.linalg.eigh(M)
+    angle = np.linspace(0, 2 * np.pi, 61)
+    circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(2 * height / sizes)[:, None]
+    points = (axes @ circle).T + center
+    path = " ".join(f"{scale * u:.1f},{-scale * v:.1f}" for u, v in points)
+    return (
+        f'<polygon points="{path}" fill="none" stroke="var({color})" stroke-width="1" '
+        'opacity="0.7"/>'
+    )

@@ -1,0 +1,1 @@
+"""What serves the page 25-interpretability alone."""

@@ -1,0 +1,1 @@
+"""What serves the page 01-linear-algebra alone."""

@@ -1,0 +1,1 @@
+"""What serves the page 13-multi-head-attention alone."""

@@ -1,0 +1,1 @@
+"""What serves the page 05-neural-networks alone."""

@@ -1,0 +1,39 @@
+"""What the page calls plot: its figures and demos, and those that it shares."""
+
+from mathlm.plot import style
+
+from .demos import optimizer_demo, schedule_demo
+from .figures import (
+    clipping,
+    convergence,
+    early_adam,
+    losses_by_schedule,
+    memorization,
+    muon_spectra,
+    races,
+    regularizers,
+    schedules,
+    signal_by_depth,
+    step_sizes,
+    steps_by_batch,
+    trajectories,
+)
+
+__all__ = [
+    "clipping",
+    "convergence",
+    "early_adam",
+    "losses_by_schedule",
+    "memorization",
+    "muon_spectra",
+    "optimizer_demo",
+    "races",
+    "regularizers",
+    "schedule_demo",
+    "schedules",
+    "signal_by_depth",
+    "step_sizes",
+    "steps_by_batch",
+    "style",
+    "trajectories",
+]

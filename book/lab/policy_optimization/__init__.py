@@ -1,0 +1,1 @@
+"""What serves the page 23-policy-optimization alone."""

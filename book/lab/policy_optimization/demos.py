@@ -1,0 +1,227 @@
+"""Moving demos on policies: what clipping does to a ratio, how a price tilts a reference."""
+
+import math
+from collections.abc import Sequence
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+
+SIZE = (320, 200)  # of a picture
+PRICES = tuple(10 ** (i / 10) for i in range(-12, 11))  # 0.063 … 10 reward/nat
+
+CLIP_SCRIPT = """
+const draw = () => {
+  const rho = Number(one("rho").value) / 100, A = Number(one("sign").value) ? -1 : 1;
+  const eps = Number(one("clip").value) / 100;
+  const cut = Math.min(1 + eps, Math.max(1 - eps, rho));
+  const gain = Math.min(rho * A, cut * A);
+  const flat = A > 0 ? rho > 1 + eps : rho < 1 - eps;
+  const x = (r) => 160 * r, y = (g) => A > 0 ? 190 - 90 * g : 10 - 90 * g;
+  const line = [];
+  for (let i = 0; i <= 100; i++) {
+    const r = i / 50, c = Math.min(1 + eps, Math.max(1 - eps, r));
+    line.push(`${x(r).toFixed(1)},${y(Math.min(r * A, c * A)).toFixed(1)}`);
+  }
+  one("line").setAttribute("points", line.join(" "));
+  one("dot").setAttribute("cx", x(rho).toFixed(1));
+  one("dot").setAttribute("cy", y(gain).toFixed(1));
+  text("rho-value", fixed(rho, 2));
+  text("clip-value", fixed(eps, 2));
+  text("plain", fixed(rho * A, 2));
+  text("gain", fixed(gain, 2));
+  text("pull", flat ? "none, the sample is cut" : A > 0 ? "up" : "down");
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+TILT_SCRIPT = """
+const draw = () => {
+  const beta = state.prices[Number(one("beta").value)];
+  const best = Math.max(...state.rewards.map((r, i) => r / beta + state.logp[i]));
+  const w = state.logp.map((l, i) => Math.exp(l + state.rewards[i] / beta - best));
+  const total = w.reduce((a, b) => a + b, 0), p = w.map((v) => v / total);
+  const mean = p.reduce((a, q, i) => a + q * state.rewards[i], 0);
+  const kl = p.reduce((a, q, i) => a + (q > 0 ? q * (Math.log(q) - state.logp[i]) : 0), 0);
+  text("beta-value", fixed(beta, 2));
+  p.forEach((q, i) => { bar("bar", q, i); text("p", fixed(100 * q, 1), i); });
+  text("reward", fixed(mean, 2));
+  text("kl", fixed(Math.abs(kl), 2));
+  text("value", fixed(mean - beta * kl, 2));
+  const [x, y] = [kl / state.most * 300 + 10, 190 - 180 * (mean - state.low) / state.span];
+  one("dot").setAttribute("cx", x.toFixed(1));
+  one("dot").setAttribute("cy", y.toFixed(1));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+
+def clipped(rho: float | int, sign: int, clip: float | int) -> float:
+    """The gain of one sample: the smaller of ρA and the clipped ratio times A."""
+    return min(rho * sign, min(1 + clip, max(1 - clip, rho)) * sign)
+
+
+def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
+    """What a sample gains by its ratio, with clipping, for an advantage of either sign.
+
+    Args:
+        rho: Ratio at the start, from 0 to 2.
+        clip: ε at the start, from 0.05 to 0.5.
+    """
+    curve = " ".join(
+        f"{160 * i / 50:.1f},{190 - 90 * clipped(i / 50, 1, clip):.1f}" for i in range(101)
+    )
+    gain = clipped(rho, 1, clip)
+    dot = f'cx="{160 * rho:.1f}" cy="{190 - 90 * gain:.1f}"'
+    picture = (
+        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" aria-label="gain by ratio">'
+        '<path d="M160 0V200" stroke="var(--line)"/>'
+        f'<polyline data-name="line" points="{curve}" fill="none" stroke="var(--accent)" '
+        f'stroke-width="3"/><circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
+        '<text x="164" y="198" font-size="13">ρ = 1</text>'
+        '<text x="4" y="14" font-size="13">gain ↑</text>'
+        '<text x="285" y="198" font-size="13" text-anchor="end">ratio ρ →</text></svg>'
+    )
+    rho_slider = slider("rho", "ratio ρ", 0, 200, 1, round(100 * rho))
+    clip_slider = slider("clip", "clip ε", 5, 50, 1, round(100 * clip))
+    for name, x in (("rho", rho), ("clip", clip)):
+        old, new = f'{name}-value">{round(100 * x)}<', f'{name}-value">{x:.2f}<'
+        rho_slider, clip_slider = rho_slider.replace(old, new), clip_slider.replace(old, new)
+    pull = "none, the sample is cut" if rho > 1 + clip else "up"
+    return Demo(
+        kind="clipped-ratio",
+        title="What a sample gains by its ratio",
+        hint="Move the ratio to both sides of 1, then change the sign of the advantage.",
+        controls=rho_slider
+        + select("sign", "advantage", ["A = +1", "A = −1"])
+        + clip_slider
+        + button("reset", "reset"),
+        view=picture
+        + live_text(
+            f"ρA = {value('plain', f'{rho:.2f}')}, "
+            f"with clipping {value('gain', f'{gain:.2f}')}. "
+            f"Pull on the probability of the sample: {value('pull', pull)}."
+        ),
+        script=CLIP_SCRIPT,
+        css=".mathlm-demo[data-demo=clipped-ratio] svg{max-width:24rem;overflow:visible}",
+    )
+
+
+def tilted(
+    logp: Sequence[float | int], rewards: Sequence[float | int], beta: float | int
+) -> tuple[list[float], float, float]:
+    """The optimum for a price, its mean reward and its divergence."""
+    scores = [a + r / beta for a, r in zip(logp, rewards, strict=True)]
+    best = max(scores)
+    w = [math.exp(s - best) for s in scores]
+    p = [v / sum(w) for v in w]
+    mean = sum(q * r for q, r in zip(p, rewards, strict=True))
+    kl = sum(q * (math.log(q) - a) for q, a in zip(p, logp, strict=True) if q > 0)
+    return p, mean, kl
+
+
+def require_completions(
+    texts: Sequence[str], logp: Sequence[float | int], rewards: Sequence[float | int]
+) -> None:
+    """Refuse lists that do not fit, and a reference that is no distribution."""
+    if not len(texts) == len(logp) == len(rewards) > 1:
+        raise InputError(
+            f"{len(texts)} texts, {len(logp)} probabilities, {len(rewards)} rewards: give one "
+            "of each for two texts or more"
+        )
+    if abs(sum(math.exp(a) for a in logp) - 1) > 1e-6:
+        raise InputError("the probabilities of the reference do not sum to 1")
+
+
+def table_of(
+    texts: Sequence[str],
+    logp: Sequence[float | int],
+    rewards: Sequence[float | int],
+    p: Sequence[float],
+) -> str:
+    """A row for each completion: its reward, and both probabilities."""
+    rows = "".join(
+        f'<tr><th scope="row">{text}</th><td>{_signed(r)}</td><td>{100 * math.exp(a):.1f}</td>'
+        f'<td class="wide">{bar("bar", q)}</td><td>{value("p", f"{100 * q:.1f}")}</td></tr>'
+        for text, a, r, q in zip(texts, logp, rewards, p, strict=True)
+    )
+    return (
+        "<table><thead><tr><th>answer</th><th>reward</th><th>π_ref [%]</th>"
+        f"<th>π*</th><th>[%]</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _signed(x: float | int) -> str:
+    return f"{x:+.2f}".replace("-", "−")
+
+
+def plane(curve: str, dot: str) -> str:
+    """The picture of reward by divergence, with the optima and the one that is chosen."""
+    return (
+        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" '
+        'aria-label="reward by divergence">'
+        f'<polyline points="{curve}" fill="none" stroke="var(--accent)" stroke-width="3"/>'
+        f'<circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
+        '<text x="200" y="195" font-size="13">divergence →</text>'
+        '<text x="12" y="14" font-size="13">reward ↑</text></svg>'
+    )
+
+
+def tilted_policy_demo(
+    texts: Sequence[str],
+    logp: Sequence[float | int],
+    rewards: Sequence[float | int],
+    price: int = 9,
+) -> Demo:
+    """The best policy for each price β on leaving the reference, on a few completions.
+
+    Args:
+        texts: The completions.
+        logp: log π_ref of each [nats]; together they are all that can be said.
+        rewards: r of each.
+        price: Index into ``PRICES`` at the start.
+
+    Raises:
+        InputError: If the lists differ in length, or the reference does not sum to 1.
+    """
+    require_completions(texts, logp, rewards)
+    beta = PRICES[price]
+    p, mean, kl = tilted(logp, rewards, beta)
+    points = [tilted(logp, rewards, b)[1:] for b in PRICES]
+    most = max(x for _, x in points) * 1.05
+    low, high = min(y for y, _ in points) - 0.1, max(rewards) + 0.1
+    span = high - low
+    curve = " ".join(
+        f"{x / most * 300 + 10:.1f},{190 - 180 * (y - low) / span:.1f}" for y, x in points
+    )
+    dot = f'cx="{kl / most * 300 + 10:.1f}" cy="{190 - 180 * (mean - low) / span:.1f}"'
+    beta_slider = slider("beta", "price β", 0, len(PRICES) - 1, 1, price)
+    return Demo(
+        kind="tilted-policy",
+        title="The best policy for a price on leaving the reference",
+        hint="Lower the price and see the answer that it ends with.",
+        state={
+            "prices": PRICES,
+            "logp": list(logp),
+            "rewards": list(rewards),
+            "most": most,
+            "low": low,
+            "span": span,
+        },
+        controls=beta_slider.replace(f'beta-value">{price}<', f'beta-value">{beta:.2f}<')
+        + button("reset", "reset"),
+        view=table_of(texts, logp, rewards, p)
+        + plane(curve, dot)
+        + live_text(
+            f"Mean reward {value('reward', f'{mean:.2f}')}, divergence "
+            f"{value('kl', f'{kl:.2f}')} nats, reward less price times divergence "
+            f"{value('value', f'{mean - beta * kl:.2f}')}."
+        ),
+        script=TILT_SCRIPT,
+        css=".mathlm-demo[data-demo=tilted-policy] svg{max-width:24rem}"
+        ".mathlm-demo[data-demo=tilted-policy] tbody th{white-space:normal}"
+        ".mathlm-demo[data-demo=tilted-policy] td.wide{width:35%}",
+    )

@@ -1,0 +1,33 @@
+"""What the page calls plot: its figures and demos, and those that it shares."""
+
+from mathlm.plot import style
+
+from .demos import clip_demo, tilted_policy_demo
+from .figures import (
+    clipped_gains,
+    credit_errors,
+    ends_of_runs,
+    foretold_and_measured,
+    gradient_noise,
+    kl_estimates,
+    overoptimization,
+    reward_frontier,
+    steered_runs,
+    ways_to_optimum,
+)
+
+__all__ = [
+    "clip_demo",
+    "clipped_gains",
+    "credit_errors",
+    "ends_of_runs",
+    "foretold_and_measured",
+    "gradient_noise",
+    "kl_estimates",
+    "overoptimization",
+    "reward_frontier",
+    "steered_runs",
+    "style",
+    "tilted_policy_demo",
+    "ways_to_optimum",
+]

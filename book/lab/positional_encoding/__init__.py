@@ -1,0 +1,1 @@
+"""What serves the page 14-positional-encoding alone."""

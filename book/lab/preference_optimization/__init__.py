@@ -1,0 +1,1 @@
+"""What serves the page 24-preference-optimization alone."""

@@ -1,0 +1,101 @@
+"""Slices of a loss landscape: lines and planes through the weights of a model.
+
+    python -m lab.pretraining.landscape
+
+Prints the loss of the small GPT along a random direction at its start.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from mathlm.errors import InputError, NonFiniteLossError
+from mathlm.train import next_token
+from mathlm.train.batches import Batch
+from mathlm.train.objectives import Objective
+
+from .directions import Direction, place, random_direction, weights_kept
+from .small_gpt import CONTEXT, Ingredients, build
+
+
+def losses(
+    model: nn.Module,
+    directions: list[Direction],
+    points: Sequence[list[float]],
+    batch: Batch,
+    objective: Objective,
+) -> list[float]:
+    """Mean loss of ``batch`` at each point."""
+    shapes = [tuple(p.shape) for p in model.parameters()]
+    if not points or any([tuple(d.shape) for d in found] != shapes for found in directions):
+        raise InputError(f"need at least one point, and directions of the shapes {shapes}")
+    found = list[float]()
+    with weights_kept(model) as origin, torch.no_grad():
+        for at in points:
+            place(model, origin, directions, at)
+            loss, count = objective(model, batch)
+            if not loss.isfinite():
+                raise NonFiniteLossError(f"the loss at {at} is {loss.item()}: go less far")
+            found.append(loss.item() / count)
+    return found
+
+
+def line(
+    model: nn.Module,
+    direction: Direction,
+    xs: Sequence[float] | np.ndarray,
+    batch: Batch,
+    objective: Objective = next_token,
+) -> np.ndarray:
+    """Mean loss of ``batch`` [nats/target] at the weights θ + x d, for each x."""
+    return np.array(losses(model, [direction], [[float(x)] for x in xs], batch, objective))
+
+
+def plane(
+    model: nn.Module,
+    first: Direction,
+    second: Direction,
+    xs: Sequence[float] | np.ndarray,
+    ys: Sequence[float] | np.ndarray,
+    batch: Batch,
+    objective: Objective = next_token,
+) -> np.ndarray:
+    """Mean loss of ``batch`` [nats/target] at θ + x d₁ + y d₂: a row for each y."""
+    points = [[float(x), float(y)] for y in ys for x in xs]
+    found = losses(model, [first, second], points, batch, objective)
+    return np.array(found).reshape(len(ys), len(xs))
+
+
+def barrier(heights: Sequence[float] | np.ndarray) -> float:
+    """Largest height of a path over the straight line between its ends; at least 0.
+
+    Computes::
+
+        maxₜ L(t) - ((1 - t) L(0) + t L(1))   over evenly spaced t
+
+    References:
+        Entezari et al. (2022), arXiv:2110.06296, section 2.
+    """
+    heights = np.asarray(heights, dtype=float)
+    if heights.ndim != 1 or len(heights) < 3 or not np.isfinite(heights).all():
+        raise InputError(f"a path has three finite heights or more, got {heights.tolist()}")
+    chord = np.linspace(heights[0], heights[-1], len(heights))
+    return float((heights - chord).max())
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print a slice."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--points", type=int, default=5)
+    model, xs = build(Ingredients(), 0), np.linspace(-1, 1, parser.parse_args(argv).points)
+    batch = {"ids": torch.arange(CONTEXT)[None], "targets": torch.arange(1, CONTEXT + 1)[None]}
+    heights = line(model, random_direction(model, 0), xs, batch)
+    for x, loss in zip(xs, heights, strict=True):
+        print(f"{x:6.2f}{loss:8.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Moving demos of probability: surprise, sums of dice, and KL in both directions."""
+
+import numpy as np
+from numpy import ndarray
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, bar, button, live_text, slider, value
+from mathlm.reference import kl_divergence, log_softmax, normal_log_density, sum_distribution
+
+CROSS_ENTROPY_SCRIPT = """
+const draw = () => {
+  const p = one("p").valueAsNumber, loss = -Math.log(p);
+  text("p-value", fixed(p, 2));
+  text("loss", fixed(loss, 2));
+  text("bits", fixed(loss / Math.LN2, 2));
+  text("choices", fixed(1 / p, 2));
+  text("slope", fixed(p - 1, 2));
+  bar("bar", Math.min(loss / state.most, 1));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+DICE_SCRIPT = """
+const draw = () => {
+  const n = one("n").valueAsNumber;
+  let p = [1];
+  for (let i = 0; i < n; i += 1) {
+    const q = Array(p.length + 5).fill(0);
+    p.forEach((x, s) => { for (let f = 0; f < 6; f += 1) q[s + f] += x / 6; });
+    p = q;
+  }
+  const top = Math.max(...p), sd = Math.sqrt(n * 35 / 12);
+  const x = (s) => state.width * (s + 0.5) / p.length;
+  const y = (h) => state.height * (1 - 0.95 * h / top);
+  let path = "M0 " + state.height, curve = "";
+  p.forEach((h, s) => {
+    const left = (state.width * s / p.length).toFixed(2);
+    const right = (state.width * (s + 1) / p.length).toFixed(2);
+    path += `L${left} ${y(h).toFixed(2)}L${right} ${y(h).toFixed(2)}`;
+  });
+  for (let i = 0; i <= 120; i += 1) {
+    const s = (p.length - 1) * i / 120, z = (s - 2.5 * n) / sd;
+    const h = Math.exp(-z * z / 2) / (sd * Math.sqrt(2 * Math.PI));
+    curve += (i ? "L" : "M") + x(s).toFixed(2) + " " + y(h).toFixed(2);
+  }
+  one("steps").setAttribute("d", path + `L${state.width} ${state.height}Z`);
+  one("bell").setAttribute("d", curve);
+  const gap = Math.max(...p.map((h, s) => Math.abs(
+    h - Math.exp(-(((s - 2.5 * n) / sd) ** 2) / 2) / (sd * Math.sqrt(2 * Math.PI))))) / top;
+  text("n-value", String(n));
+  text("mean", fixed(3.5 * n, 1));
+  text("sd", fixed(sd, 2));
+  text("gap", fixed(100 * gap, 1));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+KL_SCRIPT = """
+const draw = () => {
+  const m = one("mean").valueAsNumber, s = one("std").valueAsNumber, { x, p } = state;
+  const g = x.map((u) => -(((u - m) / s) ** 2) / 2), top = Math.max(...g);
+  const logZ = top + Math.log(g.reduce((a, u) => a + Math.exp(u - top), 0));
+  const q = g.map((u) => u - logZ);
+  let forward = 0, reverse = 0, line = "";
+  x.forEach((u, i) => {
+    forward += p[i] * (Math.log(p[i]) - q[i]);
+    reverse += Math.exp(q[i]) * (q[i] - Math.log(p[i]));
+    const px = state.width * i / (x.length - 1);
+    const py = state.height * (1 - Math.min(Math.exp(q[i]) / state.top, 1));
+    line += (i ? "L" : "M") + px.toFixed(2) + " " + py.toFixed(2);
+  });
+  one("curve").setAttribute("d", line);
+  text("mean-value", fixed(m, 1));
+  text("std-value", fixed(s, 1));
+  text("forward", fixed(Math.abs(forward), 3));
+  text("reverse", fixed(Math.abs(reverse), 3));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+WIDTH, HEIGHT = 480, 160
+SVG_CSS = (
+    "{0} svg{{width:100%;max-width:34rem}}{0} .truth{{fill:var(--line)}}"
+    "{0} .line{{fill:none;stroke:var(--accent);stroke-width:2.5}}"
+    "{0} .bell{{fill:none;stroke:var(--second);stroke-width:2.5}}"
+)
+
+
+def cross_entropy_demo(p: float = 0.7) -> Demo:
+    """Probability of the correct token to set; its loss in both units follows.
+
+    Args:
+        p: Initial probability, between 0.01 and 1.
+    """
+    if not 0.01 <= p <= 1:
+        raise InputError(f"p={p} must lie between 0.01 and 1")
+    loss, most = -np.log(p), np.log(100)
+    return Demo(
+        kind="cross-entropy",
+        title="What one prediction costs, by the probability it gave to the truth",
+        hint="Go from 0.90 to 0.99, then from 0.01 to 0.10: where is the gain?",
+        controls=slider("p", "probability of the correct token", 0.01, 1, 0.01, p)
+        + button("reset", "reset"),
+        view=f'<p class="still">Probability of the correct token {p:g}.</p>'
+        f"<p>{bar('bar', min(loss / most, 1))}</p>"
+        + live_text(
+            f"Loss {value('loss', f'{loss + 0.0:.2f}')} nats = "
+            f"{value('bits', f'{loss / np.log(2) + 0.0:.2f}')} bits: as surprising as one of "
+            f"{value('choices', f'{1 / p:.2f}')} equal choices. Gradient in its logit "
+            f"{value('slope', f'{p - 1:.2f}'.replace('-', '−'))}."
+        ),
+        script=CROSS_ENTROPY_SCRIPT,
+        state={"most": float(most)},
+    )
+
+
+def dice_demo(n: int = 2) -> Demo:
+    """Number of dice to set; the exact distribution of their sum and the bell curve follow.
+
+    Args:
+        n: Initial number of dice, 1 to 60.
+    """
+    if not 1 <= n <= 60:
+        raise InputError(f"n={n} must be between 1 and 60")
+    p, sd = sum_distribution(np.full(6, 1 / 6), n), np.sqrt(n * 35 / 12)
+    bell = np.exp(normal_log_density(np.arange(len(p)), 2.5 * n, sd))
+    gap = 100 * np.abs(p - bell).max() / p.max()
+    return Demo(
+        kind="dice",
+        title="Sum of n dice: exact probabilities and the bell curve",
+        hint="Raise n from 1: at which n do you stop seeing the difference?",
+        controls=slider("n", "dice n", 1, 60, 1, n) + button("reset", "reset"),
+        view=_dice_picture(p, bell)
+        + f'<p class="still">n = {n} dice.</p>'
+        + live_text(
+            f"Mean {value('mean', f'{3.5 * n:.1f}')}, standard deviation "
+            f"{value('sd', f'{sd:.2f}')}; largest gap to the curve "
+            f"{value('gap', f'{gap:.1f}')} % of the peak."
+        ),
+        script=DICE_SCRIPT,
+        state={"width": WIDTH, "height": HEIGHT},
+        css=SVG_CSS.format(".mathlm-demo[data-demo=dice]"),
+    )
+
+
+def kl_demo(
+    x: ndarray,
+    p: ndarray,
+    mean: float | int = 0.0,
+    std: float | int = 2.0,
+) -> Demo:
+    """Mean and width of a normal curve to set against a truth; KL in both directions follows.
+
+    Args:
+        x: Grid, evenly spaced, at most 500 points.
+        p: Probabilities on the grid, all positive.
+        mean: Initial mean, within the grid.
+        std: Initial standard deviation, between 0.3 and 5.
+    """
+    if x.shape != p.shape or not 2 <= len(x) <= 500 or not (p > 0).all():
+        raise InputError(f"x {x.shape} and p {p.shape} must be one grid of 2 to 500, p > 0")
+    if not (x[0] <= mean <= x[-1] and 0.3 <= std <= 5):
+        raise InputError(f"mean={mean} or std={std} is out of the range of the sliders")
+    q = np.exp(np.maximum(log_softmax(np.asarray(normal_log_density(x, mean, std))), -700))
+    top = 1.6 * float(p.max())
+    return Demo(
+        kind="kl",
+        title="A normal curve q against a truth p with two modes",
+        hint="Lower KL(p ‖ q) first, then KL(q ‖ p): the two want different curves.",
+        controls=slider("mean", "mean of q", x[0] / 2, x[-1] / 2, 0.1, mean)
+        + slider("std", "standard deviation of q", 0.3, 5, 0.1, std)
+        + button("reset", "reset"),
+        view=_kl_picture(p, q, top)
+        + f'<p class="still">Mean of q {mean:g}, standard deviation {std:g}.</p>'
+        + live_text(
+            f"KL(p ‖ q) = {value('forward', f'{kl_divergence(p, q):.3f}')} nats, "
+            f"KL(q ‖ p) = {value('reverse', f'{kl_divergence(q, p):.3f}')} nats."
+        ),
+        script=KL_SCRIPT,
+        state={
+            "x": np.round(x, 6).tolist(),
+            "p": [float(f"{v:.6g}") for v in p],
+            "top": top,
+            "width": WIDTH,
+            "height": HEIGHT,
+        },
+        css=SVG_CSS.format(".mathlm-demo[data-demo=kl]"),
+    )
+
+
+def _svg(label: str, content: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{content}</svg>'
+    )
+
+
+def _path(heights: ndarray) -> str:
+    """Points from left to right; height 1 is the top."""
+    x = np.linspace(0, WIDTH, len(heights))
+    y = HEIGHT * (1 - np.minimum(heights, 1))
+    return "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in zip(x, y, strict=True))
+
+
+def _kl_picture(p: ndarray, q: ndarray, top: float) -> str:
+    area = _path(p / top) + f"L{WIDTH} {HEIGHT}L0 {HEIGHT}Z"
+    return _svg(
+        "The truth p as an area with two humps, the normal curve q as a line",
+        f'<path class="truth" d="{area}"/>'
+        f'<path class="line" data-name="curve" d="{_path(q / top)}"/>',
+    )
+
+
+def _dice_picture(p: ndarray, bell: ndarray) -> str:
+    top, step = p.max() / 0.95, WIDTH / len(p)
+    heights = HEIGHT * (1 - p / top)
+    steps = "".join(
+        f"L{step * s:.2f} {h:.2f}L{step * (s + 1):.2f} {h:.2f}" for s, h in enumerate(heights)
+    )
+    points = [
+        f"{step * (s + 0.5):.2f} {HEIGHT * (1 - b / top):.2f}" for s, b in enumerate(bell)
+    ]
+    return _svg(
+        "Steps: probability of each sum. Line: normal curve of the same mean and variance",
+        f'<path class="truth" data-name="steps" d="M0 {HEIGHT}{steps}L{WIDTH} {HEIGHT}Z"/>'
+        f'<path class="bell" data-name="bell" d="M{"L".join(points)}"/>',
+    )

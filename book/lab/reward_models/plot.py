@@ -1,0 +1,28 @@
+"""What the page calls plot: its figures and demos, and those that it shares."""
+
+from mathlm.plot import reliability, style
+
+from .demos import best_of_n_demo, comparisons_demo
+from .figures import (
+    divergence_of_best,
+    error_by_comparisons,
+    known_and_unknown,
+    proxy_and_gold,
+    rating_counts,
+    score_by_length,
+    shares_told,
+)
+
+__all__ = [
+    "best_of_n_demo",
+    "comparisons_demo",
+    "divergence_of_best",
+    "error_by_comparisons",
+    "known_and_unknown",
+    "proxy_and_gold",
+    "rating_counts",
+    "reliability",
+    "score_by_length",
+    "shares_told",
+    "style",
+]

@@ -1,0 +1,1 @@
+"""What serves the page 26-scaling-laws alone."""

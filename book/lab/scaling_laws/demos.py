@@ -1,0 +1,175 @@
+"""A moving demo on budgets: the loss along one, its lowest point, and what missing it costs."""
+
+import math
+from collections.abc import Mapping
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+from mathlm.scaling import ChinchillaLaw, optimal_allocation
+
+SIZE = (320, 210)  # of the picture
+LEFT, BOTTOM = 30, 180  # of its axes
+STEPS = 120
+WORDS = ("", "thousand ", "million ", "billion ", "trillion ", "quadrillion ")
+PUBLISHED_LAWS = {
+    "Hoffmann et al., as printed": ChinchillaLaw(
+        A=406.4, B=410.7, E=1.69, alpha=0.34, beta=0.28
+    ),
+    "Besiroglu et al., fitted again": ChinchillaLaw(
+        A=482.01, B=2085.43, E=1.8172, alpha=0.3478, beta=0.3658
+    ),
+}
+
+ISOFLOP_SCRIPT = """
+const words = ["", "thousand ", "million ", "billion ", "trillion ", "quadrillion "];
+const amount = (x) => {
+  const group = Math.min(words.length - 1, Math.max(0, Math.floor(Math.log10(x) / 3 + 1e-9)));
+  const v = x / 10 ** (3 * group);
+  return `${fixed(v, v < 10 ? 2 : v < 100 ? 1 : 0)} ${words[group]}`;
+};
+const draw = () => {
+  const law = state.laws[Number(one("law").value)], C = 10 ** Number(one("budget").value);
+  const ratio = 2 ** Number(one("ratio").value);
+  const loss = (n) => law.E + law.A * n ** -law.alpha + law.B * (C / 6 / n) ** -law.beta;
+  const both = law.alpha + law.beta;
+  const g = (law.alpha * law.A / (law.beta * law.B)) ** (1 / both);
+  const best = g * (C / 6) ** (law.beta / both), taken = best * ratio;
+  const [[x0, x1], [y0, y1]] = [state.x, state.y];
+  const x = (n) => 30 + 280 * (Math.log10(n) - x0) / (x1 - x0);
+  const y = (l) => 180 - 170 * (l - y0) / (y1 - y0);
+  const line = [];
+  for (let i = 0; i <= 120; i++) {
+    const n = 10 ** (x0 + (x1 - x0) * i / 120), l = loss(n);
+    if (l <= y1) line.push(`${x(n).toFixed(1)},${y(l).toFixed(1)}`);
+  }
+  one("line").setAttribute("points", line.join(" "));
+  for (const [name, n] of [["best", best], ["dot", taken]]) {
+    one(name).setAttribute("cx", x(n).toFixed(1));
+    one(name).setAttribute("cy", Math.max(10, y(loss(n))).toFixed(1));
+  }
+  const power = fixed(Number(one("budget").value), 1);
+  text("budget-value", power);
+  text("power", power);
+  text("ratio-value", ratio < 1 ? `1/${1 / ratio}` : String(ratio));
+  text("n", amount(taken));
+  text("d", amount(C / 6 / taken));
+  text("per", amount(C / 6 / taken ** 2));
+  text("loss", fixed(loss(taken), 3));
+  text("missed", fixed(loss(taken) - loss(best), 3));
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+
+def isoflop_demo(
+    laws: Mapping[str, ChinchillaLaw] | None = None,
+    budgets: tuple[int, int] = (17, 26),
+    budget: float | int = 21,
+) -> Demo:
+    """Loss along a budget of compute, the best size, and what another size loses.
+
+    Args:
+        laws: Name -> law; those that were published if None.
+        budgets: Powers of ten between which the budget can be set [FLOP].
+        budget: Power of ten at the start.
+
+    Raises:
+        InputError: If no law is given, or the start is outside the budgets.
+    """
+    named = dict(PUBLISHED_LAWS if laws is None else laws)
+    if not named or not budgets[0] <= budget <= budgets[1]:
+        raise InputError(
+            f"{len(named)} laws, a start at 10^{budget} and budgets from 10^{budgets[0]} to "
+            f"10^{budgets[1]}: give one law or more, and a start between them"
+        )
+    x, y = ranges(list(named.values()), budgets)
+    law, compute = next(iter(named.values())), 10.0**budget
+    n, d = optimal_allocation(compute, law)
+    exponent = slider("budget", "budget, power of ten of FLOP", *budgets, 0.1, budget)
+    return Demo(
+        kind="isoflop",
+        title="The loss along a budget of compute, and the best size",
+        hint="Raise the budget and watch the tokens per parameter; then take another size.",
+        state={"laws": [vars(one) for one in named.values()], "x": x, "y": y},
+        controls=exponent.replace(f'budget-value">{budget:g}<', f'budget-value">{budget:.1f}<')
+        + slider("ratio", "size over the best one", -4, 4, 1, 0).replace(
+            'ratio-value">0<', 'ratio-value">1<'
+        )
+        + select("law", "law", list(named))
+        + button("reset", "reset"),
+        view=picture(law, compute, x, y)
+        + live_text(
+            f"With 10<sup>{value('power', f'{budget:.1f}')}</sup> FLOP: "
+            f"{value('n', amount(n))}parameters on {value('d', amount(d))}tokens, "
+            f"{value('per', amount(d / n))}to a parameter: a loss of "
+            f"{value('loss', f'{law.loss([n], [d])[0]:.3f}')} nats, "
+            f"{value('missed', '0.000')} above the lowest of this budget."
+        ),
+        script=ISOFLOP_SCRIPT,
+        css=".mathlm-demo[data-demo=isoflop] svg{width:100%;max-width:30rem;overflow:visible}",
+    )
+
+
+def ranges(laws: list[ChinchillaLaw], budgets: tuple[int, int]) -> tuple[list, list]:
+    """Powers of ten of the sizes, and losses, that the picture spans."""
+    ends = [(law, *optimal_allocation(10.0**b, law)) for law in laws for b in budgets]
+    sizes = [math.log10(n) for _, n, _ in ends]
+    losses = [float(law.loss([n], [d])[0]) for law, n, d in ends]
+    x = [math.floor(min(sizes)) - 1, math.ceil(max(sizes)) + 1]
+    return x, [min(law.E for law in laws), 1.1 * max(losses)]
+
+
+def picture(law: ChinchillaLaw, compute: float, x: list, y: list) -> str:
+    """The curve, its lowest point and the chosen size, as the script draws them."""
+    width, height = 280 / (x[1] - x[0]), 170 / (y[1] - y[0])
+    sizes = [10 ** (x[0] + (x[1] - x[0]) * i / STEPS) for i in range(STEPS + 1)]
+    losses = law.loss(sizes, [compute / 6 / n for n in sizes])
+    line = " ".join(
+        f"{LEFT + width * (math.log10(n) - x[0]):.1f},{BOTTOM - height * (v - y[0]):.1f}"
+        for n, v in zip(sizes, losses, strict=True)
+        if v <= y[1]
+    )
+    n, d = optimal_allocation(compute, law)
+    lowest = law.loss([n], [d])[0]
+    place = (
+        f'cx="{LEFT + width * (math.log10(n) - x[0]):.1f}" '
+        f'cy="{max(10, BOTTOM - height * (lowest - y[0])):.1f}"'
+    )
+    return (
+        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" aria-label="loss by parameters '
+        f'along one budget">{axes(x, y)}'
+        f'<polyline data-name="line" points="{line}" fill="none" stroke="var(--accent)" '
+        'stroke-width="2.5"/>'
+        f'<circle data-name="best" {place} r="8" fill="none" stroke="var(--second)" '
+        'stroke-width="2"/>'
+        f'<circle data-name="dot" {place} r="4" fill="var(--second)"/></svg>'
+    )
+
+
+def axes(x: list, y: list) -> str:
+    """Two lines, powers of ten below, and losses at the side."""
+    marks = [
+        f'<text x="{LEFT + 280 * (k - x[0]) / (x[1] - x[0]):.1f}" y="193" font-size="11" '
+        f'text-anchor="middle">10<tspan dy="-4" font-size="8">{k}</tspan></text>'
+        for k in range(x[0], x[1] + 1, max(1, (x[1] - x[0]) // 6))
+    ]
+    marks += [
+        f'<text x="26" y="{BOTTOM + 4 - 170 * share:.1f}" font-size="11" text-anchor="end">'
+        f"{y[0] + share * (y[1] - y[0]):.1f}</text>"
+        for share in (0.0, 0.5, 1.0)
+    ]
+    return (
+        f'<path d="M{LEFT} 10V{BOTTOM}H310" fill="none" stroke="var(--soft)"/>'
+        + "".join(marks)
+        + '<text x="170" y="208" font-size="12" text-anchor="middle">parameters</text>'
+        '<text x="170" y="14" font-size="12" text-anchor="middle">loss [nats]</text>'
+    )
+
+
+def amount(x: float) -> str:
+    """A number in words of thousands, as the script writes it."""
+    group = min(len(WORDS) - 1, max(0, math.floor(math.log10(x) / 3 + 1e-9)))
+    v = x / 10 ** (3 * group)
+    return f"{v:.{2 if v < 10 else 1 if v < 100 else 0}f} {WORDS[group]}"

@@ -1,0 +1,1 @@
+"""What serves the page 11-self-attention alone."""

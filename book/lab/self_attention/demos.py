@@ -1,0 +1,228 @@
+"""Moving demos of self-attention: a matrix of real weights, and what its cost is made of."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+from numpy import ndarray
+from numpy.typing import ArrayLike
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+
+MATRIX_SCRIPT = """
+const n = (e) => state.examples[e].words.length;
+const cells = all("cell"), rows = all("row"), heads = all("head"), width = state.width;
+let causal = state.causal, at = [state.query, state.key];
+const weights = (e) => state.examples[e].scores.map((row, t) => {
+  const seen = row.map((s, j) => causal && j > t ? -Infinity : s);
+  const top = Math.max(...seen), p = seen.map((s) => Math.exp(s - top));
+  const sum = p.reduce((a, b) => a + b);
+  return p.map((x) => x / sum);
+});
+const draw = () => {
+  const e = Number(one("example").value), size = n(e), A = weights(e);
+  at = at.map((i) => Math.min(i, size - 1));
+  for (let t = 0; t < width; t++) {
+    text("row", t < size ? state.examples[e].words[t] : "", t);
+    text("head", t < size ? state.examples[e].words[t] : "", t);
+    for (let s = 0; s < width; s++) {
+      const cell = cells[t * width + s], there = t < size && s < size;
+      cell.style.visibility = there ? "visible" : "hidden";
+      if (!there) continue;
+      cell.style.setProperty("--share", `${Math.round(100 * A[t][s])}%`);
+      cell.setAttribute("data-hidden", String(causal && s > t));
+      const here = t === at[0] && s === at[1];
+      cell.setAttribute("tabindex", here ? "0" : "-1");
+      cell.setAttribute("aria-selected", String(here));
+      const from = state.examples[e].words[t], to = state.examples[e].words[s];
+      cell.setAttribute("aria-label", `${from} gives ${to} ${fixed(A[t][s], 2)}`);
+    }
+  }
+  const [t, s] = at, words = state.examples[e].words;
+  text("query", words[t]);
+  text("key", words[s]);
+  text("weight", causal && s > t ? "0 (hidden)" : fixed(A[t][s], 3));
+  text("sum", fixed(A[t].reduce((a, b) => a + b), 2));
+};
+const go = (t, s, focus) => {
+  const size = n(Number(one("example").value));
+  if (t < 0 || s < 0 || t >= size || s >= size) return;
+  at = [t, s];
+  draw();
+  if (focus) cells[t * width + s].focus();
+};
+cells.forEach((cell, i) => {
+  const t = Math.floor(i / width), s = i % width;
+  ["click", "mouseenter", "focus"].forEach((e) =>
+    cell.addEventListener(e, () => go(t, s, false)));
+  cell.addEventListener("keydown", (e) => {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
+      ArrowRight: [0, 1] }[e.key];
+    if (!step) return;
+    e.preventDefault();
+    go(at[0] + step[0], at[1] + step[1], true);
+  });
+});
+all("mask").forEach((b) => b.addEventListener("click", () => {
+  causal = !causal;
+  b.setAttribute("aria-pressed", String(causal));
+  draw();
+}));
+changed(draw);
+draw();
+"""
+
+COST_SCRIPT = """
+const draw = () => {
+  const n = Math.round(2 ** one("length").valueAsNumber);
+  const d = Math.round(2 ** one("width").valueAsNumber);
+  const pairs = 2 * n * n * d, maps = 4 * n * d * d;
+  text("length-value", String(n));
+  text("width-value", String(d));
+  text("pairs", (pairs / 1e9).toPrecision(3));
+  text("maps", (maps / 1e9).toPrecision(3));
+  text("share", fixed(100 * pairs / (pairs + maps), 0));
+  text("weights", (n * n / 1e6).toPrecision(3));
+};
+changed(draw);
+draw();
+"""
+
+
+def attention_matrix_demo(
+    examples: Mapping[str, tuple[Sequence[str], ArrayLike]],
+    *,
+    causal: bool = True,
+    query: int = 0,
+    key: int = 0,
+) -> Demo:
+    """An attention matrix to walk through, with the causal mask on or off.
+
+    Args:
+        examples: Name -> (words, scores before the softmax, one query in each row).
+        causal: Whether the mask is on at first.
+        query: Row of the cell that is read out at first.
+        key: Its column.
+    """
+    if not examples:
+        raise InputError("there is no example to show: give at least one name with its scores")
+    kept = [_example(name, *found) for name, found in examples.items()]
+    words, scores = kept[0]
+    if not (0 <= query < len(words) and 0 <= key < len(words)):
+        raise InputError(f"query={query}, key={key} must be among the {len(words)} words")
+    width, weights = max(len(w) for w, _ in kept), _weights(scores, causal)
+    shown = f"{weights[query, key]:.3f}" if key <= query or not causal else "0 (hidden)"
+    return Demo(
+        kind="attention-matrix",
+        title="Who reads whom: rows ask, columns are read",
+        hint="Point at a cell, or move with the arrow keys. Turn the mask off: the same "
+        "scores, with the future in sight.",
+        state={
+            "examples": [{"words": w, "scores": s.tolist()} for w, s in kept],
+            "width": width,
+            "causal": causal,
+            "query": query,
+            "key": key,
+        },
+        controls=select("example", "head and sentence", list(examples))
+        + button("mask", "causal mask", pressed=causal),
+        view=_table(words, weights, width, causal)
+        + live_text(
+            f"{value('query', words[query])} gives {value('key', words[key])} the weight "
+            f"{value('weight', shown)}. Its row sums to {value('sum', '1.00')}."
+        ),
+        script=MATRIX_SCRIPT,
+        css=MATRIX_CSS,
+    )
+
+
+MATRIX_CSS = """
+.mathlm-demo[data-demo=attention-matrix] table{width:auto;border-spacing:1px}
+.mathlm-demo[data-demo=attention-matrix] th{border:0;font-size:.8rem;padding:0 .3rem;
+max-width:5.5rem;overflow:hidden;text-overflow:ellipsis}
+.mathlm-demo[data-demo=attention-matrix] thead th{writing-mode:vertical-rl;
+transform:rotate(180deg);text-align:left;padding:.2rem 0;max-height:5.5rem}
+.mathlm-demo[data-demo=attention-matrix] td{width:1.7rem;height:1.7rem;min-width:1.2rem;
+padding:0;border:1px solid var(--line);cursor:default;
+background:color-mix(in srgb,var(--accent) var(--share),var(--track))}
+.mathlm-demo[data-demo=attention-matrix] td[data-hidden=true]{
+background:repeating-linear-gradient(45deg,var(--bg) 0 3px,var(--line) 3px 4px)}
+.mathlm-demo[data-demo=attention-matrix] td[aria-selected=true]{outline:2px solid var(--second)}
+"""
+
+
+def attention_cost_demo(length: int = 10, width: int = 10) -> Demo:
+    """Length and width to choose; the two parts of the work of a layer follow.
+
+    Args:
+        length: Initial logarithm of n in base 2, between 5 and 20.
+        width: Initial logarithm of d in base 2, between 5 and 14.
+    """
+    if not (5 <= length <= 20 and 5 <= width <= 14):
+        raise InputError(
+            f"length={length} must lie between 5 and 20 and width={width} between 5 and 14"
+        )
+    n, d = 2**length, 2**width
+    pairs, maps = 2 * n * n * d, 4 * n * d * d
+    return Demo(
+        kind="attention-cost",
+        title="What a layer of self-attention multiplies",
+        hint="Find lengths at which both parts are equal: n = 2d.",
+        controls=slider("length", "log₂ of the length: n", 5, 20, 0.25, length)
+        + slider("width", "log₂ of the width: d", 5, 14, 0.25, width),
+        view=f'<p class="still">n = {n}, d = {d}.</p>'
+        + live_text(
+            f"Pairs 2n²d: {value('pairs', _digits(pairs / 1e9))} billion multiply-adds. "
+            f"Projections 4nd²: {value('maps', _digits(maps / 1e9))} billion. The pairs are "
+            f"{value('share', f'{100 * pairs / (pairs + maps):.0f}')} % of the work. "
+            f"Weights, if stored: {value('weights', _digits(n * n / 1e6))} million a head."
+        ),
+        script=COST_SCRIPT,
+    )
+
+
+def _example(name: str, words: Sequence[str], scores: ArrayLike) -> tuple[list[str], ndarray]:
+    """Words and rounded scores of one example."""
+    table = np.asarray(scores, dtype=float)
+    if not words or table.shape != (len(words), len(words)):
+        raise InputError(f"{name!r} has {len(words)} words and scores of shape {table.shape}")
+    if not np.isfinite(table).all():
+        raise InputError(f"{name!r} has scores that are not finite: give them without a mask")
+    return list(words), table.round(2) + 0.0
+
+
+def _weights(scores: ndarray, causal: bool) -> ndarray:
+    """Softmax of each row, of the visible part."""
+    seen = np.where(np.tri(len(scores), dtype=bool) | (not causal), scores, -np.inf)
+    powers = np.exp(seen - seen.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def _table(words: list[str], weights: ndarray, width: int, causal: bool) -> str:
+    """The matrix as cells that can be focused, wide enough for the longest example."""
+    names = words + [""] * (width - len(words))
+    head = "".join(f'<th scope="col" data-name="head">{escape(w)}</th>' for w in names)
+    rows = "".join(
+        f'<tr><th scope="row" data-name="row">{escape(w)}</th>'
+        + "".join(_cell(weights, t, s, causal) for s in range(width))
+        + "</tr>"
+        for t, w in enumerate(names)
+    )
+    return (
+        f'<table role="grid" aria-label="attention weights"><thead><tr><th></th>{head}</tr>'
+        f"</thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _cell(weights: ndarray, t: int, s: int, causal: bool) -> str:
+    if t >= len(weights) or s >= len(weights):
+        return '<td data-name="cell" style="visibility:hidden"></td>'
+    hidden = str(causal and s > t).lower()
+    share = round(100 * float(weights[t, s]))
+    return f'<td data-name="cell" data-hidden="{hidden}" style="--share:{share}%"></td>'
+
+
+def _digits(x: float) -> str:
+    """Three significant digits, as the script writes them."""
+    return f"{x:#.3g}".rstrip(".") if x < 1000 else f"{x:.2e}".replace("e+0", "e+")

@@ -1,0 +1,1 @@
+"""What serves the page 21-small-updates alone."""

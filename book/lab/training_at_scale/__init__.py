@@ -1,0 +1,1 @@
+"""What serves the page 19-training-at-scale alone."""

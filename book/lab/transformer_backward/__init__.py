@@ -1,0 +1,1 @@
+"""What serves the page 16-transformer-backward alone."""

@@ -1,0 +1,1 @@
+"""What serves the page 12-transformer-block alone."""

@@ -1,0 +1,255 @@
+"""Moving demos of the transformer block: one gated unit, and a stack without its parts."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+
+UNITS = ("SiLU gate: SiLU(u) · v", "ReLU gate: ReLU(u) · v", "no gate: ReLU(u)")
+CELLS = np.round(np.linspace(-2, 2, 17), 10)
+
+GATE_CSS = """
+.mathlm-demo[data-demo=gate] svg{width:20rem;margin:auto}
+.mathlm-demo[data-demo=gate] rect.plus{fill:var(--accent)}
+.mathlm-demo[data-demo=gate] rect.minus{fill:var(--second)}
+.mathlm-demo[data-demo=gate] line{stroke-width:.05}
+.mathlm-demo[data-demo=gate] .gate{stroke:var(--fg)}
+.mathlm-demo[data-demo=gate] .value{stroke:var(--fg);stroke-dasharray:.12 .1}
+"""
+GATE_SCRIPT = """
+const unit = (x, y) => {
+  const [a, b] = ["a", "b"].map((n) => one(n).valueAsNumber * Math.PI / 180);
+  const u = x * Math.cos(a) + y * Math.sin(a), v = x * Math.cos(b) + y * Math.sin(b);
+  const which = Number(one("which").value);
+  return [u / (1 + Math.exp(-u)) * v, Math.max(u, 0) * v, Math.max(u, 0)][which];
+};
+const draw = () => {
+  ["a", "b"].forEach((n) => {
+    text(n + "-value", fixed(one(n).valueAsNumber, 0));
+    const angle = one(n).valueAsNumber * Math.PI / 180;
+    one(n + "-line").setAttribute("x2", (1.8 * Math.cos(angle)).toFixed(3));
+    one(n + "-line").setAttribute("y2", (-1.8 * Math.sin(angle)).toFixed(3));
+  });
+  const shown = all("cell");
+  state.cells.forEach((y, j) => state.cells.forEach((x, i) => {
+    const z = unit(x, y), cell = shown[j * state.cells.length + i];
+    cell.setAttribute("class", z < 0 ? "minus" : "plus");
+    cell.setAttribute("opacity", Math.min(1, Math.abs(z) / 4).toFixed(3));
+  }));
+  [[1, 1], [1, -1], [-1, 1], [-1, -1]].forEach(([x, y], i) => {
+    text("corner", fixed(unit(x, y), 2), i);
+  });
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+
+def gate_demo(gate: int = 0, listen: int = 90, which: int = 0) -> Demo:
+    """One gated unit of two inputs: turn what opens it, and what it lets through.
+
+    Args:
+        gate: Direction of the gate u [degrees], 0 to 180.
+        listen: Direction of the value v [degrees], 0 to 180.
+        which: Index of the initial unit in ``UNITS``.
+
+    Raises:
+        InputError: If an argument is out of range.
+    """
+    if not (0 <= gate <= 180 and 0 <= listen <= 180 and 0 <= which < len(UNITS)):
+        raise InputError(
+            f"gate={gate} and listen={listen} must lie between 0 and 180, which={which} in "
+            f"0..{len(UNITS) - 1}"
+        )
+    corners = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
+    cells = "".join(
+        f"<td>{value('corner', _signed(_unit(x, y, gate, listen, which)))}</td>"
+        for x, y in corners
+    )
+    heads = "".join(f"<th>({x:g}, {y:g})</th>".replace("-", "−") for x, y in corners)
+    controls = select("which", "unit", UNITS, which)
+    controls += slider("a", "gate u [degrees]", 0, 180, 5, gate)
+    controls += slider("b", "value v [degrees]", 0, 180, 5, listen) + button("reset", "reset")
+    return Demo(
+        kind="gate",
+        title="One hidden unit with a gate",
+        hint="Set both directions equal, then opposite, then at right angles.",
+        controls=controls,
+        view=f'<p class="still">{UNITS[which]}; gate at {gate}°, value at {listen}°.</p>'
+        + _gate_view(gate, listen, which)
+        + f"<table><thead><tr><th>input</th>{heads}</tr></thead>"
+        + f"<tbody><tr><th scope='row'>output</th>{cells}</tr></tbody></table>",
+        script=GATE_SCRIPT,
+        state={"cells": CELLS.tolist()},
+        css=GATE_CSS,
+    )
+
+
+def _unit(x: float, y: float, gate: int, listen: int, which: int) -> float:
+    a, b = math.radians(gate), math.radians(listen)
+    u = x * math.cos(a) + y * math.sin(a)
+    v = x * math.cos(b) + y * math.sin(b)
+    return (u / (1 + math.exp(-u)) * v, max(u, 0.0) * v, max(u, 0.0))[which]
+
+
+def _gate_view(gate: int, listen: int, which: int) -> str:
+    """Output over a square of inputs, blue above 0 and orange below, and the two directions."""
+    shapes = ""
+    for y in CELLS:
+        for x in CELLS:
+            z = _unit(x, y, gate, listen, which)
+            shapes += (
+                f'<rect class="{"minus" if z < 0 else "plus"}" data-name="cell" '
+                f'x="{x - 0.125:g}" y="{-y - 0.125:g}" width=".25" height=".25" '
+                f'opacity="{min(1, abs(z) / 4):.3f}"/>'
+            )
+    for name, css, angle in (("a", "gate", gate), ("b", "value", listen)):
+        x, y = 1.8 * math.cos(math.radians(angle)), 1.8 * math.sin(math.radians(angle))
+        end = f'x2="{x:.3f}" y2="{-y:.3f}"'
+        shapes += f'<line class="{css}" data-name="{name}-line" x1="0" y1="0" {end}/>'
+    label = (
+        "Output of the unit over two inputs; a solid line shows the gate, a dashed the value"
+    )
+    return f'<svg viewBox="-2.2 -2.2 4.4 4.4" role="img" aria-label="{label}">{shapes}</svg>'
+
+
+SUMS, NORMS = ("without sums", "with sums"), ("no norm", "norm before", "norm behind")
+STACKS = (("plain", "norm-only", "norm-only"), ("residual", "pre-norm", "post-norm"))
+SERIES = ("rms", "gradient", "spread")
+LOWEST, HIGHEST = -16.0, 12.0  # powers of ten in the picture
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+BLOCK_CSS = """
+.mathlm-demo[data-demo=block] svg{width:32rem;margin:auto}
+.mathlm-demo[data-demo=block] polyline{fill:none;stroke-width:.7}
+.mathlm-demo[data-demo=block] .rms{stroke:var(--accent)}
+.mathlm-demo[data-demo=block] .gradient{stroke:var(--second);stroke-dasharray:2 1}
+.mathlm-demo[data-demo=block] .spread{stroke:var(--fg);stroke-dasharray:.6 .8}
+.mathlm-demo[data-demo=block] .axis,.mathlm-demo[data-demo=block] .at{stroke:var(--soft);
+stroke-width:.3}
+.mathlm-demo[data-demo=block] text{font-size:3px}
+"""
+BLOCK_SCRIPT = """
+const power = (x) => {
+  if (x > -3 && x < 4) return Number((10 ** x).toPrecision(2)).toString();
+  return `10^${fixed(x, 0)}`;
+};
+const draw = () => {
+  const kind = state.stacks[Number(one("sums").value)][Number(one("norms").value)];
+  const l = one("block").valueAsNumber;
+  state.series.forEach((name) => {
+    const log = state.runs[kind][name];
+    const y = (v) => -2 * Math.min(state.highest, Math.max(state.lowest, v));
+    one(name + "-line").setAttribute("points", log.map((v, i) => `${i},${y(v)}`).join(" "));
+    text(name, power(log[l]));
+  });
+  one("at").setAttribute("x1", l);
+  one("at").setAttribute("x2", l);
+  text("block-value", String(l));
+  text("kind", kind);
+};
+changed(draw);
+reset(draw);
+draw();
+"""
+
+
+def block_demo(
+    runs: Mapping[str, Mapping[str, Any]], sums: int = 1, norms: int = 1, block: int = 48
+) -> Demo:
+    """A stack with and without its parts: size, gradient and spread at every block.
+
+    Args:
+        runs: Profiles (lists "rms", "gradient", "spread") of one depth for plain, norm-only,
+            residual, pre-norm and post-norm.
+        sums: Index of the initial choice in ``SUMS``.
+        norms: Index of the initial choice in ``NORMS``.
+        block: Initial block.
+
+    Raises:
+        InputError: If a kind is missing, lengths differ, a number is not finite, or an initial
+            choice is out of range.
+    """
+    logs = _checked_logs(runs)
+    last = len(logs["plain"]["rms"]) - 1
+    if sums not in (0, 1) or norms not in (0, 1, 2) or not 0 <= block <= last:
+        raise InputError(
+            f"sums={sums} must be 0 or 1, norms={norms} 0, 1 or 2, block={block} 0..{last}"
+        )
+    kind = STACKS[sums][norms]
+    now = {name: value(name, _power(logs[kind][name][block])) for name in SERIES}
+    controls = select("sums", "residual path", SUMS, sums) + select(
+        "norms", "norm", NORMS, norms
+    )
+    controls += slider("block", f"block, of {last}", 0, last, 1, block)
+    return Demo(
+        kind="block",
+        title="Take the block apart",
+        hint="Which choice keeps all three curves near 1?",
+        controls=controls + button("reset", "reset"),
+        view=f'<p class="still">{SUMS[sums]}, {NORMS[norms]}, at block {block} of {last}.</p>'
+        + _depth_view(logs[kind], last, block)
+        + live_text(
+            f"{value('kind', kind)}: size of the stream {now['rms']} (solid), gradient that "
+            f"arrives {now['gradient']} (dashed), spread of tokens {now['spread']} (dotted)."
+        ),
+        script=BLOCK_SCRIPT,
+        state={
+            "stacks": STACKS, "series": SERIES, "runs": logs, "lowest": LOWEST,
+            "highest": HIGHEST,
+        },
+        css=BLOCK_CSS,
+    )  # fmt: skip
+
+
+def _checked_logs(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:
+    """Powers of ten of every list, two digits behind the point; 0 counts as the lowest."""
+    logs: dict[str, dict[str, list[float]]] = {}
+    for kind in ("plain", "norm-only", "residual", "pre-norm", "post-norm"):
+        if kind not in runs or set(SERIES) - set(runs[kind]):
+            raise InputError(f"runs need {kind!r} with lists {', '.join(SERIES)}")
+        logs[kind] = {}
+        for name in SERIES:
+            numbers = np.array(runs[kind][name], dtype=float)
+            if not (np.isfinite(numbers).all() and (numbers >= 0).all()):
+                raise InputError(f"{name} of {kind!r} must be finite numbers, 0 or more")
+            floor = np.maximum(numbers, 10.0**LOWEST)
+            logs[kind][name] = np.round(np.log10(floor), 2).tolist()
+    lengths = {len(numbers) for run in logs.values() for numbers in run.values()}
+    if len(lengths) > 1 or min(lengths) < 2:
+        raise InputError(f"all lists must have one length of at least 2, found {lengths}")
+    return logs
+
+
+def _depth_view(logs: Mapping[str, Sequence[float]], last: int, block: int) -> str:
+    shapes = f'<line class="axis" x1="0" y1="0" x2="{last}" y2="0"/>'
+    for tick in (-15, -10, -5, 0, 5, 10):
+        power = str(tick).translate(RAISED)
+        shapes += f'<text x="-2" y="{-2 * tick + 1}" text-anchor="end">10{power}</text>'
+    shapes += f'<line class="at" data-name="at" x1="{block}" y1="-24" x2="{block}" y2="32"/>'
+    for name in SERIES:
+        points = " ".join(
+            f"{i},{-2 * min(HIGHEST, max(LOWEST, v)):g}" for i, v in enumerate(logs[name])
+        )
+        shapes += f'<polyline class="{name}" data-name="{name}-line" points="{points}"/>'
+    label = "Size, gradient and spread by block on a scale of powers of ten"
+    box = f"-14 -26 {last + 18} 60"
+    return f'<svg viewBox="{box}" role="img" aria-label="{label}">{shapes}</svg>'
+
+
+def _power(x: float) -> str:
+    if -3 < x < 4:
+        return f"{float(f'{10**x:.1e}'):g}"
+    return f"10^{x + 0.0:.0f}".replace("-", "−")
+
+
+def _signed(x: float) -> str:
+    return f"{x + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+__all__ = ["block_demo", "gate_demo"]

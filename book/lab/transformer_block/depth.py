@@ -1,0 +1,74 @@
+"""What depth does to a signal and to its gradient before any training.
+
+    python -m lab.transformer_block.depth --depths 1 6 24 96
+
+The same random attention and feed-forward maps are stacked in five ways.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+import torch
+
+from mathlm.errors import ConfigError
+
+from .random_stacks import STACKS, profile, random_maps
+
+DEPTHS = (1, 2, 4, 8, 16, 32, 64, 96)
+
+
+def depth_study(
+    depths: Sequence[int] = DEPTHS,
+    kinds: Sequence[str] = tuple(STACKS),
+    *,
+    d_model: int = 64,
+    n_heads: int = 4,
+    length: int = 16,
+    batch: int = 4,
+    gain: float = 1.0,
+    seed: int = 0,
+) -> list[dict]:
+    """Profiles of stacks of every depth and kind, from the same maps and the same inputs.
+
+    Args:
+        depths: Numbers of blocks, L.
+        kinds: Some of "plain" (neither sum nor norm), "residual", "pre-norm", "post-norm" and
+            "attention-only" (no sum, no norm, no feed-forward network).
+        d_model: Width D.
+        n_heads: Heads of each attention.
+        length: Tokens of a sequence, T, drawn independently with variance 1.
+        batch: Sequences.
+        gain: Factor of what attention and the feed-forward network each give.
+        seed: Of maps, inputs and the gradient at the top.
+
+    Returns:
+        One :func:`profile` for each kind and depth.
+
+    Raises:
+        ConfigError: If a kind is not known, there are none, or a depth or size is below 1.
+    """
+    if not kinds or set(kinds) - set(STACKS):
+        raise ConfigError(f"kinds={list(kinds)} must be some of {', '.join(STACKS)}")
+    if not depths or min(depths) < 1:
+        raise ConfigError(f"depths={list(depths)} must be numbers of blocks, each at least 1")
+    if min(length, batch, d_model) < 1:
+        raise ConfigError(
+            f"length={length}, batch={batch} and d_model={d_model} must be 1 or more"
+        )
+    maps = random_maps(max(depths), d_model, n_heads, seed, gain)
+    draw = torch.Generator().manual_seed(seed)
+    x, dy = torch.randn(2, batch, length, d_model, generator=draw, dtype=torch.float64)
+    return [profile(kind, maps[:L], x, dy) for kind in kinds for L in depths]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print what reaches the other end of each stack."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--depths", type=int, nargs="+", default=[1, 6, 24, 96])
+    for run in depth_study(parser.parse_args(arguments).depths):
+        ends = f"rms {run['rms'][-1]:9.2e}   spread {run['spread'][-1]:8.1e}"
+        print(f"{run['kind']:14} {run['depth']:3} {ends}   gradient {run['gradient'][0]:8.1e}")
+
+
+if __name__ == "__main__":
+    main()

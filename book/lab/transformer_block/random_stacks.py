@@ -1,0 +1,112 @@
+"""Random attention and feed-forward maps, stacked in five ways.
+
+    python -m lab.transformer_block.random_stacks --kind post-norm --blocks 12
+
+Prints the stream in front of each block and behind the last. Weights are normal, of variance
+1/inputs, or 2/inputs behind ReLU: a feed-forward network keeps the mean square.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from mathlm.errors import ConfigError, InputError
+from mathlm.layers import FeedForward, SelfAttention
+
+from .collapse import token_spread
+
+Map = Callable[[Tensor], Tensor]
+
+
+def normalize(x: Tensor) -> Tensor:
+    """Layer normalization with gain 1 and shift 0."""
+    return F.layer_norm(x, x.shape[-1:])
+
+
+STACKS: dict[str, Callable[[Tensor, Map, Map], Tensor]] = {
+    "plain": lambda x, a, f: f(a(x)),
+    "residual": lambda x, a, f: (y := x + a(x)) + f(y),
+    "pre-norm": lambda x, a, f: (y := x + a(normalize(x))) + f(normalize(y)),
+    "post-norm": lambda x, a, f: normalize((y := normalize(x + a(x))) + f(y)),
+    "attention-only": lambda x, a, f: a(x),
+}
+
+
+def random_maps(
+    count: int, d_model: int, n_heads: int, seed: int, gain: float = 1.0
+) -> list[tuple[Map, Map]]:
+    """Attention of all to all, and a ReLU network of width 4 D, ``count`` times, in float64."""
+
+    def scaled(module: nn.Module) -> Map:
+        return lambda y: gain * module(y, taps={})  # taps: by softmax, which bears huge scores
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        maps = []
+        for _ in range(count):
+            attention = SelfAttention(d_model, n_heads, causal=False)
+            feed_forward = FeedForward(d_model, 4 * d_model, "relu", bias=False)
+            for name, p in (*attention.named_parameters(), *feed_forward.named_parameters()):
+                behind_relu = name == "W_out.weight"
+                nn.init.normal_(p, std=math.sqrt((1 + behind_relu) / p.shape[1]))
+            maps.append((scaled(attention.double()), scaled(feed_forward.double())))
+    return maps
+
+
+def profile(kind: str, maps: Sequence[tuple[Map, Map]], x: Tensor, dy: Tensor) -> dict:
+    """Size, spread and gradient of the stream in front of each block and behind the last.
+
+    Computes::
+
+        rms[l] = √mean(x_l²),   spread[l] = mean of token_spread(x_l) over the sequences
+        gradient[l] = ‖∂⟨dy, x_L⟩/∂x_l‖ / ‖dy‖,   l = 0 … L
+
+    Args:
+        kind: One of ``STACKS``.
+        maps: Attention and feed-forward network of each of the L blocks.
+        x: The stream at the bottom (B, T, D).
+        dy: Gradient of a loss in the stream at the top, of the same shape.
+
+    Returns:
+        The kind, L as ``depth``, and three lists of L + 1 numbers.
+
+    Raises:
+        ConfigError: If the kind is not known.
+        InputError: If dy is 0 everywhere, or a stream has no spread.
+    """
+    if kind not in STACKS:
+        raise ConfigError(f"kind={kind!r} is not one of {', '.join(STACKS)}")
+    if not dy.any():
+        raise InputError(f"dy {tuple(dy.shape)} is 0 everywhere: there is no gradient")
+    stream = [x.detach().requires_grad_()]
+    for attention, feed_forward in maps:
+        stream.append(STACKS[kind](stream[-1], attention, feed_forward))
+    gradients = torch.autograd.grad(stream[-1], stream, dy)
+    return {
+        "kind": kind,
+        "depth": len(maps),
+        "rms": [y.square().mean().sqrt().item() for y in stream],
+        "spread": [token_spread(y).mean().item() for y in stream],
+        "gradient": [(g.norm() / dy.norm()).item() for g in gradients],
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the profile of one stack."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--kind", choices=STACKS, default="attention-only")
+    parser.add_argument("--blocks", type=int, default=6)
+    args = parser.parse_args(argv)
+    draw = torch.Generator().manual_seed(0)
+    x, dy = torch.randn(2, 4, 16, 64, generator=draw, dtype=torch.float64)
+    run = profile(args.kind, random_maps(args.blocks, 64, 4, seed=0), x, dy)
+    for row in zip(run["rms"], run["spread"], run["gradient"], strict=True):
+        print("rms {:8.2e}   spread {:8.2e}   gradient {:8.2e}".format(*row))
+
+
+if __name__ == "__main__":
+    main()

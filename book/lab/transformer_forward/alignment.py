@@ -1,0 +1,91 @@
+"""Which words of the source a decoder looks at while it writes the target."""
+
+import torch
+from torch import Tensor
+
+from mathlm.errors import InputError, InputTypeError
+from mathlm.interpret.patterns import require_distributions
+from mathlm.interpret.recording import Watched
+from mathlm.models import Transformer
+from mathlm.shapes import Bool, Float, Int
+
+
+@torch.no_grad()
+def cross_attention(
+    model: Transformer, source: Int[Tensor, " S"], target: Int[Tensor, " T"]
+) -> Float[Tensor, "L H T S"]:
+    """The weights of every cross-attention head, for one source and one target.
+
+    Row t holds where the decoder looks after it has read tokens 0 ... t of the target, while it
+    chooses token t + 1.
+
+    Args:
+        model: The encoder-decoder, in evaluation mode if it has dropout.
+        source: Token ids without padding.
+        target: Token ids of the decoder's input, the start token first.
+
+    Returns:
+        Weights by layer of the decoder and head; each row sums to 1.
+
+    Raises:
+        InputError: If ids have another shape or do not fit the model, or dropout is on.
+        InputTypeError: If ids are not int64, or the model is no encoder-decoder.
+    """
+    if not isinstance(model, Transformer):
+        raise InputTypeError(
+            f"{type(model).__name__} is no Transformer with an encoder and a decoder"
+        )
+    for name, ids in (("source", source), ("target", target)):
+        if not isinstance(ids, Tensor):
+            raise InputTypeError(
+                f"{name} is a {type(ids).__name__}, expected a tensor (tokens,)"
+            )
+        if ids.ndim != 1:
+            shape = tuple(ids.shape)
+            raise InputError(f"{name} has shape {shape}, expected (tokens,): give one row")
+    if model.training and model.config.dropout > 0:
+        raise InputError(f"dropout={model.config.dropout} is on: call model.eval() first")
+    layers = []
+
+    def watch(name: str, value: Tensor) -> Tensor:
+        if name.endswith("cross_attention.weights"):
+            layers.append(value[0])
+        return value
+
+    model(source.unsqueeze(0), target.unsqueeze(0), taps=Watched(watch))
+    return torch.stack(layers)
+
+
+def alignment_score(
+    weights: Float[Tensor, "*heads T S"], links: Bool[Tensor, "T S"]
+) -> Float[Tensor, "*heads"]:
+    """Share of its attention that a head gives to the words which are translated just then.
+
+    Computes::
+
+        mean over targets t that have a link of  Σ_s A[t, s] [t and s are linked]
+
+    Args:
+        weights: A, from :func:`cross_attention`; row t belongs to the token that it chooses.
+        links: True where token t of the target translates token s of the source.
+
+    Returns:
+        Between 0 and 1; even attention has the share of linked words.
+
+    Raises:
+        InputError: If a row of weights is no distribution, the shapes differ, or nothing is
+            linked.
+        InputTypeError: If ``links`` is not boolean.
+    """
+    require_distributions(weights)
+    if not isinstance(links, Tensor) or links.dtype != torch.bool:
+        found = getattr(links, "dtype", type(links).__name__)
+        raise InputTypeError(f"links must be a tensor of bool, got {found}")
+    if links.shape != weights.shape[-2:]:
+        raise InputError(
+            f"links {tuple(links.shape)} must be {tuple(weights.shape[-2:])}, as the weights "
+            f"{tuple(weights.shape)} have targets and sources"
+        )
+    if not links.any():
+        raise InputError(f"none of {links.shape[0]} targets is linked to a source")
+    return (weights * links).sum(-1)[..., links.any(-1)].mean(-1)

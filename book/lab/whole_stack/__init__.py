@@ -1,0 +1,1 @@
+"""What serves the page 27-whole-stack alone."""

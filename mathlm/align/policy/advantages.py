@@ -1,0 +1,238 @@
+"""How much better an answer, or a token of it, did than was to be expected."""
+
+import torch
+from torch import Tensor
+
+from ...errors import InputError
+from ...shapes import Bool, Float
+from ..masks import counted, require_alike, require_finite, require_row_each, require_share
+
+GROUP_EPS = 1e-4  # below it a spread of rewards is taken for noise
+
+
+def gae(
+    rewards: Float[Tensor, "B T"],
+    values: Float[Tensor, "B T"],
+    gamma: float | int,
+    lam: float | int,
+    last_value: Float[Tensor, " B"] | float | int = 0.0,
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> Float[Tensor, "B T"]:
+    """Generalised advantage of each token: what came, beyond what the values said would come.
+
+    Implements eq-policy-gae::
+
+        δ_t = r_t + γ V_{t+1} - V_t
+        A_t = Σ_{k ≥ 0} (γλ)^k δ_{t+k} = δ_t + γλ A_{t+1}
+
+    t counts the tokens that the mask counts: others are skipped, be they before, between or
+    behind. What follows the last of them is worth ``last_value``: 0 if the text ended there,
+    the value of where it broke off if it was cut.
+
+    Args:
+        rewards: r, what came with each token.
+        values: V, what was expected before each token was chosen.
+        gamma: γ, what a reward loses for each token it comes later, in [0, 1].
+        lam: λ in [0, 1]: 0 trusts the values, 1 trusts nothing but the rewards.
+        last_value: Worth of what follows the last token: one number, or one a sequence.
+        mask: True where a token was chosen; None = everywhere.
+
+    Returns:
+        A; exactly 0 where nothing was chosen.
+
+    Raises:
+        InputError: If shapes differ, γ or λ is outside 0..1, or a number that counts is NaN or
+            infinite.
+        InputTypeError: If the mask is not boolean.
+
+    References:
+        Schulman et al. (2016), arXiv:1506.02438, eq. (16).
+    """
+    require_alike(rewards=rewards, values=values, mask=mask)
+    require_share(gamma=gamma, lam=lam)
+    rewards, values = counted(rewards, mask), counted(values, mask)
+    after = _last_value(last_value, values)
+    for name, x in (("reward", rewards), ("value", values)):
+        require_finite(x, name, "row", "position")
+    later, steps = torch.zeros_like(after), []
+    for t in reversed(range(rewards.shape[1])):
+        delta = rewards[:, t] + gamma * after - values[:, t]
+        here = delta + gamma * lam * later
+        chosen = None if mask is None else mask[:, t]
+        later, after = _if(chosen, here, later), _if(chosen, values[:, t], after)
+        steps.append(counted(here, chosen))
+    return torch.stack(steps[::-1], 1) if steps else torch.zeros_like(rewards)
+
+
+def _if(chosen: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
+    return new if chosen is None else torch.where(chosen, new, old)
+
+
+def _last_value(last_value: Tensor | float | int, values: Tensor) -> Tensor:
+    """One number for each row."""
+    if isinstance(last_value, Tensor):
+        require_row_each(last_value, values, "last_value")
+        require_finite(last_value, "last value", "row")
+        return last_value.to(values)
+    return values.new_full(values.shape[:1], float(last_value))
+
+
+def returns(
+    rewards: Float[Tensor, "B T"],
+    gamma: float | int = 1.0,
+    last_value: Float[Tensor, " B"] | float | int = 0.0,
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> Float[Tensor, "B T"]:
+    """What is still to come from each token on.
+
+    Computes::
+
+        R_t = Σ_{k ≥ 0} γ^k r_{t+k} + γ^n · last_value   with n tokens from t on
+
+    Args:
+        rewards: r, what came with each token.
+        gamma: γ in [0, 1].
+        last_value: Worth of what follows the last token: one number, or one a sequence.
+        mask: True where a token was chosen; None = everywhere.
+
+    Returns:
+        R; exactly 0 where nothing was chosen.
+
+    Raises:
+        InputError, InputTypeError: As :func:`gae`.
+    """
+    return gae(rewards, torch.zeros_like(rewards), gamma, 1.0, last_value, mask)
+
+
+def rewards_with_kl(
+    rewards: Float[Tensor, " B"],
+    logp: Float[Tensor, "B T"],
+    logp_ref: Float[Tensor, "B T"],
+    mask: Bool[Tensor, "B T"],
+    beta: float | int,
+) -> Float[Tensor, "B T"]:
+    """Reward of each token: its share of the divergence is paid at once, the text's at its end.
+
+    Computes::
+
+        r_t = -β (log π(y_t) - log π_ref(y_t)) + [t is the last token] r(x, y)
+
+    Their sum is r(x, y) - β k₁, whose expectation is the regularised reward. Gradients do not
+    pass: rewards are numbers.
+
+    Args:
+        rewards: r(x, y) of each text.
+        logp: log π of its tokens under the policy that wrote it [nats].
+        logp_ref: log π_ref of the same.
+        mask: True where a token was written.
+        beta: β ≥ 0 [1/nat].
+
+    Returns:
+        r_t; exactly 0 where nothing was written.
+
+    Raises:
+        InputError: If shapes differ, a reward is not finite, β is negative, or a text is empty.
+        InputTypeError: If the mask is not boolean.
+
+    References:
+        Ziegler et al. (2019), arXiv:1909.08593, eq. (2).
+    """
+    require_alike(logp=logp, logp_ref=logp_ref, mask=mask)
+    require_row_each(rewards, logp, "rewards")
+    require_finite(rewards, "reward", "sample")
+    if not 0 <= beta < torch.inf:
+        raise InputError(f"beta={beta} must be at least 0 and finite")
+    if not mask.any(1).all():
+        row = int((~mask.any(1)).nonzero()[0])
+        raise InputError(f"text {row} has no token to carry its reward; leave it out")
+    place = torch.arange(mask.shape[1], device=mask.device)
+    last = place == counted(place, mask).amax(1, keepdim=True)
+    paid = counted(beta * (logp_ref - logp), mask).detach()
+    return paid + torch.where(last, rewards[:, None], 0.0)
+
+
+def group_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
+    """Rewards of answers to one prompt, centred and divided by their spread.
+
+    Implements eq-policy-group::
+
+        A_i = (r_i - mean r) / (std r + 1e-4)   over the N samples of a group, std with 1/N
+
+    Equal rewards give exactly 0. The 1e-4 decides what is noise: rewards that differ by 1e-9
+    give advantages of 1e-5 and not of 1, and a spread of 1e-4 counts by half. Division by the
+    spread gives questions that are nearly always or nearly never answered well more weight than
+    those in between.
+
+    Args:
+        rewards: N ≥ 2 samples of each of G prompts.
+
+    Returns:
+        A, with mean 0 in each group.
+
+    Raises:
+        InputError: If a group has one sample, or a reward is NaN or infinite.
+
+    References:
+        Shao et al. (2024), arXiv:2402.03300, section 4.1.2.
+    """
+    centred = centred_advantages(rewards)
+    std = centred.square().mean(1, keepdim=True).sqrt()
+    return centred / (std + GROUP_EPS)
+
+
+def centred_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
+    """Rewards of answers to one prompt, less their mean.
+
+    Computes::
+
+        A_i = r_i - mean r   over the N samples of a group
+
+    Its gradient is that of the mean reward times (N - 1)/N, for each reward stands in its own
+    baseline.
+
+    Args:
+        rewards: N ≥ 2 samples of each of G prompts.
+
+    Returns:
+        A, with mean 0 in each group; exactly 0 where the rewards of a group are equal.
+
+    Raises:
+        InputError: As :func:`group_advantages`.
+
+    References:
+        Liu et al. (2025), arXiv:2503.20783.
+    """
+    if rewards.shape[1] < 2:
+        raise InputError(
+            f"groups have {rewards.shape[1]} sample: an advantage is relative to others; draw "
+            "at least 2 samples of each prompt"
+        )
+    require_finite(rewards, "reward", "group", "sample")
+    above = rewards - rewards[:, :1]  # exactly 0 if all are equal, so that the mean is, too
+    return above - above.mean(1, keepdim=True)
+
+
+def leave_one_out_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
+    """Rewards of answers to one prompt, less the mean of the other answers.
+
+    Implements eq-policy-loo::
+
+        A_i = r_i - 1/(N-1) Σ_{j ≠ i} r_j = N/(N-1) (r_i - mean r)
+
+    The baseline does not depend on sample i, so the gradient is unbiased.
+
+    Args:
+        rewards: N ≥ 2 samples of each of G prompts.
+
+    Returns:
+        A, with mean 0 in each group.
+
+    Raises:
+        InputError: As :func:`group_advantages`.
+
+    References:
+        Kool, van Hoof and Welling (2019), Buy 4 REINFORCE samples, get a baseline for free.
+        Ahmadian et al. (2024), arXiv:2402.14740.
+    """
+    N = rewards.shape[1]
+    return centred_advantages(rewards) * (N / max(1, N - 1))

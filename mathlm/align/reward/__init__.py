@@ -1,0 +1,3 @@
+"""Rewards: functions of text, Bradley-Terry, reward models, best of n."""
+
+__all__: list[str] = []

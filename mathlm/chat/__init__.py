@@ -1,0 +1,7 @@
+"""A model with its tokenizer and its chat template, and a conversation with it."""
+
+from .conversation import Conversation
+from .folder import load, load_pretrained
+from .model import Chatting
+
+__all__ = ["Chatting", "Conversation", "load", "load_pretrained"]

@@ -1,0 +1,98 @@
+"""A conversation with a model: what was said so far, and what of it still fits.
+
+Used by recipes.chat; it neither reads nor prints.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from ..errors import InputError
+from ..generate import TextStream, stream_text
+from ..text import Message
+from .model import Chatting
+
+
+class Conversation:
+    """Turns of a user and a model.
+
+    When the context is full the oldest turns are forgotten, always a question together with its
+    answer; the system message stays.
+
+    Args:
+        chatting: The model, its tokens and its format.
+        system: Content of the system message, or None.
+        max_new_tokens: Tokens of an answer at most.
+        options: Of :func:`mathlm.generate.stream_text`, such as temperature and top_p.
+
+    Raises:
+        InputError: If the format has no system message.
+    """
+
+    def __init__(
+        self,
+        chatting: Chatting,
+        system: str | None = None,
+        max_new_tokens: int = 200,
+        **options: Any,
+    ) -> None:
+        if system is not None and "system" not in chatting.format.markers:
+            raise InputError("--system: the format of this model has no system message")
+        if max_new_tokens < 1:
+            raise InputError(f"--max-new-tokens {max_new_tokens} must be at least 1")
+        self.chatting, self.max_new_tokens, self.options = chatting, max_new_tokens, options
+        self.system = [] if system is None else [Message("system", system)]
+        self.messages: list[Message] = []
+        self.forgotten = 0  # messages, at the last question
+        self.stream: TextStream | None = None
+
+    def reset(self) -> None:
+        """Forget everything but the system message."""
+        self.messages = []
+
+    def ask(self, question: str) -> Generator[str, None, None]:
+        """Pieces of the answer; when they have come, both turns are remembered.
+
+        An answer that the caller ends early is remembered as far as it came.
+
+        Raises:
+            InputError: If the question alone does not fit, or is no text; it is not remembered.
+        """
+        kept, ids = self.fitting([*self.messages, Message("user", question)])
+        room = self.chatting.context - len(ids)
+        self.stream = stream_text(
+            self.chatting.model,
+            self.chatting.tokenizer,
+            ids,
+            min(self.max_new_tokens, room),
+            stop=self.chatting.format.special,
+            **self.options,
+        )
+        self.forgotten = len(self.messages) + 1 - len(kept)
+        said = ""
+        try:
+            for piece in self.stream:
+                said += piece
+                yield piece
+        finally:
+            self.stream.close()
+            self.messages = [*kept, Message("assistant", said)]
+
+    def fitting(self, messages: list[Message]) -> tuple[list[Message], list[int]]:
+        """The newest messages that leave room for an answer, and their ids."""
+        room = min(self.max_new_tokens, self.chatting.context // 4)
+        while True:
+            ids = self.encoded(messages)
+            if len(ids) + room <= self.chatting.context or len(messages) == 1:
+                break
+            messages = messages[2:]
+        if len(ids) >= self.chatting.context:
+            raise InputError(
+                f"the message takes {len(ids)} tokens with its marks, the model reads "
+                f"{self.chatting.context} in all and has to answer: shorten it"
+            )
+        return messages, ids
+
+    def encoded(self, messages: list[Message]) -> list[int]:
+        """Ids of the conversation, up to where the answer begins."""
+        form, tokenizer = self.chatting.format, self.chatting.tokenizer
+        return form.encode([*self.system, *messages], tokenizer, answer=True).ids.tolist()

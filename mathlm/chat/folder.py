@@ -1,0 +1,125 @@
+"""A model that answers: its weights, its tokens, and the form of its conversations.
+
+    python -m mathlm.chat.folder runs/mine
+
+Prints what a folder of recipes.sft holds.
+"""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .. import adapt
+from ..errors import ConfigError, DataError, DataNotFoundError, MathLMError
+from ..generate import quantize
+from ..models import GPT
+from ..text import ByteBPE, Bytes, pretrained
+from ..text.tokenizers.named import Tokenizer, load_tokenizer
+from ..train import resolve_device
+from .model import Chatting, find_format, format_from, read_json
+from .special_rows import put_marks
+
+FILE, BPE, BYTES = "chat.json", "byte_bpe.json", "bytes"
+SAID = {"kind", "base", "quantize", "marks", "tokenizer", "turns"}
+
+
+def load(
+    name: str | Path,
+    adapter: Path | None = None,
+    *,
+    tokenizer: str | None = None,
+    form: str = "auto",
+    device: str = "auto",
+) -> Chatting:
+    """A model by name: 'smollm2', a GGUF file, a folder of Hugging Face or of recipes.sft.
+
+    Args:
+        name: Of the model; an adapter's folder stands for its base with the adapter.
+        adapter: Folder of an adapter to put on the model.
+        tokenizer: As for recipes.generate; None = the model's own.
+        form: chatml, named, a JSON file, or auto: the folder's own, else by the tokenizer.
+        device: Where the model is to be.
+    """
+    said = read(Path(name)) or {}
+    if said.get("kind") == "adapter":
+        require_base(said["base"], name, adapter)
+        return load(said["base"], Path(name), tokenizer=tokenizer, form=form, device=device)
+    own = (read(adapter) if adapter is not None else None) or said
+    own_tokens = (
+        str(Path(name) / BPE) if said.get("tokenizer") == BPE else said.get("tokenizer")
+    )
+    model, tokens = load_pretrained(str(name), tokenizer or own_tokens, device)
+    turns = own.get("turns")
+    chosen = format_from(turns, FILE) if turns and form == "auto" else find_format(form, tokens)
+    tokens = Bytes(chosen.special) if isinstance(tokens, Bytes) else tokens
+    model = model if own.get("quantize") is None else quantize(model, own["quantize"])
+    if adapter is not None:
+        adapt.load_adapter(model, adapter)
+        if own.get("marks"):
+            put_marks(model, adapter)
+    return Chatting(model=model.eval(), tokenizer=tokens, format=chosen)
+
+
+def load_pretrained(
+    name: str, tokenizer: str | None = None, device: str = "auto"
+) -> tuple[GPT, Tokenizer]:
+    """A pretrained model and its tokenizer, without a chat template.
+
+    Args:
+        name: 'smollm2', a GGUF file, or a folder of Hugging Face.
+        tokenizer: 'bytes', a file of ByteBPE.save or a folder; None = the model's own.
+        device: Where the model is to be: cpu, cuda or auto.
+    """
+    path = pretrained.find("smollm2") if name == "smollm2" else Path(name)
+    model = GPT.from_pretrained(path).to(resolve_device(device))
+    if tokenizer is not None:
+        return model, load_tokenizer(tokenizer)
+    if path.is_file():
+        return model, ByteBPE.from_gguf(path)
+    if (path / "vocab.bpe").is_file() or (path / "merges.txt").is_file():
+        return model, ByteBPE.from_gpt2(path)
+    if model.config.vocab_size == Bytes.vocab_size:
+        return model, Bytes()
+    raise ConfigError(
+        f"{path} holds no tokenizer and has {model.config.vocab_size} tokens: name one with "
+        "--tokenizer"
+    )
+
+
+def require_base(base: str, name: str | Path, adapter: Path | None) -> None:
+    """Refuse an adapter whose base is no longer where it was, or two adapters."""
+    if adapter is not None:
+        raise ConfigError(f"--model {name} is an adapter itself: give its base, or this alone")
+    if base != "smollm2" and not Path(base).exists():
+        raise DataNotFoundError(
+            f"{name} is an adapter of {base}, which is not there: give both, --model and "
+            f"--adapter {name}"
+        )
+
+
+def write(folder: Path, chatting: Chatting, **said: Any) -> None:
+    """Write beside weights what a conversation needs; ``said``: kind, base, quantize, marks."""
+    bpe = chatting.tokenizer if isinstance(chatting.tokenizer, ByteBPE) else None
+    if bpe is not None:
+        bpe.save(folder / BPE)
+    said |= {"tokenizer": BYTES if bpe is None else BPE, "turns": asdict(chatting.format)}
+    (folder / FILE).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """What :func:`write` wrote; None where there is no such file."""
+    if not (folder / FILE).is_file():
+        return None
+    said = read_json(folder / FILE)
+    if not isinstance(said, dict) or set(said) != SAID:
+        raise DataError(f"{folder / FILE} is not of this version: expected {sorted(SAID)}")
+    return said
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(read(Path(sys.argv[1])), indent=1))
+    except MathLMError as error:
+        sys.exit(f"error: {error}")

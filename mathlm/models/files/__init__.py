@@ -1,0 +1,3 @@
+"""Models as files: safetensors, Hugging Face folders, GGUF."""
+
+__all__: list[str] = []

@@ -1,0 +1,122 @@
+"""Folders as Hugging Face writes them: ``config.json`` and the names of the weights."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...errors import CheckpointCorruptError, CheckpointError, CheckpointMismatchError
+from .weights import check_tensors_fit, plain
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The fields of ``config.json``.
+
+    Raises:
+        CheckpointError: If there is no such file.
+        CheckpointCorruptError: If it is not a JSON object.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing: {folder} is not the folder of a model")
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointCorruptError(f"{path} is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise CheckpointCorruptError(f"{path} holds no fields, but {type(fields).__name__}")
+    return fields
+
+
+def require_field(fields: Mapping[str, Any], name: str, known: Mapping | tuple) -> Any:
+    """The value of a field that must be one of ``known``; of a mapping, what it stands for."""
+    value = fields.get(name)
+    if not isinstance(value, str | bool | None) or value not in known:
+        listed = ", ".join(repr(k) for k in known)
+        raise CheckpointMismatchError(
+            f"config.json has {name}={value!r}, this model has {listed}"
+        )
+    return known[value] if isinstance(known, Mapping) else value
+
+
+def require_values(fields: Mapping[str, Any], only: Mapping[str, Any]) -> None:
+    """Refuse a field whose value would make another model; absent is as it must be."""
+    for name, value in only.items():
+        found = fields.get(name, value)
+        if found is not value:
+            raise CheckpointMismatchError(
+                f"config.json has {name}={found!r}, this model has {value}"
+            )
+
+
+def flag(fields: Mapping[str, Any], name: str, default: bool) -> bool:
+    """A field that is true or false."""
+    return require_field({name: default} | dict(fields), name, (False, True))
+
+
+def number(name: str, value: Any) -> float:
+    """A field as a finite float."""
+    try:
+        if type(value) in (int, float) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # an integer beyond every float
+        raise CheckpointMismatchError(f"config.json has a {name} beyond 1e308") from None
+    raise CheckpointMismatchError(f"config.json has {name}={value!r}, not a number")
+
+
+def fill(
+    model: nn.Module,
+    tensors: Mapping[str, Tensor],
+    rename: Callable[[str], str],
+    complaint: str,
+) -> None:
+    """Put the tensors of a file in place of the weights of a model, in the file's dtype.
+
+    Args:
+        model: Its weights need not have values.
+        tensors: Of the file, under its names.
+        rename: Their name for ours. Several of ours may have one name of theirs, which then
+            holds their rows one below the other, in the order of the model.
+        complaint: Beginning of the message.
+
+    Raises:
+        CheckpointMismatchError: If any is missing, left over, of another shape, of another
+            dtype than the rest, or not of 16, 32 or 64 bits with a floating point.
+        CheckpointCorruptError: If an entry is NaN or infinite.
+    """
+    first = next((t for t in tensors.values()), torch.empty(0))
+    if first.dtype not in FLOATS:
+        name = next(iter(tensors))
+        raise CheckpointMismatchError(f"{complaint}: {name} is {plain(first.dtype)}")
+    own: dict[str, dict[str, Tensor]] = {}
+    model = model.to(first.dtype)
+    for name, parameter in model.named_parameters():  # a shared one has one name
+        own.setdefault(rename(name), {})[name] = parameter
+    check_tensors_fit(complaint, tensors, {n: torch.cat([*g.values()]) for n, g in own.items()})
+    require_finite(tensors, complaint)
+    state = {n: t for their, g in own.items() for n, t in cut_rows(tensors[their], g).items()}
+    model.load_state_dict(state, strict=False, assign=True)  # the names have been checked
+
+
+def cut_rows(tensor: Tensor, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The rows of ``tensor``, dealt out to names with as many rows as each has in ``like``."""
+    if len(like) == 1:
+        return dict.fromkeys(like, tensor)
+    parts = tensor.split([t.shape[0] for t in like.values()])
+    return {name: part.clone() for name, part in zip(like, parts, strict=True)}
+
+
+def require_finite(tensors: Mapping[str, Tensor], complaint: str) -> None:
+    """Refuse weights of which an entry is NaN or infinite."""
+    for name, tensor in tensors.items():
+        if tensor.numel() and not torch.stack(tensor.aminmax()).isfinite().all():
+            bad = int((~tensor.isfinite()).sum())
+            raise CheckpointCorruptError(
+                f"{complaint}: {name} holds {bad} NaN or infinite entries"
+            )

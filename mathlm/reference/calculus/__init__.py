@@ -1,0 +1,3 @@
+"""Derivatives: by definition, by differences, forward and reverse."""
+
+__all__: list[str] = []

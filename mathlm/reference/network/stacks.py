@@ -1,0 +1,208 @@
+"""What an encoder-decoder is built of: embedded tokens, a stack that reads, one that writes."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ...shapes import Bool
+from ..arrays import Numbers
+from .block import post_norm_block, post_norm_block_backward
+from .decoder_block import decoder_block, decoder_block_backward
+from .dropout_factors import Factors
+from .lookup import embedding, embedding_backward
+from .position import sinusoidal_table
+from .transformer_config import TransformerConfig
+from .weights import Gradients, Weights, part_of, prefixed
+
+
+def positioned_embedding(
+    ids: Numbers, table: ndarray, real: Bool[ndarray, "B T"]
+) -> tuple[ndarray, tuple]:
+    """Rows of a table, grown to the size of the sinusoids that are added to them.
+
+    Implements eq-transformer-input::
+
+        x_t = √D E[ids_t] + P[position of t]   where t is real, else 0
+
+    Positions count the real tokens of a row from 0, so that padding on either side moves
+    nothing. A row of E starts with length 1, so √D of it and of P are alike: √D and √(D/2).
+
+    Args:
+        ids: Token ids (B, T).
+        table: E (V, D).
+        real: True where a token is real.
+
+    Returns:
+        x (B, T, D), and the cache that :func:`positioned_embedding_backward` needs.
+
+    Raises:
+        InputTypeError: If the ids are not integers.
+        InputError: If one is outside the table.
+
+    References:
+        Vaswani et al. (2017), arXiv:1706.03762, sections 3.4 and 3.5.
+    """
+    rows, cache = embedding(ids, table)
+    T, D = rows.shape[-2:]
+    positions = np.maximum(real.cumsum(-1) - 1, 0)
+    x = math.sqrt(D) * rows + sinusoidal_table(T, D)[positions]
+    return x * real[..., None], (real, cache)
+
+
+def positioned_embedding_backward(dy: ndarray, cache: tuple) -> ndarray:
+    """Gradient of the table of :func:`positioned_embedding`.
+
+    Implements eq-backward-embedding::
+
+        dE[v] = √D Σ dy_t   over the real t with ids_t = v
+
+    Args:
+        dy: Gradient of the loss in x, of its shape.
+        cache: Second value of :func:`positioned_embedding`.
+
+    Returns:
+        dtable (V, D).
+
+    Raises:
+        InputError: If dy has not the shape of x.
+    """
+    real, embedding_cache = cache
+    return embedding_backward(math.sqrt(dy.shape[-1]) * dy * real[..., None], embedding_cache)
+
+
+def encoder(
+    x: ndarray,
+    weights: Weights,
+    config: TransformerConfig,
+    mask: Bool[ndarray, "..."] | None = None,
+    dropout: Factors | None = None,
+) -> tuple[ndarray, list]:
+    """The stack that reads the source: every position sees every real one.
+
+    Implements eq-transformer-encoder::
+
+        x ← post_norm_block_i(x),   i = 0 ... L - 1;   memory = x
+
+    Args:
+        x: Embedded source (B, S, D).
+        weights: Those of :func:`post_norm_block`, after the number of the block: ``0.``,
+            ``1.`` ...
+        config: Number of heads, activation, ε.
+        mask: True where a position may attend; broadcasts to (B, H, S, S).
+        dropout: Factors of each block, after its number.
+
+    Returns:
+        The memory (B, S, D), and the cache that :func:`encoder_backward` needs.
+
+    References:
+        Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
+    """
+    caches = []
+    for i in range(config.n_layers):
+        maps, factors = part_of(weights, f"{i}."), part_of(dropout or {}, f"{i}.")
+        rest = ("layer", config.activation, float(config.norm_eps), factors)
+        x, cache = post_norm_block(x, maps, config.n_heads, mask, *rest)
+        caches.append(cache)
+    return x, caches
+
+
+def encoder_backward(dmemory: ndarray, caches: list) -> tuple[ndarray, Gradients]:
+    """Pull the gradient of the loss back through :func:`encoder`, last block first.
+
+    Implements eq-backward-memory::
+
+        dx ← post_norm_block_i'(x)ᵀ dx,   i = L - 1 ... 0
+
+    Args:
+        dmemory: Gradient of the loss in the memory: the sum of what all blocks of the decoder
+            send back.
+        caches: Second value of :func:`encoder`.
+
+    Returns:
+        dx, and the gradients of the weights by name.
+    """
+    dx, gradients = dmemory, Gradients()
+    for i, cache in _last_first(caches):
+        dx, dweights = post_norm_block_backward(dx, cache)
+        gradients |= prefixed(dweights, f"{i}.")
+    return dx, gradients
+
+
+def decoder(
+    x: ndarray,
+    memory: ndarray,
+    weights: Weights,
+    config: TransformerConfig,
+    mask: Bool[ndarray, "..."] | None = None,
+    memory_mask: Bool[ndarray, "..."] | None = None,
+    dropout: Factors | None = None,
+) -> tuple[ndarray, list]:
+    """The stack that writes the target: each of its blocks reads the same memory.
+
+    Implements eq-transformer-decoder::
+
+        x ← decoder_block_i(x, memory),   i = 0 ... L - 1
+
+    Args:
+        x: Embedded target so far (B, T, D).
+        memory: What the encoder gives (B, S, D).
+        weights: Those of :func:`decoder_block`, after the number of the block.
+        config: Number of heads, activation, ε.
+        mask: True where a target position may attend to another; causal where the target is to
+            be predicted.
+        memory_mask: True where a target position may attend to the memory.
+        dropout: Factors of each block, after its number.
+
+    Returns:
+        The last stream (B, T, D), and the cache that :func:`decoder_backward` needs.
+
+    References:
+        Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
+    """
+    caches = []
+    for i in range(config.decoder_layers):
+        maps, factors = part_of(weights, f"{i}."), part_of(dropout or {}, f"{i}.")
+        rest = (memory_mask, config.activation, config.norm_eps, factors)
+        x, cache = decoder_block(x, memory, maps, config.n_heads, mask, *rest)
+        caches.append(cache)
+    return x, caches
+
+
+def decoder_backward(dy: ndarray, caches: list) -> tuple[ndarray, ndarray, Gradients]:
+    """Pull the gradient of the loss back through :func:`decoder`, last block first.
+
+    Implements eq-backward-memory::
+
+        dx ← the part of decoder_block_i' for the stream,   i = L - 1 ... 0
+        dmemory = Σ_i the part for the memory: every block has read it
+
+    Args:
+        dy: Gradient of the loss in the last stream.
+        caches: Second value of :func:`decoder`.
+
+    Returns:
+        dx, dmemory, and the gradients of the weights by name.
+    """
+    dx, gradients, dmemory = dy, Gradients(), np.zeros(())
+    for i, cache in _last_first(caches):
+        dx, dm, dweights = decoder_block_backward(dx, cache)
+        dmemory = dmemory + dm
+        gradients |= prefixed(dweights, f"{i}.")
+    return dx, dmemory, gradients
+
+
+def _last_first(caches: list) -> Iterable[tuple[int, Any]]:
+    return reversed(list(enumerate(caches)))
+
+
+__all__ = [
+    "decoder",
+    "decoder_backward",
+    "encoder",
+    "encoder_backward",
+    "positioned_embedding",
+    "positioned_embedding_backward",
+]

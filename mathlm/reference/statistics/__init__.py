@@ -1,0 +1,3 @@
+"""Distributions, and what follows from samples."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Texts and tables that install with pip."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Regular expressions over bytes as automata."""
+
+__all__: list[str] = []

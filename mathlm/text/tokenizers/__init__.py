@@ -1,0 +1,3 @@
+"""Tokenizers: byte-level BPE, WordPiece, unigram, words."""
+
+__all__: list[str] = []

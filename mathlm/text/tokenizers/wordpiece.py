@@ -1,0 +1,248 @@
+"""WordPiece, the tokenizer of BERT: greedy longest match against a fixed vocabulary."""
+
+import operator
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ...errors import DataError, DataNotFoundError, InputError, InputTypeError
+from ...shapes import Bool, Int
+from .normalization import bert_words
+from .pretokenize import utf8
+from .special import require_allowed, split_special
+
+UNK, CLS, SEP, PAD, MASK = "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"
+CONTINUES = "##"  # begins a piece that does not begin a word
+LONGEST_WORD = 100  # characters; a longer word is unknown
+CLOSING = ".?!,"  # written without a space before them
+
+
+class WordPiece:
+    """A vocabulary of word beginnings and continuations, and the greedy rule that applies it.
+
+    A word is cut from the left: the longest piece that begins it, then the longest that
+    continues it, and so on. A word with a character that no piece continues, or of more than
+    100 characters, is one ``[UNK]`` as a whole. Uncased: see `bert_words`.
+
+    Text never becomes a special token, whatever it says, unless ``allowed_special`` names it.
+
+    Args:
+        pieces: The vocabulary; the place of a piece is its id.
+
+    Attributes:
+        vocab: Id of each piece.
+        special: Ids of ``[PAD]``, ``[UNK]``, ``[CLS]``, ``[SEP]`` and, where there, ``[MASK]``.
+
+    Raises:
+        InputError: If a piece is empty, there twice or a lone surrogate, or one of the first
+            four special tokens is missing.
+        InputTypeError: If the pieces are no sequence, or one is no str.
+
+    References:
+        Schuster and Nakajima (2012), doi:10.1109/ICASSP.2012.6289079; Devlin et al. (2018),
+        arXiv:1810.04805.
+    """
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        if isinstance(pieces, str) or not isinstance(pieces, Sequence):
+            kind = type(pieces).__name__
+            raise InputTypeError(f"pieces must be a list, in the order of the ids, got {kind}")
+        self.pieces = list(pieces)
+        self.vocab: dict[str, int] = {}
+        for i, piece in enumerate(self.pieces):
+            utf8(piece)
+            if not piece or piece in self.vocab:
+                what = f"also {self.vocab[piece]}" if piece else "empty"
+                raise InputError(f"id {i} of the vocabulary, {piece!r}, is {what}")
+            self.vocab[piece] = i
+        missing = [name for name in (PAD, UNK, CLS, SEP) if name not in self.vocab]
+        if missing:
+            raise InputError(
+                f"the vocabulary of {len(self.pieces)} pieces lacks {', '.join(missing)}"
+            )
+        names = (PAD, UNK, CLS, SEP, MASK)
+        self.special = {name: self.vocab[name] for name in names if name in self.vocab}
+        self._longest = max(map(len, self.pieces))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "WordPiece":
+        """Read ``vocab.txt``, one piece a line, or the folder that holds it.
+
+        Raises:
+            DataNotFoundError: If it is not there.
+            DataError: If a line is empty or there twice, a special token is missing, or the
+                file is not UTF-8.
+        """
+        path = Path(path)
+        file = path / "vocab.txt" if path.is_dir() else path
+        if not file.is_file():
+            raise DataNotFoundError(f"no vocabulary at {file}: expected a vocab.txt")
+        try:
+            lines = file.read_text(encoding="utf-8").split("\n")
+            return cls(lines[:-1] if lines[-1] == "" else lines)
+        except ValueError as error:
+            raise DataError(
+                f"{file} is no WordPiece vocabulary, one piece a line from id 0: {error}"
+            ) from error
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of pieces, the special ones too."""
+        return len(self.pieces)
+
+    def split_word(self, word: str) -> list[str]:
+        """The pieces of one word, or ``[UNK]`` alone."""
+        if len(word) > LONGEST_WORD:
+            return [UNK]
+        pieces, start = [], 0
+        while start < len(word):
+            prefix = CONTINUES if start else ""
+            end = min(len(word), start + self._longest)
+            while end > start and prefix + word[start:end] not in self.vocab:
+                end -= 1
+            if end == start:
+                return [UNK]
+            pieces.append(prefix + word[start:end])
+            start = end
+        return pieces
+
+    def tokens(self, text: str, allowed_special: Collection[str] | str = ()) -> list[str]:
+        """The pieces of a text, without ``[CLS]`` and ``[SEP]``."""
+        allowed = require_allowed(allowed_special, self.special)
+        utf8(text)
+        out: list[str] = []
+        for i, part in enumerate(split_special(text, allowed)):
+            if i % 2:
+                out.append(part)
+            else:
+                out += (piece for word in bert_words(part) for piece in self.split_word(word))
+        return out
+
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        special: bool = True,
+        allowed_special: Collection[str] | str = (),
+    ) -> list[int]:
+        """Ids of ``[CLS] text [SEP]``, or of ``[CLS] text [SEP] pair [SEP]``; never cut.
+
+        Args:
+            text: Any text, empty too.
+            pair: A second text; `encode_pair` also says which token is of which.
+            special: Whether to add ``[CLS]`` and ``[SEP]``.
+            allowed_special: Special tokens to read in the text, such as ``["[MASK]"]``, or
+                "all". The others are ordinary text.
+
+        Raises:
+            InputTypeError: If a text is not a str.
+            InputError: If a text holds a lone surrogate, or no special token is called so.
+        """
+        if pair is not None:
+            return self.encode_pair(
+                text, pair, special=special, allowed_special=allowed_special
+            )[0]
+        ids = [self.vocab[piece] for piece in self.tokens(text, allowed_special)]
+        return [self.vocab[CLS], *ids, self.vocab[SEP]] if special else ids
+
+    def encode_pair(
+        self,
+        text: str,
+        pair: str,
+        *,
+        special: bool = True,
+        allowed_special: Collection[str] | str = (),
+    ) -> tuple[list[int], list[int]]:
+        """Ids of two texts, and the segment of each token: 0 to the first ``[SEP]``, then 1."""
+        first = self.encode(text, special=special, allowed_special=allowed_special)
+        second = self.encode(pair, special=special, allowed_special=allowed_special)
+        second = second[1:] if special else second  # one [CLS], at the beginning
+        return first + second, [0] * len(first) + [1] * len(second)
+
+    def batch(
+        self, texts: Sequence[str], max_length: int, *, truncate: bool = False
+    ) -> tuple[Int[ndarray, "B T"], Bool[ndarray, "B T"]]:
+        """Texts as one array, padded with ``[PAD]`` on the right to the longest of them.
+
+        Args:
+            texts: At least one text.
+            max_length: Most tokens that a row may have, ``[CLS]`` and ``[SEP]`` included.
+            truncate: Whether a longer text is cut, to its first ``max_length - 2`` tokens
+                between ``[CLS]`` and ``[SEP]``. If not, it is an error.
+
+        Returns:
+            ids, and mask: True on tokens, False on padding.
+
+        Raises:
+            InputError: If there is no text, ``max_length`` is below 2, or a text is longer and
+                ``truncate`` is False.
+            InputTypeError: If ``texts`` is one str and not a sequence of them.
+        """
+        if isinstance(texts, str):
+            raise InputTypeError(f"texts must be a sequence of str, got one: {texts!r:.60}")
+        rows = [self.encode(text) for text in texts]
+        if not rows or max_length < 2:
+            raise InputError(
+                f"got {len(rows)} texts and max_length={max_length}; need at least one text "
+                f"and room for {CLS} and {SEP}, 2 tokens"
+            )
+        for i, row in enumerate(rows):
+            if len(row) > max_length and not truncate:
+                raise InputError(
+                    f"text {i} has {len(row)} tokens, more than max_length={max_length}; pass "
+                    "truncate=True to cut it, or split it"
+                )
+            rows[i] = row if len(row) <= max_length else [*row[: max_length - 1], row[-1]]
+        return self._pad(rows)
+
+    def decode(self, ids: Iterable[Any], skip_special: bool = False) -> str:
+        """The text of the ids: pieces joined, one space between words.
+
+        Case, accents, and the white space of the original are lost, and so is every word that
+        is ``[UNK]``: decode(encode(text)) is rarely the text.
+
+        Raises:
+            InputError: If an id is not in the vocabulary; the message has its position.
+            InputTypeError: If ``ids`` is no list of ids but one id, or text.
+        """
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+            raise InputTypeError(f"ids must be a list of integers, got {type(ids).__name__}")
+        text = ""
+        for position, token in enumerate(ids):
+            piece = self._piece(token, position)
+            if skip_special and piece in self.special:
+                continue
+            if text and piece.startswith(CONTINUES):
+                text += piece.removeprefix(CONTINUES)
+            else:
+                text += piece if not text or piece in CLOSING else f" {piece}"
+        return text
+
+    def _piece(self, token: Any, position: int) -> str:
+        try:
+            index = -1 if isinstance(token, bool) else operator.index(token)
+        except TypeError:
+            index = -1
+        if not 0 <= index < len(self):
+            raise InputError(
+                f"id {token!r} at position {position} is no token; ids are integers in "
+                f"0..{len(self) - 1}"
+            )
+        return self.pieces[index]
+
+    def _pad(self, rows: list[list[int]]) -> tuple[Int[ndarray, "B T"], Bool[ndarray, "B T"]]:
+        lengths = np.array([len(row) for row in rows])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.full(mask.shape, self.vocab[PAD], np.int64)
+        ids[mask] = np.concatenate(rows)
+        return ids, mask
+
+
+__all__ = ["WordPiece"]

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+import torch
+
+from lab.calculus import sharpening
+from mathlm.errors import ConfigError
+from mathlm.reference import gradient
+
+DIGITS = sharpening.digits(30)
+
+
+def torch_loss(theta, X, Y):
+    net = torch.nn.Sequential(torch.nn.Linear(64, 8), torch.nn.Tanh(), torch.nn.Linear(8, 10))
+    torch.nn.utils.vector_to_parameters(theta, net.parameters())
+    return ((net(torch.tensor(X)) - torch.tensor(Y)) ** 2).sum() / (2 * len(X))
+
+
+def test_loss_is_that_of_the_same_network_in_torch(rng):
+    theta = sharpening.initial(rng, scale=1.0)
+    ours = sharpening.squared_loss(*DIGITS)(theta)
+    assert float(ours) == pytest.approx(
+        torch_loss(torch.tensor(theta), *DIGITS).item(), rel=1e-12
+    )
+
+
+def test_a_short_run_lowers_the_loss_and_records_it(rng):
+    loss = sharpening.squared_loss(*DIGITS)
+    run = sharpening.descend(loss, sharpening.initial(rng), 0.5, steps=20, every=10)
+    assert run["step"].tolist() == [0, 10, 20]
+    assert run["loss"][-1] < run["loss"][0] / 2
+    assert run["loss"][0] == pytest.approx(0.5, abs=0.01)  # outputs near 0, one 1 a label
+
+
+def test_descent_takes_the_steps_of_its_definition(rng):
+    loss, theta = sharpening.squared_loss(*DIGITS), sharpening.initial(rng)
+    run = sharpening.descend(loss, theta, 0.5, steps=1, every=1)
+    second = loss(theta - 0.5 * gradient(loss, theta))
+    np.testing.assert_allclose(run["loss"], [loss(theta), second], rtol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [{"step": 0.0}, {"step": 1.0, "steps": 0}])
+def test_runs_that_go_nowhere_are_refused(bad, rng):
+    with pytest.raises(ConfigError, match="must be positive"):
+        sharpening.descend(sharpening.squared_loss(*DIGITS), sharpening.initial(rng), **bad)
+
+
+def test_more_digits_than_there_are_is_an_error():
+    with pytest.raises(ConfigError, match=r"count=5000 must be in 1 ... 1797"):
+        sharpening.digits(5000)
+
+
+def test_command_line_prints_the_limit(capsys):
+    sharpening.main(["--step", "0.5", "--steps", "50"])
+    out = capsys.readouterr().out
+    assert "2 / step = 4.000" in out
+    assert out.count("sharpness") == 2
+
+
+def test_the_last_parameters_are_those_after_the_last_step(rng):
+    loss, theta = sharpening.squared_loss(*DIGITS), sharpening.initial(rng)
+    run = sharpening.descend(loss, theta, 0.5, steps=1, every=1)
+    np.testing.assert_array_equal(run["theta"], theta - 0.5 * gradient(loss, theta))
+    assert loss(run["theta"]) == run["loss"][-1]

@@ -1,0 +1,153 @@
+"""One ingredient at a time: what each changes in the model, in its steps and in the record."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lab.pretraining import ingredients as study
+from lab.pretraining.one_ingredient import held_out_bits, optimizers, schedule, train
+from lab.pretraining.small_gpt import SIZES, START, Ingredients, build
+from mathlm.errors import ConfigError
+from mathlm.models import GPT, GPTConfig
+from mathlm.optim import SGD, AdamW, Muon
+
+IDS = np.random.default_rng(0).integers(97, 101, 6000).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Single precision and a third of the width."""
+    torch.set_default_dtype(torch.float32)
+    monkeypatch.setitem(SIZES, "d_model", 32)
+
+
+def matrices(model):
+    return {name: p for name, p in model.named_parameters() if p.ndim == 2}
+
+
+def test_the_baseline_is_the_gpt_of_the_package():
+    torch.manual_seed(5)
+    expected = GPT(GPTConfig(norm="rms", **SIZES, **START)).state_dict()
+    for name, p in build(Ingredients(), seed=5).state_dict().items():
+        torch.testing.assert_close(p, expected[name])
+
+
+def test_starts_differ_by_their_factor_alone():
+    """Unscaled: the two matrices of a block that write are √6 times larger at 3 blocks."""
+    base, wide, unscaled = (
+        matrices(build(Ingredients(**c), 0)) for c in ({}, {"std": 0.2}, {"scaled": False})
+    )
+    for name, p in base.items():
+        writes = name.endswith(("W_o.weight", "W_out.weight"))
+        torch.testing.assert_close(wide[name], 10 * p)
+        torch.testing.assert_close(unscaled[name], p * (math.sqrt(6) if writes else 1))
+
+
+def test_without_norms_nothing_is_normalized():
+    model = build(Ingredients(norm="none"), 0)
+    names = {type(m).__name__ for m in model.modules()}
+    assert not names & {"RMSNorm", "LayerNorm"}
+    assert sum(isinstance(m, nn.Identity) for m in model.modules()) == 7
+    assert "LayerNorm" in {
+        type(m).__name__ for m in build(Ingredients(norm="layer"), 0).modules()
+    }
+
+
+def test_muon_moves_the_matrices_of_the_blocks_and_adamw_the_rest():
+    model = build(Ingredients(), 0)
+    muon, adamw = optimizers(model, Ingredients(optimizer="muon", weight_decay=0.3))
+    assert (type(muon), type(adamw)) == (Muon, AdamW)
+    moved = [p for opt in (muon, adamw) for p in opt.param_groups[0]["params"]]
+    assert {id(p) for p in moved} == {id(p) for p in model.parameters()}
+    assert len(moved) == len(set(moved))
+    assert adamw.param_groups[0]["params"][0] is model.token_embedding.weight
+    assert muon.param_groups[0]["weight_decay"] == adamw.param_groups[0]["weight_decay"] == 0.3
+
+
+def test_plain_descent_is_one_optimizer_with_momentum():
+    (sgd,) = optimizers(build(Ingredients(), 0), Ingredients(optimizer="sgd", lr=0.3))
+    assert type(sgd) is SGD
+    assert sgd.param_groups[0]["momentum"] == 0.9
+
+
+def test_the_step_size_rises_for_a_share_of_the_run():
+    """A quarter of 8 steps: a third, two thirds, the peak; then down to a tenth, or not."""
+    rate = schedule(Ingredients(lr=3.0, warmup=0.25), 8)
+    assert [rate(t) for t in (0, 1, 2)] == pytest.approx([1.0, 2.0, 3.0])
+    assert rate(8) == pytest.approx(0.3)
+    flat = schedule(Ingredients(lr=3.0, warmup=0.25, schedule="constant"), 8)
+    assert [flat(t) for t in (0, 1, 2, 7)] == pytest.approx([1.0, 2.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
+def test_training_learns_that_four_letters_occur(optimizer, monkeypatch):
+    """From 8 bits towards the 2 bits of four letters, all alike."""
+    monkeypatch.setitem(SIZES, "n_layers", 1)
+    recipe = Ingredients(optimizer=optimizer, lr=0.5 if optimizer == "sgd" else 1e-2)
+    model, history = train(recipe, IDS, 16 * 512)
+    assert history.shape == (16, 2)
+    assert history[0, 0] == pytest.approx(math.log(256), abs=0.2)
+    assert held_out_bits(model, IDS[:600]) < 3.5
+    assert not model.training
+
+
+def test_every_variant_reads_the_same_budget():
+    rows = {size: train(Ingredients(batch_size=size), IDS, 4 * 128)[1] for size in (1, 2, 4)}
+    assert {size: len(history) for size, history in rows.items()} == {1: 4, 2: 2, 4: 1}
+    with pytest.raises(ConfigError, match="tokens=511 do not fill one batch of 4"):
+        train(Ingredients(), IDS, 511)
+
+
+def test_clipping_changes_steps_and_not_what_is_measured():
+    """The first gradient is the same; after a first step cut to 1e-9, Adam's is as long."""
+    free, cut = (train(Ingredients(clip=c), IDS, 3 * 512)[1] for c in (None, 0.1))
+    assert free[0] == pytest.approx(cut[0])
+    assert free[0, 1] > 0.1
+    assert free[2, 0] != cut[2, 0]
+
+
+def test_a_run_that_overflows_ends_and_says_so():
+    _, history = train(Ingredients(optimizer="sgd", lr=1e30, warmup=0.0), IDS, 6 * 512)
+    assert len(history) < 6
+    assert history[-1].tolist() == [math.inf, math.inf]
+    args = study.parse(["--tokens", str(6 * 512), "--held-out", "300"])
+    row = study.run({"optimizer": "sgd", "lr": 1e30, "warmup": 0.0}, 0, args)
+    assert row["held_out"] is None
+    assert row["curve"][-1] is None
+    assert math.isfinite(row["largest_norm"])
+
+
+def test_bits_are_nats_per_target_over_log_2():
+    """Equal logits: 8 bits for one of 256 bytes."""
+    model = build(Ingredients(), 0)
+    nn.init.zeros_(model.token_embedding.weight)
+    assert held_out_bits(model, IDS[:300]) == pytest.approx(8, rel=1e-6)
+
+
+def test_every_variant_changes_something_and_is_one_of_a_kind():
+    changes = [c for cases in study.CASES.values() for c in cases]
+    recipes = [Ingredients(**c) for c in changes]
+    assert len(set(recipes)) == len(recipes)
+    plan = study.plan(2)
+    assert [seed for name, _, seed in plan if name == "baseline"] == [0, 1, 2]
+    assert len(plan) == 1 + 2 * len(changes)
+
+
+def test_the_record_keeps_finished_runs_and_refuses_another_study(tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "CASES", {"baseline": [{}], "clipping": [{"clip": 0.1}]})
+    path = tmp_path / "record.json"
+    command = ["--tokens", "1024", "--held-out", "300", "--seeds", "1", "--record", str(path)]
+    rows = study.main(command)
+    assert [(r["ingredient"], r["seed"]) for r in rows] == [
+        ("baseline", 0), ("baseline", 1), ("clipping", 0)
+    ]  # fmt: skip
+    assert rows[2]["clipped"] == 1.0
+    assert len(rows[0]["curve"]) == 2
+    before = json.loads(path.read_text())["results"]
+    assert study.main(command) == before
+    with pytest.raises(ConfigError, match=r"holds another study: \{'baseline'"):
+        study.main([*command, "--held-out", "200"])

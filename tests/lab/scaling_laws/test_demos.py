@@ -1,0 +1,72 @@
+import re
+
+import pytest
+from plot.node import needs_node, run_script
+
+from lab.scaling_laws import demos
+from mathlm.errors import InputError
+from mathlm.scaling import ChinchillaLaw, optimal_allocation
+
+STUB = """
+const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
+const fixed = (x, d) => x.toFixed(d), out = {}, elements = {};
+const text = (name, value) => { out[name] = value; };
+const one = (name) => elements[name] = elements[name] || { value: String(values[name]),
+  setAttribute(key, v) { out[name + "-" + key] = v; } };
+const changed = () => {}, reset = () => {};
+"""
+EVEN = ChinchillaLaw(A=2, B=6, E=1, alpha=0.5, beta=0.5)
+
+
+def shown(demo, name):
+    html = demo._repr_html_().split("<script>")[0]
+    return re.findall(rf'data-name="{name}">([^<]*)</b>', html)[0]
+
+
+def drawn(demo, name, key):
+    html = demo._repr_html_().split("<script>")[0]
+    return re.search(rf'data-name="{name}"[^>]* {key}="([^"]*)"', html)[1]
+
+
+def test_the_still_picture_by_hand():
+    """D / N = B / A squared = 9, so N = sqrt(1e10 / 54) = 13,608 and D = 122,474."""
+    demo = demos.isoflop_demo({"even": EVEN}, (8, 12), 10)
+    assert shown(demo, "n") == "13.6 thousand "
+    assert shown(demo, "d") == "122 thousand "
+    assert shown(demo, "per") == "9.00 "
+    assert shown(demo, "loss") == "1.034"  # 1 + 2 / sqrt(13608) + 6 / sqrt(122474)
+
+
+@needs_node
+@pytest.mark.parametrize("law", [0, 1])
+@pytest.mark.parametrize("budget", [17, 21, 23.8, 26])
+def test_the_script_draws_what_python_draws(budget, law):
+    names = list(demos.isoflop_demo().state["laws"])
+    start = demos.isoflop_demo(budget=budget)
+    if law:
+        laws = {k: ChinchillaLaw(**v) for k, v in zip("ba", names, strict=True)}
+        start = demos.isoflop_demo(dict(reversed(laws.items())), budget=budget)
+    out = run_script(STUB, demos.isoflop_demo(), {"budget": budget, "ratio": 0, "law": law})
+    for name in ("n", "d", "per", "loss", "missed", "power", "budget-value", "ratio-value"):
+        assert out[name] == shown(start, name)
+    assert out["line-points"] == drawn(start, "line", "points")
+    assert out["dot-cx"] == out["best-cx"] == drawn(start, "dot", "cx")
+    assert out["dot-cy"] == drawn(start, "best", "cy")
+
+
+@needs_node
+def test_another_size_loses_what_the_law_says():
+    demo = demos.isoflop_demo({"even": EVEN}, (8, 12), 10)
+    n, d = optimal_allocation(1e10, EVEN)
+    lost = EVEN.loss([n / 4], [4 * d])[0] - EVEN.loss([n], [d])[0]
+    out = run_script(STUB, demo, {"budget": 10, "ratio": -2, "law": 0})
+    assert out["ratio-value"] == "1/4"
+    assert out["missed"] == f"{lost:.3f}"
+    assert out["per"] == "144 "  # 16 times 9 tokens to a parameter
+
+
+def test_no_law_or_a_start_outside_the_budgets_is_refused():
+    with pytest.raises(InputError, match=r"0 laws, a start at 10\^21"):
+        demos.isoflop_demo({})
+    with pytest.raises(InputError, match=r"a start at 10\^9 and budgets from 10\^17"):
+        demos.isoflop_demo(budget=9)

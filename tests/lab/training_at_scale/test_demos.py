@@ -1,0 +1,82 @@
+import re
+
+import pytest
+from plot.node import needs_node, run_script
+
+from lab.training_at_scale import demos
+from lab.training_at_scale.pipeline_schedule import idle_share, most_held, pipeline_tasks
+from mathlm.errors import InputError
+from mathlm.scaling import sharded_memory
+
+STUB = """
+const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
+const fixed = (x, d) => x.toFixed(d), out = {}, elements = {};
+const text = (name, value, i = 0) => { out[name + (i ? i : "")] = value; };
+const bar = (name, share, i = 0) => { out[name + "-bar" + (i ? i : "")] = share; };
+const one = (name) => elements[name] = elements[name] || { value: String(values[name]),
+  set innerHTML(html) { out[name] = html; } };
+const changed = () => {}, reset = () => {};
+"""
+SIZES = [2.0**-30, 2.0**-20, 2.0**-20, 2.0**-10]
+
+
+def shown(demo, name):
+    html = demo._repr_html_().split("<script>")[0]
+    return re.findall(rf'data-name="{name}">([^<]*)</b>', html)
+
+
+def test_gradients_are_lost_blurred_or_held_by_their_size():
+    """One of four below 2^-25, two below 2^-14, one above."""
+    demo = demos.loss_scale_demo(SIZES)
+    assert shown(demo, "share") == ["25.00 %", "50.00 %", "25.00 %", "0.00 %"]
+
+
+def test_gradients_that_are_not_positive_are_refused():
+    with pytest.raises(InputError, match="2 sizes: expected at least one, and all above 0"):
+        demos.loss_scale_demo([1.0, 0.0])
+
+
+@needs_node
+@pytest.mark.parametrize("scale", [-12, 0, 5, 11, 26, 40])
+def test_the_script_moves_the_scale_as_python_does(scale):
+    moved = demos.loss_scale_demo([size * 2.0**scale for size in SIZES])
+    out = run_script(STUB, demos.loss_scale_demo(SIZES), {"scale": scale})
+    assert [out["share" + (str(i) if i else "")] for i in range(4)] == shown(moved, "share")
+    assert [out["fate"]] == shown(moved, "fate")
+
+
+@needs_node
+@pytest.mark.parametrize("stage", range(4))
+@pytest.mark.parametrize(("model", "exponent"), [(0, 0), (1, 6), (2, 6)])
+def test_the_script_divides_the_memory_as_python_does(model, exponent, stage):
+    demo = demos.zero_memory_demo(model, 2**exponent, stage)
+    at = {"model": model, "devices": exponent, "stage": stage}
+    out = run_script(STUB, demos.zero_memory_demo(), at)
+    assert [out["part"], out["part1"], out["part2"]] == shown(demo, "part")
+    for name in ("total", "sent", "fits"):
+        assert [out[name]] == shown(demo, name)
+
+
+def test_the_demo_of_zero_shows_the_memory_of_the_package():
+    total = sum(sharded_memory(7_000_000_000, 8, 3).values())
+    assert shown(demos.zero_memory_demo(1, 8, 3), "total") == [f"{total / 1e9:.1f} GB"]
+    assert shown(demos.zero_memory_demo(1, 8, 3), "devices-value") == ["8"]
+
+
+@needs_node
+@pytest.mark.parametrize(("p", "m", "order"), [(4, 8, 0), (4, 8, 1), (1, 3, 1), (5, 2, 0)])
+def test_the_script_draws_the_schedule_of_the_package(p, m, order):
+    tasks = pipeline_tasks(p, m, ("gpipe", "1f1b")[order])
+    out = run_script(STUB, demos.pipeline_demo(), {"stages": p, "parts": m, "order": order})
+    assert out["idle"] == f"{100 * idle_share(tasks):.1f} %"
+    assert out["held"] == str(most_held(tasks, 0))
+    total = max(t.end for t in tasks)
+    drawn = re.findall(r'<rect x="([\d.e-]+)" y="(\d+)"', out["picture"])
+    found = sorted((round(float(x) * total / 600), int(y) // 22) for x, y in drawn)
+    assert found == sorted((t.start, t.stage) for t in tasks)
+
+
+def test_the_still_picture_of_a_pipeline_has_a_box_for_each_pass():
+    html = demos.pipeline_demo(3, 2)._repr_html_()
+    assert html.split("<script>")[0].count("<rect") == 12
+    assert shown(demos.pipeline_demo(3, 2), "idle") == ["50.0 %"]

@@ -1,0 +1,65 @@
+import doctest
+
+import numpy as np
+import pytest
+
+from mathlm.errors import ConfigError, NonFiniteLossError
+from mathlm.reference import descend, momentum_step, sgd_step
+from mathlm.reference.training import stepping
+
+
+def test_the_trajectory_holds_the_start_and_every_step():
+    """L = x²/2 with η = 1/2 halves x in every step."""
+    path = descend(lambda x: x, np.array([[8.0, -4.0]]), sgd_step, 3, lr=0.5)
+    np.testing.assert_array_equal(path, [[[8, -4]], [[4, -2]], [[2, -1]], [[1, -0.5]]])
+
+
+def test_no_steps_leave_the_start():
+    assert descend(lambda x: x, np.array([3.0]), sgd_step, 0, lr=0.5).tolist() == [[3.0]]
+
+
+def test_the_state_is_carried_from_step_to_step(rng):
+    curvature, theta, state = np.array([1.0, 5.0]), np.array([2.0, -1.0]), None
+    path = descend(lambda x: curvature * x, theta, momentum_step, 20, lr=0.05)
+    for point in path[1:]:
+        theta, state = momentum_step(theta, curvature * theta, state, lr=0.05)
+        np.testing.assert_array_equal(point, theta)
+
+
+def test_a_schedule_is_called_with_the_step():
+    path = descend(lambda x: np.ones(1), np.zeros(1), sgd_step, 3, lr=lambda t: 10.0**t)
+    assert path[:, 0].tolist() == [0, -1, -11, -111]
+
+
+def test_a_gradient_that_writes_to_its_argument_changes_nothing():
+    def gradient(x):
+        x *= 2
+        return x
+
+    path = descend(gradient, np.array([1.0]), sgd_step, 2, lr=0.25)
+    assert path[:, 0].tolist() == [1, 0.5, 0.25]
+
+
+def test_the_start_is_not_modified():
+    theta = np.array([1.0])
+    descend(lambda x: x, theta, sgd_step, 2, lr=0.25)
+    assert theta[0] == 1
+
+
+def test_a_descent_that_diverges_says_where():
+    """1 - ηλ = -9: step 323 moves by 10 · 9^322 = 1.85e308, above the largest float64."""
+    text = "the descent stops in step 323 of 400: theta overflows.*use a smaller lr"
+    with pytest.raises(NonFiniteLossError, match=text):
+        descend(lambda x: x, np.array([1.0]), sgd_step, 400, lr=10.0)
+
+
+def test_negative_numbers_of_steps_are_refused():
+    with pytest.raises(ConfigError, match="steps=-1 must not be negative"):
+        descend(lambda x: x, np.array([1.0]), sgd_step, -1, lr=0.1)
+
+
+def test_the_example_is_true():
+    names = {"np": np, "sgd_step": sgd_step, "descend": descend}
+    (example,) = doctest.DocTestFinder().find(stepping.descend, "descend", globs=names)
+    result = doctest.DocTestRunner().run(example)
+    assert (result.attempted, result.failed) == (1, 0)
