@@ -35,7 +35,7 @@ from mathlm.align import (
     rollout_batch,
     target_log_probabilities,
 )
-from mathlm.align.preference.preference_objectives import stacked
+from mathlm.align.preference.objectives import stacked
 from mathlm.models import GPT
 from mathlm.text import Chat
 

@@ -13,7 +13,7 @@ import transformers
 from torch import Tensor
 
 from mathlm.models import GPT
-from mathlm.models.files.gpt_folder import LLAMA_PARTS, their_name
+from mathlm.models.files.gpt import LLAMA_PARTS, their_name
 from mathlm.text import open_gguf, pretrained
 
 from .timing import Row, compare

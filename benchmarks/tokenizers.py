@@ -6,7 +6,7 @@ from functools import partial
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from mathlm.text import ByteBPE, corpus, pretrained, to_printable
-from mathlm.text.tokenizers.merges import count_words, learn_merges
+from mathlm.text.tokenizers.bpe import count_words, learn_merges
 from mathlm.text.tokenizers.pretokenize import PATTERNS
 
 from .timing import Row, compare

@@ -8,8 +8,11 @@ from sources import FILES, PACKAGE
 @pytest.mark.parametrize(
     ("file", "tests"),
     [
-        ("mathlm/optim/adam.py", {"tests/optim/test_adam.py", "tests/optim/test_adamw.py"}),
-        ("mathlm/functional/adapter.py", {"tests/adapt/test_bottleneck.py"}),
+        (
+            "mathlm/optim/adam.py",
+            {"tests/optim/test_adam.py", "tests/optim/test_adam_adamw.py"},
+        ),
+        ("mathlm/functional/low_rank.py", {"tests/adapt/test_bottleneck.py"}),
         ("mathlm/claims.py", {"tests/test_claims.py"}),
         ("book/lab/notation/figures.py", {"tests/lab/notation/test_figures.py"}),
         ("tests/optim/test_adam.py", {"tests/optim/test_adam.py"}),

@@ -11,15 +11,15 @@ LIMITS = {"rtol": 0.1, "rel": 0.1, "rel_tol": 0.1, "atol": 1.0, "abs": 1.0, "abs
 COMPARISONS = {"allclose", "approx", "assert_allclose", "assert_close", "isclose"}
 FILES = sorted(TESTS.rglob("test_*.py"))
 LOOSE = {  # why a file has comparisons that are looser
-    "functional/test_activation_aware.py": "16, estimated from 4,000 rounding errors",
-    "models/test_pair_bert.py": "a standard deviation, estimated from a few weights",
+    "functional/test_quantization_activation_aware.py": "16, from 4,000 rounding errors",
+    "models/test_bert_pair.py": "a standard deviation, estimated from a few weights",
     "lab/architectures/test_demos.py": "one published run at another utilization, said there",
     "lab/transformer_block/test_depth.py": "a law of wide random stacks, on narrow ones",
     "lab/interpretability/test_induction.py": "a loss that a trained model comes near to",
     "lab/explanations/test_manifold_fits.py": "an average of random points, against its mean",
-    "reference/test_decomposition.py": "1e-18, below which float64 keeps no digit beside 1",
+    "reference/test_linear_algebra_decomposition.py": "1e-18: float64 keeps no digit beside 1",
     "lab/transformer_block/test_residual.py": "logarithms of factors of millions",
-    "reference/network/test_transformer_weights.py": "a variance, estimated from a few weights",
+    "reference/network/test_stacks_transformer_weights.py": "a variance of a few weights",
     "scaling/test_power_law.py": "widths of two intervals, one of them drawn at random",
 }
 THERE = {  # why a file has a test of nothing but that something is there

@@ -37,11 +37,11 @@ READS = {Tensor.numpy, Tensor.__array__}
 MIXED = "computes on the CPU whatever the default device is"
 NOT_HERE = {  # tests that cannot run so, and why
     "layers/test_quantization.py::test_the_kernel_agrees": "is about a kernel of the CPU",
-    "adapt/test_replay.py::": "joins batches of the CPU with its own",
+    "adapt/test_retention_replay.py::": "joins batches of the CPU with its own",
     "lab/generation/test_conditioning.py::": MIXED,
-    "generate/test_regex_constraint.py::test_what_is_generated": MIXED,
+    "generate/test_constraint_regex.py::test_what_is_generated": MIXED,
     "lab/features/test_capacity.py::": MIXED,
-    "interpret/test_control_tasks.py::": MIXED,
+    "interpret/test_probes_control_tasks.py::": MIXED,
 }
 LACKING = re.compile(r"No module named '(?!mathlm)|DataNotFoundError")
 

@@ -89,7 +89,7 @@ DEFECTS = [
     ),
     Defect(
         "epsilon of the file ignored",
-        "models/files/gpt_folder.py",
+        "models/files/gpt.py",
         '    if type(sizes["norm_eps"]) is int:',
         '    sizes["norm_eps"] = 1e-5\n    if type(sizes["norm_eps"]) is int:',
         "models/files/test_gpt_folder.py::test_the_epsilon_of_the_file_is_used",
@@ -169,7 +169,7 @@ DEFECTS = [
     ),
     Defect(
         "square matrix not transposed",
-        "models/files/gpt_folder.py",
+        "models/files/gpt.py",
         "if transposed and tensor.ndim == 2 and TRANSPOSED.fullmatch(name):",
         "if transposed and tensor.ndim == 2 and TRANSPOSED.fullmatch(name) "
         "and len(tensor) != tensor.shape[1]:",
@@ -177,7 +177,7 @@ DEFECTS = [
     ),
     Defect(
         "another GELU than the file's",
-        "models/files/gpt_folder.py",
+        "models/files/gpt.py",
         '"gelu_new": "gelu_tanh"',
         '"gelu_new": "gelu"',
         "models/files/test_gpt_folder.py::test_it_computes_what_transformers_computes",
@@ -192,10 +192,10 @@ DEFECTS = [
     # --- preferences, tuning, reward models -------------------------------------------------
     Defect(
         "the first token of the answer is not scored",
-        "align/preference/preference_pairs.py",
+        "align/preference/data.py",
         "(np.arange(len(chat)) >= start)",
         "(np.arange(len(chat)) >= start + 1)",
-        "align/preference/test_preference_pairs.py::test_the_answer_and_the_end_of_its_turn_are_asked_and"
+        "align/preference/test_data_preference_pairs.py::test_the_answer_and_the_end_of_its_turn_are_asked_and"
         "_nothing_before",
     ),
     Defect(
@@ -203,38 +203,38 @@ DEFECTS = [
         "align/answers.py",
         "    with evaluating(model):\n        asked = asked_places(batch)",
         "    if True:\n        asked = asked_places(batch)",
-        "align/preference/test_preference_objectives.py::test_a_policy_that_is_its_reference_has_loss_log"
+        "align/preference/test_objectives_preference.py::test_a_policy_that_is_its_reference_has_loss_log"
         "_2_although_it_drops_out",
     ),
     Defect(
         "IPO with the margin of DPO",
-        "align/preference/preference_losses.py",
+        "align/preference/losses.py",
         "h = margin_of(reward_chosen, reward_rejected) / beta",
         "h = margin_of(reward_chosen, reward_rejected)",
-        "align/preference/test_preference_losses.py::test_the_values_that_others_got_wrong",
+        "align/preference/test_losses_preference.py::test_the_values_that_others_got_wrong",
     ),
     Defect(
         "pairs kept whose prompt fills the context",
-        "align/preference/preference_pairs.py",
+        "align/preference/data.py",
         "    if start >= context:\n        return FULL\n",
         "",
-        "align/preference/test_preference_pairs.py::test_what_cannot_be_learned_from_is_left_out_counted"
+        "align/preference/test_data_preference_pairs.py::test_what_cannot_be_learned_from_is_left_out_counted"
         "_and_logged_once",
     ),
     Defect(
         "log(1 - exp(x)) as it is written",
-        "functional/log_complement.py",
+        "functional/loss.py",
         "near = torch.log(-torch.expm1(x))",
         "near = torch.log(1 - torch.exp(x))",
-        "functional/test_log_complement.py::test_it_is_the_logarithm_of_what_is_left",
+        "functional/test_loss_log_complement.py::test_it_is_the_logarithm_of_what_is_left",
     ),
     Defect(
         "padding is part of the length of an answer",
-        "align/preference/preference_objectives.py",
+        "align/preference/objectives.py",
         'lengths = (both["targets"] != IGNORED).sum(1).unflatten(0, (2, -1))',
         'lengths = (both["targets"] != IGNORED).sum(1).unflatten(0, (2, -1))\n'
         '    lengths = torch.full_like(lengths, both["targets"].shape[1])',
-        "align/preference/test_preference_objectives.py::test_neither_padding_nor_its_id_changes_loss_or"
+        "align/preference/test_objectives_preference.py::test_neither_padding_nor_its_id_changes_loss_or"
         "_gradient",
     ),
     Defect(
@@ -247,10 +247,10 @@ DEFECTS = [
     ),
     Defect(
         "the end of a turn masked, as it is the padding too",
-        "align/chat_batches.py",
+        "align/sft.py",
         'return {"ids": ids, "targets": asked}',
         'return {"ids": ids, "targets": asked.masked_fill(asked == pad_id, IGNORED)}',
-        "align/test_chat_batches.py::test_the_end_of_a_turn_is_asked_for_where_it_also_is_the"
+        "align/test_sft_chat_batches.py::test_the_end_of_a_turn_is_asked_for_where_it_also_is_the"
         "_padding",
     ),
     Defect(
@@ -308,7 +308,7 @@ DEFECTS = [
         "align/answers.py",
         'token_cross_entropy(divided(logits, temperature), batch["targets"][asked])',
         'token_cross_entropy(divided(logits, 1), batch["targets"][asked]) / temperature',
-        "align/policy/test_policy_losses.py::test_log_probabilities_that_are_divided_in_place_of_the"
+        "align/policy/test_losses_policy.py::test_log_probabilities_that_are_divided_in_place_of_the"
         "_logits_are_noticed",
     ),
     Defect(
@@ -349,25 +349,25 @@ DEFECTS = [
     ),
     Defect(
         "clipped where it may not be",
-        "align/policy/policy_losses.py",
+        "align/policy/losses.py",
         "torch.where(A >= 0, gained, lost)",
         "log_rho.clamp(math.log1p(-clip_low), math.log1p(clip_high))",
-        "align/policy/test_policy_losses.py::test_ratios_far_above_and_below_one",
+        "align/policy/test_losses_policy.py::test_ratios_far_above_and_below_one",
     ),
     # --- tokenizers and generation ----------------------------------------------------------
     Defect(
         "ties broken by the order of the text",
-        "text/tokenizers/merges.py",
+        "text/tokenizers/bpe.py",
         "key=lambda p: (-counts[p], tokens[p[0]], tokens[p[1]])",
         "key=lambda p: -counts[p]",
-        "text/tokenizers/test_merges.py::test_ties_go_to_the_bytes_that_come_first",
+        "text/tokenizers/test_bpe_merges.py::test_ties_go_to_the_bytes_that_come_first",
     ),
     Defect(
         "the fast trainer loses a pair that is still there",
-        "text/tokenizers/merges.py",
+        "text/tokenizers/bpe.py",
         "            heapq.heappush(heap, entry(pair))\n        elif",
         "            pass\n        elif",
-        "text/tokenizers/test_merges.py::test_the_fast_trainer_equals_the_naive_one_on_1000_corpora",
+        "text/tokenizers/test_bpe_merges.py::test_the_fast_trainer_equals_the_naive_one_on_1000_corpora",
     ),
     Defect(
         "bytes that are no text are lost",
@@ -476,7 +476,7 @@ DEFECTS = [
         "functional/low_rank.py",
         "return (W.to(wide) + scale * (B.to(wide) @ A.to(wide))).to(W.dtype)",
         "return W + (scale * (B @ A)).to(W.dtype)",
-        "adapt/test_merging.py::test_in_bfloat16_the_merged_weights_are_the_rounded_sums",
+        "adapt/test_lora_merging.py::test_in_bfloat16_the_merged_weights_are_the_rounded_sums",
     ),
     Defect(
         "an adapter on a tied head changes the embedding",
@@ -495,10 +495,10 @@ DEFECTS = [
     # --- n-grams, interpretability ----------------------------------------------------------
     Defect(
         "Kneser-Ney with plain counts below",
-        "text/ngram.py",
+        "text/ngrams.py",
         "tables.insert(0, count_table(*grams, V))",
         "tables.insert(0, counts.tables[n - 1])",
-        "text/test_ngram.py::test_words_rank_glasses_above_francisco",
+        "text/test_ngrams_ngram.py::test_words_rank_glasses_above_francisco",
     ),
     Defect(
         "logit lens without its normalization",
@@ -524,10 +524,10 @@ DEFECTS = [
     ),
     Defect(
         "one maximum for all rows of a partial softmax",
-        "reference/network/partial_softmax.py",
+        "reference/network/flash.py",
         "maximum = scores.max(-1, initial=-np.inf)",
         "maximum = np.full_like(scores.max(-1, initial=-np.inf), scores.max())",
-        "reference/network/test_partial_softmax.py::test_rows_near_zero_and_near_ten_thousand_live"
+        "reference/network/test_flash_partial_softmax.py::test_rows_near_zero_and_near_ten_thousand_live"
         "_together",
     ),
 ]

@@ -37,28 +37,27 @@ EQUIVALENT = ROOT / "tools" / "equivalent_mutants.toml"
 COPIED = ("book/lab", "mathlm", "tests", "tools", "pyproject.toml")
 WHOLE = ("functional", "optim", "reference", "scaling")
 OF_ALIGN = (
-    "advantages aggregation best_of_n counted credit entropies group_losses kl_estimators "
-    "kto logistic policy_diagnostics policy_losses preference_losses preference_measures "
-    "reference_free reward_losses strengths whitening"
+    "masks policy/advantages policy/aggregation policy/credit policy/diagnostics policy/kl "
+    "policy/losses policy/objectives preference/losses preference/metrics reward/best_of_n "
+    "reward/bradley_terry reward/losses"
 )
 TESTED_ELSEWHERE = {
-    "align/masks.py": ["align/preference/test_preference_pairs.py", "align/test_sft.py"],
-    "align/reward/logistic.py": ["align/reward/test_strengths.py"],
-    "align/preference/metrics.py": ["align/preference/test_preference_objectives.py"],
-    "functional/adapter.py": ["adapt/test_bottleneck.py"],
-    "functional/prefix.py": ["layers/test_prefix.py"],
-    "optim/clipping.py": ["optim/test_clipping.py", "optim/test_shards.py"],
-    "optim/moments.py": ["optim/test_adam.py", "optim/test_adamw.py"],
+    "align/masks.py": ["align/preference/test_data_preference_pairs.py", "align/test_sft.py"],
+    "align/preference/metrics.py": ["align/preference/test_objectives_preference.py"],
+    "functional/low_rank.py": ["adapt/test_bottleneck.py", "layers/test_prefix.py"],
     "reference/arrays.py": [
         "reference/training/test_loss.py",
         "reference/network/test_recurrent.py",
     ],
-    "reference/network/prefix.py": ["reference/network/test_adapter.py"],
-    "reference/network/recurrent_checks.py": ["reference/network/test_recurrent_sequence.py"],
-    "scaling/count_checks.py": ["scaling/test_counts.py", "scaling/test_lifetime.py"],
-    "scaling/fit_intervals.py": ["scaling/test_power_law.py", "scaling/test_chinchilla.py"],
-    "scaling/ranges.py": ["scaling/test_budget.py"],
-    "scaling/runs.py": ["scaling/test_chinchilla.py", "scaling/test_kaplan.py"],
+    "reference/network/recurrent.py": [
+        "reference/network/test_recurrent.py",
+        "reference/network/test_recurrent_sequence.py",
+    ],
+    "scaling/fitting.py": [
+        "scaling/test_fitting_log_sums.py",
+        "scaling/test_power_law.py",
+        "scaling/test_chinchilla.py",
+    ],
 }
 NOTICED = ("killed", "timeout")
 PRELOADED = ("torch.testing", "beartype", "hypothesis", "scipy.optimize", "scipy.stats")
@@ -106,10 +105,11 @@ def core() -> list[str]:
 def judges(module: str) -> list[str]:
     """The test files that judge a module; none for one that holds only data."""
     inner = module.removeprefix("mathlm/")
-    part, name = inner.rsplit("/", 1)
-    mirror = f"{part}/test_{name}"
-    mirrored = [mirror] if (ROOT / "tests" / mirror).exists() else []
-    return [f"tests/{file}" for file in TESTED_ELSEWHERE.get(inner, mirrored)]
+    part, name = inner.removesuffix(".py").rsplit("/", 1)
+    tests = ROOT / "tests"
+    mirrored = [tests / part / f"test_{name}.py", *tests.glob(f"{part}/test_{name}_*.py")]
+    named = [tests / file for file in TESTED_ELSEWHERE.get(inner, [])] or mirrored
+    return sorted(file.relative_to(ROOT).as_posix() for file in named if file.exists())
 
 
 def chosen(paths: list[str]) -> list[str]:

@@ -2,16 +2,12 @@
 
 from .additions import Addition, additions, remove_adapters
 from .bottleneck import add_adapters
-from .counting import count_trainable, trainable
-from .fingerprint import base_fingerprint
-from .freezing import freeze
-from .lora import adapter_names, add_lora, remove_adapter, use_adapter
-from .merging import merge_lora, unmerge_lora
-from .prefix import add_prefix
-from .prompt import add_prompt
-from .replay import Replay
+from .files import base_fingerprint
+from .freezing import count_trainable, freeze, trainable
+from .lora import adapter_names, add_lora, merge_lora, remove_adapter, unmerge_lora, use_adapter
+from .prefix import add_prefix, add_prompt
+from .retention import Replay, TowardsStart
 from .saving import load_adapter, save_adapter
-from .staying import TowardsStart
 
 __all__ = [
     "Addition",

@@ -12,7 +12,7 @@ from ..functional import require_token_ids
 from ..layers.adapter import AdaptedBlock
 from ..models import GPT
 from ..models.virtual import Prefixes, VirtualTokens
-from .arguments import drawn_by, require_model
+from .targets import drawn_by, require_model
 
 PLACES = ("attention", "feed_forward")
 

@@ -8,7 +8,7 @@ from ..layers.adapter import AdaptedBlock, Bottleneck
 from ..layers.block import Block
 from ..models import GPT
 from .additions import PLACES, adapters_of, own_dtype, require_gpt
-from .arguments import drawn_by
+from .targets import drawn_by
 
 
 def add_adapters(

@@ -7,6 +7,8 @@ from typing import TypeVar
 from torch import nn
 
 from ..errors import InputError, InputTypeError
+from ..layers.quantization import QuantizedLinear
+from .targets import require_model
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -85,3 +87,31 @@ def _no_match(model: nn.Module, name: str) -> str:
 
 def _runs(length: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(length) for j in range(i + 1, length + 1)]
+
+
+def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that have gradients, by name; what is shared under its first name."""
+    require_model(model)
+    return {name: p for name, p in model.named_parameters() if p.requires_grad}
+
+
+def count_trainable(model: nn.Module) -> tuple[int, int]:
+    """How many numbers of a model are trained, and how many there are.
+
+    Parameters that are shared count once, weights that are codes once each. Low-rank updates
+    of rank r train Σ r (I + O) numbers over the maps that have them.
+
+    Args:
+        model: Any.
+
+    Returns:
+        Numbers that have gradients, and all numbers, adapters included.
+    """
+    require_model(model)
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    everything = sum(p.numel() for p in model.parameters())
+    for module in model.modules():
+        if isinstance(module, QuantizedLinear):
+            everything += module.in_features * module.out_features
+            everything += 0 if module.bias is None else module.bias.numel()
+    return trained, everything

@@ -11,10 +11,15 @@ from torch import Tensor, nn
 from ..errors import ConfigError, InputError, InputTypeError
 from ..layers.low_rank import LoRALinear, LoRASettings
 from ..models.files.weights import plain, refuse
-from .adapter_files import base_of, read_adapter, require_base, write_adapter
 from .additions import additions
-from .additions_format import add_from_file, find_addition
-from .arguments import require_flag, require_model
+from .files import (
+    add_from_file,
+    base_of,
+    find_addition,
+    read_adapter,
+    require_base,
+    write_adapter,
+)
 from .lora import (
     Model,
     low_rank_layers,
@@ -25,17 +30,19 @@ from .lora import (
     use_adapter,
     wrap,
 )
-from .peft_format import (
+from .peft import (
+    FUSED,
     Updates,
     from_tensors,
+    linear_sites,
     missing_maps,
     require_options,
     settings_of,
+    their_names,
     to_config,
     to_tensors,
 )
-from .peft_names import FUSED, linear_sites, their_names
-from .targets import Site
+from .targets import Site, require_flag, require_model
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 
 from . import exact
 from .answers import answer_log_probabilities, answer_logits, target_log_probabilities
-from .chat_batches import ChatBatches
 from .policy.advantages import (
     centred_advantages,
     gae,
@@ -10,58 +9,68 @@ from .policy.advantages import (
     leave_one_out_advantages,
     returns,
     rewards_with_kl,
+    whiten,
 )
 from .policy.aggregation import fixed_length_mean, sequence_mean, sequence_sum, token_mean
 from .policy.batches import PolicyBatches
 from .policy.credit import GroupCredit, TokenCredit, batch_mean, no_baseline
-from .policy.entropies import token_entropies
-from .policy.group_losses import (
+from .policy.diagnostics import (
+    approximate_kl,
+    clip_share,
+    explained_variance,
+    rollout_record,
+    update_record,
+)
+from .policy.kl import kl_k1, kl_k2, kl_k3
+from .policy.losses import (
     corrected_grpo_loss,
     dapo_loss,
     dr_grpo_loss,
     grpo_loss,
     gspo_loss,
+    ppo_loss,
+    reinforce_loss,
     rloo_loss,
+    value_loss,
 )
-from .policy.kl import kl_k1, kl_k2, kl_k3
-from .policy.policy_diagnostics import approximate_kl, clip_share, explained_variance
-from .policy.policy_losses import ppo_loss, reinforce_loss, value_loss
-from .policy.policy_objectives import (
+from .policy.objectives import (
     GRPO,
     PPO,
     CorrectedGRPO,
     DrGRPO,
     PolicyObjective,
     Reinforce,
+    token_entropies,
 )
-from .policy.rollout_records import rollout_record, update_record
-from .policy.rollout_writer import RolloutWriter
 from .policy.rollouts import (
     RolloutSampler,
+    RolloutWriter,
     TextSampler,
     completions_of,
     roll_out,
     rollout_batch,
 )
-from .policy.whitening import whiten
 from .preference.annotators import Annotator, Comparisons, compare
-from .preference.judged_batches import JudgedBatches
-from .preference.judged_texts import EncodedJudged, encode_judged
-from .preference.kto import kto_loss, mismatched_kl
-from .preference.kto_objective import KTO
-from .preference.metrics import judged_metrics, preference_metrics
-from .preference.pair_batches import PairBatches
-from .preference.preference_losses import (
+from .preference.batches import JudgedBatches, PairBatches
+from .preference.data import EncodedJudged, EncodedPairs, encode_judged, encode_pairs
+from .preference.losses import (
     dpo_loss,
     hinge_loss,
     implicit_reward,
     ipo_loss,
+    kto_loss,
     length_normalized_reward,
+    log_odds,
+    mismatched_kl,
+    orpo_loss,
     robust_dpo_loss,
+    simpo_loss,
 )
-from .preference.preference_objectives import (
+from .preference.metrics import judged_metrics, preference_metrics
+from .preference.objectives import (
     DPO,
     IPO,
+    KTO,
     ORPO,
     Hinge,
     LengthNormalizedDPO,
@@ -71,8 +80,6 @@ from .preference.preference_objectives import (
     SimPO,
     pair_scores,
 )
-from .preference.preference_pairs import EncodedPairs, encode_pairs
-from .preference.reference_free import log_odds, orpo_loss, simpo_loss
 from .reference_model import Reference, require_other
 from .reward.best_of_n import (
     Best,
@@ -82,7 +89,23 @@ from .reward.best_of_n import (
     best_of_n_mean,
     draw_best,
 )
-from .reward.logistic import LinearReward, fit_linear_reward
+from .reward.bradley_terry import (
+    LinearReward,
+    Strengths,
+    count_wins,
+    fit_linear_reward,
+    fit_strengths,
+    fit_strengths_by_mm,
+)
+from .reward.functions import (
+    ArithmeticReward,
+    FormatReward,
+    LengthReward,
+    RewardFunction,
+    SentimentReward,
+    TimedReward,
+    judged,
+)
 from .reward.losses import (
     bradley_terry_loss,
     centring_penalty,
@@ -91,10 +114,7 @@ from .reward.losses import (
 )
 from .reward.model import RewardEnsemble, RewardModel, cautious_reward, ensemble_std, worst_case
 from .reward.objective import BradleyTerry, pair_rewards, reward_metrics
-from .reward.rewards import RewardFunction, TimedReward, judged
-from .reward.strengths import Strengths, count_wins, fit_strengths, fit_strengths_by_mm
-from .reward.text_rewards import ArithmeticReward, FormatReward, LengthReward, SentimentReward
-from .sft import Encoded, encode_chats
+from .sft import ChatBatches, Encoded, encode_chats
 from .value_model import PolicyAndValue, ValueModel, target_values
 
 __all__ = [

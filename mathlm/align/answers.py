@@ -11,12 +11,11 @@ from torch.nn.functional import embedding
 
 from ..errors import InputError
 from ..functional import token_cross_entropy
-from ..generate.modes import evaluating
+from ..generate.decoding import evaluating
 from ..models import GPT, shared_hidden, shared_rows
 from ..shapes import Float
 from ..train import read_causal
-from ..train.batches import Batch
-from ..train.objectives import IGNORED
+from ..train.objectives import IGNORED, Batch
 from .masks import require_columns
 
 LogProbabilities = Callable[..., Tensor]  # as target_log_probabilities

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from ..errors import InputError, InputTypeError
 from ..shapes import Float
 from ..train import bare
-from ..train.batches import Batch
-from ..train.frozen import tensors_sha256
+from ..train.objectives import Batch
+from ..train.state import tensors_sha256
 from .answers import LogProbabilities, target_log_probabilities
 
 

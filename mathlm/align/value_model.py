@@ -5,10 +5,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..generate.modes import evaluating
+from ..generate.decoding import evaluating
 from ..models import GPT
 from ..shapes import Float
-from ..train.batches import Batch
+from ..train.objectives import Batch
 from .reward.model import RewardModel
 
 

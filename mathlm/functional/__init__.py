@@ -1,13 +1,6 @@
 """Pure functions of tensors: one function, one equation; no parameters, no state."""
 
 from .activation import geglu_tanh, gelu, gelu_tanh, relu, silu, swiglu
-from .activation_aware import (
-    activation_scale,
-    aware_rounding,
-    best_activation_scale,
-    output_error,
-)
-from .adapter import bottleneck
 from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
 from .calibration import (
     brier_score,
@@ -17,13 +10,10 @@ from .calibration import (
     top_prediction,
 )
 from .circuits import head_contributions, output_value_circuit, query_key_circuit
-from .distance_bias import alibi_bias, alibi_slopes, relative_bias, relative_buckets
 from .jacobian_norms import influence
-from .likelihood import pad_documents, perplexity
-from .log_complement import log1mexp
-from .log_partition import z_loss
-from .loss import cross_entropy, token_cross_entropy
-from .low_rank import lora_scale, low_rank_update, merged_weight
+from .likelihood import pad_documents, perplexity, strided_likelihood
+from .loss import cross_entropy, log1mexp, token_cross_entropy, z_loss
+from .low_rank import bottleneck, gated_prefix, lora_scale, low_rank_update, merged_weight
 from .normalization import (
     batch_norm,
     batch_statistics,
@@ -31,21 +21,27 @@ from .normalization import (
     layer_norm,
     rms_norm,
 )
-from .packed import document_mask, document_positions
 from .pooling import first_pool, l2_normalize, mean_pool
 from .position import (
+    alibi_bias,
+    alibi_slopes,
     half_split_order,
+    relative_bias,
+    relative_buckets,
     rotary_table,
     rotate_half_split,
     rotate_interleaved,
     sinusoidal_table,
 )
-from .prefix import gated_prefix
 from .quantization import (
     Levels,
+    activation_scale,
     affine_levels,
+    aware_rounding,
+    best_activation_scale,
     decibels,
     expected_decibels,
+    output_error,
     product_variance,
     rounding_variance,
     symmetric_levels,
@@ -57,9 +53,13 @@ from .rotary_scaling import (
     rotary_frequencies,
     scaled_frequencies,
 )
-from .rounded_logits import expected_rounding_divergence, rounding_divergence
-from .rounding import float_spacing, round_stochastic, round_to
-from .sliding import strided_likelihood
+from .rounding import (
+    expected_rounding_divergence,
+    float_spacing,
+    round_stochastic,
+    round_to,
+    rounding_divergence,
+)
 from .speculation import (
     acceptance_probability,
     best_ahead,
@@ -69,7 +69,7 @@ from .speculation import (
     output_distribution,
     residual_distribution,
 )
-from .tokens import require_token_batch, require_token_ids
+from .tokens import document_mask, document_positions, require_token_batch, require_token_ids
 from .word2vec import negative_sampling_loss
 
 __all__ = [

@@ -1,5 +1,6 @@
 """Cross-entropy of predicted tokens."""
 
+import math
 from typing import Literal
 
 import torch
@@ -118,3 +119,58 @@ def _require_targets(
             "mark positions that do not count with a number outside it, such as -100"
         )
     require_token_ids(targets.masked_fill(targets == ignore_index, 0), vocabulary, "target")
+
+
+def z_loss(logits: Float[Tensor, "*batch V"]) -> Float[Tensor, "*batch"]:
+    """Square of the logarithm by which a softmax normalizes.
+
+    Implements eq-z-loss::
+
+        ℓ_z = (log Σ_c exp z_c)²,    ∂ℓ_z/∂z_c = 2 (log Σ exp z) p_c
+
+    Its gradients sum to 2 log Σ exp z where those of a cross-entropy sum to 0: the one loss
+    feels a shift of all logits, the other does not. Half-precision logits are taken in
+    float32.
+
+    Args:
+        logits: Unnormalized log-probabilities z.
+
+    Returns:
+        ℓ_z [nats²], unreduced; 0 where the logits are log-probabilities already.
+
+    References:
+        Chowdhery et al. (2022), arXiv:2204.02311, section 5.
+    """
+    if logits.dtype in (torch.float16, torch.bfloat16):
+        logits = logits.float()
+    return logits.logsumexp(-1).square()
+
+
+def log1mexp(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+    """Log of one minus a probability, from the log of the probability.
+
+    Computes::
+
+        log(1 - eˣ) = log(-expm1(x))    if x > -log 2
+                      log1p(-exp(x))    otherwise
+
+    Both are the same number; each is accurate where the other loses digits.
+
+    Args:
+        x: Log-probability, below 0 [nats].
+
+    Returns:
+        log(1 - eˣ) [nats].
+
+    Raises:
+        InputError: If an entry is 0 or above, where the logarithm is -∞ or none, or NaN.
+
+    References:
+        Mächler (2012), Accurately computing log(1 - exp(-|a|)), the Rmpfr package, eq. (7).
+    """
+    if not (x < 0).all():
+        wrong = x[~(x < 0)].flatten()[0].item()
+        raise InputError(f"log1mexp needs x < 0, got {wrong}: log(1 - exp(x)) is not finite")
+    near = torch.log(-torch.expm1(x))
+    far = torch.log1p(-torch.exp(x.clamp(max=-math.log(2))))  # its gradient at 0 is infinite
+    return torch.where(x > -math.log(2), near, far)

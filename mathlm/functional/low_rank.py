@@ -1,6 +1,7 @@
 """Updates of a matrix that have a low rank."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from ..errors import InputError
 from ..shapes import Float
+from .attention import attention_weights
 
 
 def lora_scale(rank: int, alpha: float | int, rank_stabilized: bool = False) -> float:
@@ -127,3 +129,75 @@ def merged_weight(
     """
     wide = torch.promote_types(torch.promote_types(W.dtype, A.dtype), torch.float32)
     return (W.to(wide) + scale * (B.to(wide) @ A.to(wide))).to(W.dtype)
+
+
+def bottleneck(
+    x: Float[Tensor, "*batch D"],
+    W_down: Float[Tensor, "w D"],
+    b_down: Float[Tensor, " w"],
+    W_up: Float[Tensor, "D w"],
+    b_up: Float[Tensor, " D"],
+    activation: Callable[[Tensor], Tensor],
+) -> Float[Tensor, "*batch D"]:
+    """A vector, and what a narrow network makes of it.
+
+    Implements eq-small-bottleneck::
+
+        y = x + W_up f(W_down x + b_down) + b_up
+
+    Args:
+        x: Vectors.
+        W_down: Reads w numbers from a vector.
+        b_down: Added to them.
+        W_up: Writes them back.
+        b_up: Added to what is written.
+        activation: f, number by number.
+
+    Returns:
+        One vector for each input; x itself where W_up and b_up are 0.
+
+    References:
+        Houlsby et al. (2019), arXiv:1902.00751, section 2.1.
+    """
+    return x + F.linear(activation(F.linear(x, W_down, b_down)), W_up, b_up)
+
+
+def gated_prefix(
+    q: Float[Tensor, "B H T K"],
+    k: Float[Tensor, "G m K"],
+    v: Float[Tensor, "G m K"],
+    gate: Float[Tensor, " H"],
+    *,
+    scale: float | int | None = None,
+) -> tuple[Float[Tensor, "B H T K"], Float[Tensor, "B H T m"]]:
+    """What the heads read from a prefix that has a softmax of its own.
+
+    Implements eq-small-gated::
+
+        zₕ = gₕ softmax(Qₕ K_Pᵀ / √d_k) V_P
+
+    It is added to what the heads read from the text. At g = 0 it is exactly 0; whatever g is,
+    the weights of the text among itself stay as they are.
+
+    Args:
+        q: Queries.
+        k: Keys of the prefix, K_P; H/G query heads share one.
+        v: Values of the prefix, V_P.
+        gate: g, one number for each head.
+        scale: Factor of the scores in place of 1/√d_k.
+
+    Returns:
+        z, and the weights, of which each row sums to 1.
+
+    Raises:
+        InputError: If the key/value heads do not divide the query heads.
+
+    References:
+        Zhang et al. (2023), arXiv:2303.16199, section 3.2.
+    """
+    H, G = q.shape[1], len(k)
+    if H % G:
+        raise InputError(f"{G} key/value heads of the prefix do not divide {H} query heads")
+    k, v = (x.repeat_interleave(H // G, 0) for x in (k, v))
+    weights = attention_weights(q, k.expand(len(q), *k.shape), scale=scale)
+    return gate[:, None, None] * (weights @ v), weights

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, InputTypeError
+from ..shapes import Bool, Int
 
 
 def require_token_ids(ids: Tensor, vocab_size: int, name: str = "token id") -> None:
@@ -56,3 +57,70 @@ def require_token_batch(
     length = past + ids.shape[1]
     if context is not None and length > context:
         raise InputError(f"sequence of {length} tokens is longer than the context {context}")
+
+
+def document_mask(documents: Tensor) -> Bool[Tensor, "B 1 T T"]:
+    """Mask that lets each token see the tokens of its own document; True = may attend.
+
+    Computes::
+
+        mask[b, 1, t, s] = tokens t and s of row b are of one document, which is not padding
+
+    A document is an unbroken run of one number: a number that comes again later is another
+    document. The mask does not know of time; a GPT adds the causal order.
+
+    Args:
+        documents: Number of the document of each token, (B, T), int64; -1 = padding.
+
+    Returns:
+        One mask for all heads; padding sees nothing and is seen by nothing.
+
+    Raises:
+        InputError: If the shape is another, or a number is below -1.
+        InputTypeError: If the dtype is not int64.
+    """
+    runs = _runs(documents)
+    same = runs[:, :, None] == runs[:, None, :]
+    return (same & (documents >= 0)[:, :, None])[:, None]
+
+
+def document_positions(documents: Tensor) -> Int[Tensor, "B T"]:
+    """Place of each token in its own document, counted from 0.
+
+    Computes::
+
+        position[b, t] = t - (first place of the run of documents[b] that t is in)
+
+    Args:
+        documents: As in :func:`document_mask`.
+
+    Returns:
+        Positions [tokens]; 0 at padding.
+
+    Raises:
+        InputError, InputTypeError: As :func:`document_mask`.
+    """
+    runs = _runs(documents)
+    T = documents.shape[1]
+    place = torch.arange(T, device=documents.device).expand_as(documents)
+    starts = torch.full_like(documents, T).scatter_reduce(1, runs, place, "amin")
+    return (place - starts.gather(1, runs)).masked_fill(documents < 0, 0)
+
+
+def _runs(documents: Tensor) -> Int[Tensor, "B T"]:
+    """Number of the run of equal numbers that each token is in."""
+    if documents.dtype != torch.int64:
+        found = str(documents.dtype).removeprefix("torch.")
+        raise InputTypeError(f"documents must be int64, got {found}")
+    if documents.ndim != 2 or documents.numel() == 0:
+        raise InputError(
+            f"documents have shape {tuple(documents.shape)}, expected (batch, tokens), at "
+            "least one of each"
+        )
+    if not torch.compiler.is_compiling() and int(documents.min()) < -1:
+        where = (documents < -1).nonzero()[0].tolist()
+        raise InputError(
+            f"document {int(documents[tuple(where)])} at {where} is below -1, which is padding"
+        )
+    changes = documents.diff(dim=1, prepend=documents[:, :1]) != 0
+    return changes.cumsum(1)

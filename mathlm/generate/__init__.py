@@ -7,21 +7,25 @@ from .beam import (
     exhaustive_search,
     wu_length_penalty,
 )
-from .choices import Choices, RandomChoices, outcome_distribution
-from .constraint import Constraint
-from .decode_step import DecodeStep
+from .constraint import Constraint, RegexConstraint
+from .cuda_graph import FixedStep
 from .decoding import generate, generate_ragged, stream
-from .drafts import Draft, ModelDraft, PromptLookup, Proposal
-from .graph_step import FixedStep
-from .penalties import penalize_counts, penalize_repetition
+from .drafts import (
+    Choices,
+    Draft,
+    ModelDraft,
+    PromptLookup,
+    Proposal,
+    RandomChoices,
+    outcome_distribution,
+)
+from .fused_step import DecodeStep
+from .kv_reader import Reader
 from .quantization import input_scales, quantize, stored_bytes
-from .reader import Reader
-from .regex_constraint import RegexConstraint
-from .rounds import Round, speculate
-from .sampling import Sampler, draw, token_probabilities
+from .sampling import Sampler, draw, penalize_counts, penalize_repetition, token_probabilities
 from .scoring import score, token_log_probabilities
-from .speculative import speculative_generate
-from .steps import Step
+from .speculative import Round, speculate, speculative_generate
+from .stopping import Step
 from .streaming import TextStream, stream_text, write
 from .translation import translate
 from .truncation import keep_min_p, keep_top_k, keep_top_p, keep_typical

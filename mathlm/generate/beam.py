@@ -11,9 +11,8 @@ from torch import Tensor
 from ..errors import InputError, InputTypeError
 from ..models import GPT, Recurrent
 from ..shapes import Float, Int
-from .checks import require_integer, require_prompt
-from .modes import evaluating
-from .reader import Reader
+from .decoding import evaluating, require_integer, require_prompt
+from .kv_reader import Reader
 from .sampling import require_logits
 from .stopping import stop_sequences
 

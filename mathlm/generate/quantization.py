@@ -13,9 +13,8 @@ from ..errors import InputError, InputTypeError
 from ..functional import best_activation_scale
 from ..layers.quantization import ByteLinear, NibbleLinear, QuantizedEmbedding, QuantizedLinear
 from ..models import GPT
-from ..models.files.additions import added_parts, explain_parts
-from .checks import require_integer
-from .modes import evaluating
+from ..models.files.saving import added_parts, explain_parts
+from .decoding import evaluating, require_integer
 
 Method = Literal["nearest", "activation-aware"]
 GROUP = 64  # inputs that share a grid of 4 bits

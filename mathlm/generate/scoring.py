@@ -11,9 +11,8 @@ from ..errors import InputError, InputTypeError
 from ..functional import pad_documents, require_token_ids, token_cross_entropy
 from ..models import GPT, Recurrent
 from ..shapes import Float
-from .checks import require_device, require_mask
-from .modes import evaluating
-from .reader import Reader
+from .decoding import evaluating, require_device, require_mask
+from .kv_reader import Reader
 
 IGNORED = -100
 LOGITS = 2**25  # numbers of logits that are held at a time, where no gradient is asked for

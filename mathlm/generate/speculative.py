@@ -3,22 +3,263 @@
 Leviathan et al. (2023), arXiv:2211.17192; Chen et al. (2023), arXiv:2302.01318.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
-from ..models import GPT
-from .checks import require_integer, require_prompt, require_seed
-from .choices import RandomChoices
-from .drafts import Draft
-from .modes import evaluating
-from .rounds import Round, require_pair, require_speculation, speculate
+from ..errors import InputError, InputTypeError
+from ..functional import acceptance_probability, require_token_ids
+from ..functional.speculation import excess
+from ..models import GPT, Recurrent
+from ..shapes import Int
+from .decoding import evaluating, require_integer, require_prompt, require_seed
+from .drafts import (
+    PLAIN,
+    Choices,
+    Draft,
+    ModelDraft,
+    Proposal,
+    RandomChoices,
+    probabilities_behind,
+)
+from .kv_reader import Reader
 from .sampling import Sampler
 from .stopping import Rows, Stops, stop_sequences
+
+
+class Round(NamedTuple):
+    """What one reading of the target yielded.
+
+    Args:
+        tokens: New tokens of the text: accepted guesses, and one more, (accepted + 1,).
+        guesses: All that was guessed, (n,).
+        accepted: How many of the guesses were accepted.
+        p: Probabilities of the target at each guess and behind the last, (n + 1, V).
+        q: Probabilities of the draft at each guess, (n, V).
+    """
+
+    tokens: Tensor
+    guesses: Tensor
+    accepted: int
+    p: Tensor
+    q: Tensor
+
+    @property
+    def examined(self) -> int:
+        """Guesses that were put to the test: all up to the first that was rejected."""
+        return min(self.accepted + 1, len(self.guesses))
+
+    @property
+    def chances(self) -> Tensor:
+        """Probability with which a guess was to be accepted, at each that was examined."""
+        n = self.examined
+        return acceptance_probability(self.p[:n], self.q[:n]) if n else self.p.new_zeros(0)
+
+
+def speculate(
+    target: GPT,
+    draft: GPT | Draft,
+    ids: Int[Tensor, " T"],
+    max_new_tokens: int,
+    ahead: int,
+    choices: Choices,
+    sampler: Sampler = PLAIN,
+) -> Iterator[Round]:
+    """Continue one text, and tell round by round what was guessed and what accepted.
+
+    Computes::
+
+        draft:   x₁ ~ q₁, …, x_γ ~ q_γ
+        target:  p₁ … p_γ₊₁ from one reading of x₁ … x_γ
+        accept   xᵢ with probability min(1, pᵢ(xᵢ) / qᵢ(xᵢ)), up to the first rejected one
+        then     one token from max(0, pᵢ - qᵢ) / Σ max(0, pᵢ - qᵢ) in place of that,
+                 or from p_γ₊₁ if none was rejected
+
+    Args:
+        target: The model whose text is wanted, in evaluation mode.
+        draft: A smaller model in evaluation mode, or another :class:`Draft`.
+        ids: Prompt (T,), int64.
+        max_new_tokens: Tokens to add.
+        ahead: γ, guesses in a round; the last rounds make no more than there is room for.
+        choices: Makes the random choices.
+        sampler: How a token is drawn, from both models.
+
+    Returns:
+        The rounds; their tokens joined are the new ones, ``max_new_tokens`` in all.
+
+    Raises:
+        InputError: If the prompt is empty, the text gets longer than the context of a model,
+            the models have other tokens, ``ahead`` is not positive, a guess is impossible, or
+            what it was drawn from is no distribution.
+        InputTypeError: If the target cannot take back what it has read, or an argument or
+            what the draft gives is of another kind.
+    """
+    require_pair(target, draft)
+    _require_text(target, ids, max_new_tokens)
+    total = len(ids) + max_new_tokens
+    require_speculation(target, draft, total, ahead)
+    if isinstance(draft, GPT):
+        draft = ModelDraft(draft, total, sampler, given=len(ids))
+    reader = Reader(target, 1, total)
+    return _rounds(reader, draft, ids, total, ahead, choices, sampler)
+
+
+def _rounds(
+    reader: Reader,
+    draft: Draft,
+    text: Tensor,
+    total: int,
+    ahead: int,
+    choices: Choices,
+    sampler: Sampler,
+) -> Iterator[Round]:
+    given = len(text)
+    if len(text) > 1 and total > len(text):
+        reader.read(text[None, :-1])
+    while len(text) < total:
+        room = min(ahead, total - len(text) - 1)  # one more token comes from the target
+        proposal = draft(text, room, choices) if room else Proposal(text[:0])
+        _require_proposal(proposal)
+        guesses, q = proposal
+        _require_guesses(guesses, room, reader.model.config.vocab_size)
+        guessed = torch.cat((text, guesses))
+        logits = reader.read(guessed[None, reader.length :], last=False)[0]
+        p = probabilities_behind(logits, guessed, given, sampler)
+        done = _examine(guesses, p, _probabilities_of(guesses, q, p), choices)
+        text = torch.cat((text, done.tokens))
+        reader.rewind(len(text) - 1)
+        yield done
+
+
+def _examine(guesses: Tensor, p: Tensor, q: Tensor, choices: Choices) -> Round:
+    """Accept guesses up to the first that fails, and add a token."""
+    n, index = len(guesses), guesses.unsqueeze(1)
+    ratios = (p[:n].gather(1, index) / q.gather(1, index))[:, 0].tolist()
+    accepted = next((i for i in range(n) if not choices.accepts(ratios[i])), n)
+    last = p[n] if accepted == n else excess(p[accepted], q[accepted])
+    token = guesses.new_tensor([choices.token(last)])
+    return Round(torch.cat((guesses[:accepted], token)), guesses, accepted, p, q)
+
+
+def _probabilities_of(guesses: Tensor, q: Tensor | None, p: Tensor) -> Tensor:
+    """What the guesses were drawn from, as the target's probabilities are given."""
+    V = p.shape[1]
+    if q is None:
+        return nn.functional.one_hot(guesses, V).to(p.dtype)
+    if q.shape != (len(guesses), V):
+        raise InputError(
+            f"the draft gave q of shape {tuple(q.shape)} for {len(guesses)} guesses, expected "
+            f"({len(guesses)}, {V}): a probability for each token of the target"
+        )
+    _require_distributions(q)
+    drawn = q.gather(1, guesses.unsqueeze(1))
+    if not (drawn > 0).all():
+        place = int((~(drawn > 0)).nonzero()[0, 0])
+        raise InputError(
+            f"guess {place} of a round is token {int(guesses[place])}, which its own draft "
+            f"gives probability {drawn[place].item():.4g}: it cannot have been drawn"
+        )
+    return q.to(p.dtype)
+
+
+def require_pair(target: GPT, draft: GPT | Draft) -> None:
+    """Refuse what cannot take back a rejected guess, or makes none."""
+    if not isinstance(target, GPT):
+        raise InputTypeError(
+            f"the target is a {type(target).__name__}: rejected guesses can only be taken back "
+            "by a GPT, with its key/value cache; use generate"
+        )
+    if isinstance(draft, Recurrent) or not callable(draft):
+        raise InputTypeError(
+            f"the draft is a {type(draft).__name__}: give a GPT, which can take back what was "
+            "rejected, or a callable draft(ids, ahead, choices) -> Proposal"
+        )
+
+
+def require_speculation(target: GPT, draft: GPT | Draft, total: int, ahead: int) -> None:
+    """Refuse texts that are too long, no guesses, and models that do not go together."""
+    require_integer("ahead", ahead)
+    if ahead < 1:
+        raise InputError(f"ahead={ahead} must be at least 1; without guesses, use generate")
+    _require_context("target", target, total)
+    if not isinstance(draft, GPT):
+        return
+    _require_context("draft", draft, total)
+    ours, theirs = draft.config.vocab_size, target.config.vocab_size
+    if ours != theirs:
+        raise InputError(
+            f"the draft has a vocabulary of {ours} tokens and the target one of {theirs}: both "
+            "must have the same tokens"
+        )
+
+
+def _require_context(name: str, model: GPT, total: int) -> None:
+    if total > model.config.context:
+        raise InputError(
+            f"prompt and new tokens are together {total}, longer than the context "
+            f"{model.config.context} of the {name}"
+        )
+
+
+def _require_text(target: GPT, ids: Tensor, max_new_tokens: int) -> None:
+    if not isinstance(ids, Tensor):
+        raise InputTypeError(
+            f"ids is a {type(ids).__name__}: give an int64 tensor (tokens,), such as "
+            "torch.tensor([1, 2, 3])"
+        )
+    if ids.ndim != 1 or not len(ids):
+        raise InputError(f"prompt has shape {tuple(ids.shape)}: give (tokens,), 1 or more")
+    require_token_ids(ids, target.config.vocab_size)
+    require_integer("max_new_tokens", max_new_tokens)
+    if max_new_tokens < 0:
+        raise InputError(f"max_new_tokens={max_new_tokens} must not be negative")
+
+
+def _require_proposal(proposal: Proposal) -> None:
+    if not isinstance(proposal, tuple) or len(proposal) != 2:
+        raise InputTypeError(
+            f"the draft gave {type(proposal).__name__}, expected a Proposal(tokens, q)"
+        )
+    tokens, q = proposal
+    if not isinstance(tokens, Tensor) or not (q is None or isinstance(q, Tensor)):
+        raise InputTypeError(
+            f"the draft gave a Proposal of {type(tokens).__name__} and {type(q).__name__}, "
+            "expected tensors: tokens (n,), and q (n, V) or None"
+        )
+
+
+def _require_distributions(q: Tensor) -> None:
+    """Refuse q with which the output would not be the target's."""
+    if not q.is_floating_point():
+        raise InputTypeError(f"the draft gave q of {q.dtype}: give floating-point numbers")
+    if (q < 0).any():
+        place, token = (q < 0).nonzero()[0].tolist()
+        raise InputError(
+            f"q of guess {place} gives token {token} the probability "
+            f"{q[place, token].item():.4g}: less than 0 is impossible"
+        )
+    mass = q.double().sum(1)
+    off = (mass - 1.0).abs().nan_to_num(math.inf)
+    if len(q) and off.max() > min(torch.finfo(q.dtype).eps ** 0.5, 1e-3):
+        place = int(off.argmax())
+        raise InputError(
+            f"q of guess {place} sums to {mass[place].item():.4g}, not 1: the output would not "
+            "be the target's; give the probabilities that the guess was drawn with"
+        )
+
+
+def _require_guesses(guesses: Tensor, room: int, V: int) -> None:
+    if guesses.ndim != 1 or guesses.dtype != torch.int64 or len(guesses) > room:
+        raise InputError(
+            f"the draft gave guesses {guesses.dtype} of shape {tuple(guesses.shape)}, expected "
+            f"int64 (n,) with n <= {room}"
+        )
+    require_token_ids(guesses, V, "guess")
 
 
 @torch.no_grad()

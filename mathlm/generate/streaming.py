@@ -12,8 +12,7 @@ from ..errors import InputError, InputTypeError
 from ..models import GPT, Recurrent
 from ..text import ByteBPE, Bytes, DecodeStream
 from .decoding import stream
-from .steps import Step
-from .stopping import Finish
+from .stopping import Finish, Step
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from ..functional import require_token_ids
 from ..models import Transformer
 from ..shapes import Float, Int
 from .beam import beam_search
-from .modes import evaluating
+from .decoding import evaluating
 from .sampling import token_probabilities
 
 

@@ -1,6 +1,6 @@
 """Looking into models: what they compute on the way, and what happens without parts of it."""
 
-from .ablation import head_means, without_heads
+from .ablation import head_means, losses_by_head, losses_without_heads, without_heads
 from .attribution import (
     PathAttribution,
     gradient_times_input,
@@ -8,9 +8,8 @@ from .attribution import (
     swap_estimates,
     tap_gradients,
 )
-from .autoencoder import SparseAutoencoder
-from .contributions import logit_contributions, stream_contributions
-from .control_tasks import control_labels, grouped_interval
+from .autoencoder import SparseAutoencoder, spliced_losses
+from .causal_tracing import activation_patching, recovered
 from .dictionary import (
     DictionaryReport,
     SparseReconstruction,
@@ -21,8 +20,13 @@ from .dictionary import (
     top_contexts,
     train_dictionary,
 )
-from .harm import losses_by_head, losses_without_heads
 from .lens import logit_lens
+from .logit_attribution import (
+    logit_contributions,
+    stream_contributions,
+    stream_writes,
+    write_logits,
+)
 from .patching import At, patch
 from .paths import path_patch, path_patching
 from .patterns import (
@@ -35,12 +39,9 @@ from .patterns import (
     previous_token_score,
     repeated_ids,
 )
-from .probes import Probe, linear_probe
+from .probes import Probe, control_labels, grouped_interval, linear_probe
 from .recording import Watched, record
-from .splice import spliced_losses
 from .steering import Steered, steering_vector
-from .stream import stream_writes, write_logits
-from .tracing import activation_patching, recovered
 
 __all__ = [
     "At",

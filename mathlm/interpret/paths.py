@@ -12,12 +12,11 @@ from torch import Tensor, nn
 from ..errors import InputError, InputTypeError
 from ..models import GPT
 from ..shapes import Float
-from .contributions import stream_contributions
+from .causal_tracing import AT_ONCE, Metric, attend_terms, measured, require_pairs, resumed
 from .lens import require_stream
+from .logit_attribution import stream_contributions
 from .patching import chosen
 from .recording import Watched, record
-from .resuming import attend_terms, require_pairs, resumed
-from .tracing import AT_ONCE, Metric, measured
 
 INPUT = re.compile(r"blocks\.(\d+)\.(attention\.[qkv]|feed_forward_out)")
 BLOCK = re.compile(r"blocks\.(\d+)\.(attention|feed_forward)")

@@ -1,11 +1,10 @@
 """Modules: they own parameters; the mathematics is in ``mathlm.functional``."""
 
 from .adapter import AdaptedBlock, Bottleneck
-from .attention import SelfAttention
+from .attention import SelfAttention, SharedRows
 from .block import Block, PostNormBlock
 from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache, SlidingLayerCache
-from .cross_attention import CrossAttention
-from .decoder_block import DecoderBlock, PostNormDecoderBlock
+from .decoder_block import CrossAttention, DecoderBlock, PostNormDecoderBlock
 from .feedforward import FeedForward
 from .low_rank import LoRALinear, LoRASettings
 from .normalization import BatchNorm, LayerNorm, RMSNorm
@@ -25,7 +24,6 @@ from .quantization import (
     fused_rows,
 )
 from .recurrent import GRU, LSTM, RNN, StateCache
-from .shared_rows import SharedRows
 from .taps import Scope, Taps, scope, tap
 
 __all__ = [

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ConfigError
-from ..functional.adapter import bottleneck
+from ..functional.low_rank import bottleneck
 from ..shapes import Float
 from .block import Block
 from .feedforward import ACTIVATIONS

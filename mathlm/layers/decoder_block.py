@@ -4,12 +4,137 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..shapes import Float
-from .attention import SelfAttention
+from .. import functional as F
+from ..errors import InputError
+from ..functional.attention import require_mask_fits
+from ..shapes import Bool, Float
+from .attention import SelfAttention, require_heads, require_row_masks
 from .cache import MemoryCache
-from .cross_attention import CrossAttention
 from .feedforward import FeedForward
 from .taps import Taps, scope, tap
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention of one sequence to another, the memory.
+
+    Implements eq-transformer-cross::
+
+        headₕ = softmax(Qₕ Kₕᵀ / √d_k) Vₕ,   y = W_o [head₁; …; head_H] + b
+        Q = W_q x,   K = W_k m,   V = W_v m,   cut into heads
+
+    Every position of ``x`` sees every position of the memory that the mask shows: there is no
+    order between the two.
+
+    Args:
+        d_model: Width of both sequences, D.
+        n_heads: Heads, H.
+        d_head: Width of one head, K. None = D / H, which must then be whole.
+        bias: Whether the four maps have one.
+        dropout: Probability with which an attention weight is set to 0 in training.
+        scale: Factor of the scores; None = 1/√d_k.
+
+    Raises:
+        ConfigError: If the sizes do not divide.
+
+    References:
+        Vaswani et al. (2017), arXiv:1706.03762, section 3.2.3.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_head: int | None = None,
+        *,
+        bias: bool = False,
+        dropout: float | int = 0.0,
+        scale: float | int | None = None,
+    ) -> None:
+        super().__init__()
+        require_heads(d_model, n_heads, n_heads, d_head)
+        self.d_head = d_model // n_heads if d_head is None else d_head
+        self.dropout, self.scale = dropout, scale
+        self.W_q = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
+        self.W_k = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
+        self.W_v = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
+        self.W_o = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        cache: MemoryCache | None = None,
+        taps: Taps | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Look up the memory once for each position of ``x``.
+
+        What stands at a position of the memory that no query may see does not matter, NaN
+        included.
+
+        Args:
+            x: One vector for each query.
+            memory: Source of keys and values.
+            mask: True where a query may attend, (T, S) or broadcastable with four axes to
+                (B, H, T, S), such as (B, 1, 1, S) for padding; None = everywhere.
+            cache: Keys and values of the memory; filled by the first call, read by the others.
+            taps: Receives ``q``, ``k``, ``v``, ``weights`` and ``heads``.
+
+        Returns:
+            One vector for each position of ``x``.
+
+        Raises:
+            InputError: If the mask does not fit, or the cache holds another memory.
+            InputTypeError: If the mask is not boolean.
+        """
+        require_row_masks(mask)
+        q = self.cut(self.W_q(x))
+        require_mask_fits(mask, (*q.shape[:-1], memory.shape[1]))
+        k, v = self.keys_and_values(memory, mask, cache)  # (B, H, S, K)
+        y = self.attend(q, k, v, mask, taps)  # (B, H, T, K)
+        return self.W_o(y.transpose(1, 2).flatten(2))
+
+    def keys_and_values(
+        self, memory: Float[Tensor, "B S D"], mask: Tensor | None, cache: MemoryCache | None
+    ) -> tuple[Tensor, Tensor]:
+        """Of the memory (B, H, S, K), computed unless the cache holds them."""
+        if cache is not None and cache.holds(memory):
+            return cache.k, cache.v
+        cached = cache is not None  # for any mask, and without a gradient that NaN could spoil
+        seen = memory if mask is None or cached else hide_unseen(memory, mask)
+        k, v = self.cut(self.W_k(seen)), self.cut(self.W_v(seen))
+        if cache is not None:
+            cache.fill(memory, k, v)
+        return k, v
+
+    def cut(self, x: Float[Tensor, "B T J"]) -> Float[Tensor, "B H T K"]:
+        """Vectors of all heads side by side, as one vector for each head."""
+        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+
+    def attend(
+        self,
+        q: Float[Tensor, "B H T K"],
+        k: Float[Tensor, "B H S K"],
+        v: Float[Tensor, "B H S K"],
+        mask: Tensor | None,
+        taps: Taps | None,
+    ) -> Float[Tensor, "B H T K"]:
+        """Values mixed by the weights; through the fused kernel unless taps ask for weights."""
+        dropout = self.dropout if self.training else 0.0
+        if taps is None:
+            return F.fused_attention(q, k, v, mask, dropout=dropout, scale=self.scale)
+        if dropout > 0:
+            raise InputError("taps show the weights without dropout: call model.eval() first")
+        q, k, v = tap(taps, "q", q), tap(taps, "k", k), tap(taps, "v", v)
+        weights = F.attention_weights(q, k, mask, scale=self.scale)  # (B, H, T, S)
+        return tap(taps, "heads", tap(taps, "weights", weights) @ v)
+
+
+def hide_unseen(memory: Float[Tensor, "B S D"], mask: Tensor) -> Float[Tensor, "B S D"]:
+    """The memory, 0 where no query of a row sees it."""
+    seen = mask.flatten(0, -2).any(0) if mask.ndim < 4 else mask.any(dim=(1, 2))
+    return memory.masked_fill(~seen.unsqueeze(-1), 0.0)
 
 
 class ResidualDecoderBlock(nn.Module):

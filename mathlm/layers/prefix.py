@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..functional.prefix import gated_prefix
+from ..functional.low_rank import gated_prefix
 from ..shapes import Float
 from .cache import LayerCache
 from .taps import Taps, tap

@@ -1,17 +1,14 @@
 """Whole models, one file each."""
 
-from .bert import Bert
+from .bert import Bert, MaskedBert, SentencePairs
 from .bert_config import BertConfig
-from .files.gpt_saving import save_pretrained
+from .files.saving import save_pretrained
 from .files.weights import load_weights
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
-from .masked_bert import MaskedBert
 from .mlp import MLP, MLPConfig
 from .multi_token import MultiTokenGPT
-from .pair_bert import SentencePairs
-from .reach import gradient_reach
-from .recurrent import Recurrent, RecurrentConfig
+from .recurrent import Recurrent, RecurrentConfig, gradient_reach
 from .sentences import sentence_embeddings
 from .shared_prefixes import shared_hidden, shared_rows
 from .transformer import Transformer

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ..errors import ConfigError
-from .config_checks import require_choices, require_numbers, require_sizes
+from .gpt_config import require_choices, require_numbers, require_sizes
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 SIZES = ("vocab_size", "context", "d_model", "n_layers", "n_heads", "n_segments")

@@ -28,7 +28,7 @@ from ..layers import (
 )
 from ..layers.prefix import Ahead, KeptKeys
 from ..shapes import Float
-from .files.gpt_files import fill_model, read_model
+from .files.gpt import fill_model, read_model
 from .gpt_config import GPTConfig
 from .layout import Layout, lay_out
 from .virtual import VirtualTokens

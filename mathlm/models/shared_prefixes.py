@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..layers import RotaryPosition
-from ..layers.shared_rows import SharedRows
+from ..layers.attention import SharedRows
 from ..shapes import Float
 from .gpt import GPT
 from .layout import Layout

@@ -9,7 +9,7 @@ from ..errors import ConfigError, InputError
 from ..functional import relative_buckets
 from ..layers.attention import require_heads
 from ..layers.feedforward import Activation, default_width
-from .config_checks import require_choices, require_numbers, require_sizes
+from .gpt_config import require_choices, require_numbers, require_sizes
 
 Norm = Literal["layer", "rms"]
 Position = Literal["sinusoidal", "learned", "relative", "none"]

@@ -1,13 +1,11 @@
 """Optimizers and schedules, written from their equations."""
 
-from .adam import Adam, AdamEpsilonHat
-from .adamw import AdamW
+from .adam import Adam, AdamEpsilonHat, AdamW
 from .clipping import clip_grad_norm, grad_norm
-from .decay import exponential_decay, linear_decay, polynomial_decay, step_decay
 from .muon import Muon
-from .rmsprop import RMSProp
 from .schedules import constant, cosine_restarts, noam, warmup, warmup_cosine
-from .sgd import SGD
+from .sgd import SGD, RMSProp
+from .update import exponential_decay, linear_decay, polynomial_decay, step_decay
 from .width import scale_start, width_groups
 
 __all__ = [

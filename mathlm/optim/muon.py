@@ -8,7 +8,7 @@ from torch.optim._muon import muon as muon_kernel
 
 from ..errors import ConfigError, InputError
 from ..shapes import Float
-from .shards import keep_part, whole
+from .clipping import keep_part, whole
 from .update import Update, check_decay, check_not_negative, check_positive
 
 Scale = Literal["original", "match_rms_adamw"]

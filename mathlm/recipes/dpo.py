@@ -25,8 +25,8 @@ from ..chat.model import Chatting
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import TrainerConfig, distribute, resolve_device
+from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
-from ..train.recompute import recompute_blocks
 from .dpo_data import Preferred, preferred
 from .dpo_judging import BETA, PreferenceTrainer, judge
 from .dpo_losses import objective

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..chat.folder import load
 from ..chat.model import Chatting
 from ..errors import DataError, DataNotFoundError, MathLMError
-from ..text.corpora.instruction_lines import json_lines, json_object
+from ..text.corpora.instructions import json_lines, json_object
 from ..text.tokenizers.named import Tokenizer
 from .policy_options import parse
 

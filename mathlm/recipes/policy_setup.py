@@ -24,8 +24,8 @@ from ..chat.model import Chatting
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
+from ..train.activation_checkpointing import recompute_blocks
 from ..train.objectives import Objective
-from ..train.recompute import recompute_blocks
 from .policy_prompts import prompts
 from .policy_rewards import find_reward
 from .sft import Tuning

@@ -22,8 +22,8 @@ from ..errors import MathLMError
 from ..models import GPT, GPTConfig
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, next_token, resolve_device
+from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
-from ..train.recompute import recompute_blocks
 from ..train.record import device_name, write_record
 from .pretrain_data import bytes_per_target, windows
 from .pretrain_options import SIZES, parse

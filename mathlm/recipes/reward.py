@@ -25,8 +25,8 @@ from ..chat.model import Chatting
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
+from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
-from ..train.recompute import recompute_blocks
 from .reward_data import Pairs, pairs
 from .reward_judging import centre, compare_with_length, judged
 from .reward_options import parse

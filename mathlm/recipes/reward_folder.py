@@ -21,7 +21,7 @@ from ..chat.model import Chatting
 from ..errors import ConfigError, InputError, MathLMError
 from ..text import Message
 from ..train import resolve_device
-from ..train.device import DeviceName
+from ..train.distributed import DeviceName
 from ..train.objective_batches import padded
 
 Prompt = str | Sequence[Message | Mapping[str, str]]

@@ -9,7 +9,7 @@ from itertools import islice
 import torch
 
 from ..align import RewardModel, pair_rewards, reward_metrics
-from ..generate.modes import evaluating
+from ..generate.decoding import evaluating
 from .reward_data import Pairs
 
 log = logging.getLogger(__name__)

@@ -26,10 +26,9 @@ from ..errors import MathLMError
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, next_token, resolve_device
-from ..train.batches import Batch
+from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
-from ..train.objectives import Objective
-from ..train.recompute import recompute_blocks
+from ..train.objectives import Batch, Objective
 from .run_record import record_run
 from .sft_data import Conversations, conversations
 from .sft_method_options import OWN, step_size

@@ -18,7 +18,7 @@ from ..chat.folder import load
 from ..chat.model import Chatting
 from ..errors import ConfigError, InputError, MathLMError
 from ..text import corpus, instructions
-from ..train.batches import Batch
+from ..train.objectives import Batch
 from .pretrain_data import TokenizedWindows, encoded
 from .sft_options import parse
 

@@ -13,15 +13,20 @@ from .calculus.derivatives import (
 )
 from .calculus.forward_mode import Dual, hessian_vector_product, push_forward
 from .calculus.gradcheck import numerical_gradient, numerical_vjp
-from .decomposition import covariance, effective_rank, energy_kept, low_rank, pca, pca_by_svd
 from .linear_algebra import (
     coordinates,
     cosine_similarity,
+    covariance,
     determinant,
+    effective_rank,
     eigenvalues_2x2,
+    energy_kept,
     frobenius_norm,
     gram_schmidt,
+    low_rank,
     p_norm,
+    pca,
+    pca_by_svd,
     power_iteration,
     projection,
     signed_area,
@@ -42,8 +47,6 @@ from .network.activation import (
     tanh,
     tanh_backward,
 )
-from .network.adapter import bottleneck, bottleneck_backward
-from .network.affine import linear, linear_backward
 from .network.attention import dot_product_attention, dot_product_attention_backward
 from .network.block import (
     post_norm_block,
@@ -60,21 +63,18 @@ from .network.constructions import (
     tent_network,
 )
 from .network.decoder_block import decoder_block, decoder_block_backward
-from .network.distance_bias import (
-    alibi_bias,
-    alibi_slopes,
-    relative_bias,
-    relative_bias_backward,
-    relative_buckets,
-)
 from .network.dropout import dropout, dropout_backward
 from .network.dropout_factors import draw_dropout
+from .network.embedding import embedding, embedding_backward
 from .network.feedforward import feed_forward, feed_forward_backward
 from .network.flash import (
+    SoftmaxState,
     attention_tiles,
     flash_attention,
     flash_attention_backward,
+    merge_softmax_states,
     online_softmax_sum,
+    softmax_state,
 )
 from .network.heads import (
     multi_head_attention,
@@ -82,9 +82,19 @@ from .network.heads import (
     self_attention,
     self_attention_backward,
 )
-from .network.lookup import embedding, embedding_backward
-from .network.lora import low_rank_linear, low_rank_linear_backward
-from .network.mlp import multilayer_perceptron, multilayer_perceptron_backward
+from .network.linear import (
+    linear,
+    linear_backward,
+    multilayer_perceptron,
+    multilayer_perceptron_backward,
+)
+from .network.low_rank import (
+    bottleneck,
+    bottleneck_backward,
+    low_rank_linear,
+    low_rank_linear_backward,
+    prefix_share,
+)
 from .network.normalization import (
     batch_norm,
     batch_norm_backward,
@@ -93,17 +103,20 @@ from .network.normalization import (
     rms_norm,
     rms_norm_backward,
 )
-from .network.partial_softmax import SoftmaxState, merge_softmax_states, softmax_state
 from .network.pieces import linear_pieces
 from .network.position import (
+    alibi_bias,
+    alibi_slopes,
     half_split_order,
+    relative_bias,
+    relative_bias_backward,
+    relative_buckets,
     rotary,
     rotary_backward,
     rotary_frequencies,
     sinusoidal_shift,
     sinusoidal_table,
 )
-from .network.prefix import prefix_share
 from .network.recurrent import (
     gru_cell,
     gru_cell_backward,
@@ -112,21 +125,19 @@ from .network.recurrent import (
     rnn_cell,
     rnn_cell_backward,
 )
-from .network.recurrent_jacobian import (
-    gru_cell_jacobian,
-    jacobian_products,
-    lstm_cell_jacobian,
-    rnn_cell_jacobian,
-    state_jacobians,
-    state_singular_values,
-)
 from .network.recurrent_sequence import (
     gru,
     gru_backward,
+    gru_cell_jacobian,
+    jacobian_products,
     lstm,
     lstm_backward,
+    lstm_cell_jacobian,
     rnn,
     rnn_backward,
+    rnn_cell_jacobian,
+    state_jacobians,
+    state_singular_values,
 )
 from .network.stacks import (
     decoder,
@@ -153,16 +164,14 @@ from .statistics.chains import (
     text_divergence,
 )
 from .statistics.correlation import average_ranks, bootstrap_interval, pearson, spearman
-from .statistics.estimation import (
+from .statistics.gaussian import (
     categorical_map,
     categorical_mle,
     categorical_posterior_mean,
-    gaussian_map_mean,
-    gaussian_mle,
-)
-from .statistics.gaussian import (
     fit_normal,
     gaussian_kl,
+    gaussian_map_mean,
+    gaussian_mle,
     normal_cdf,
     normal_log_density,
     standardize,
@@ -198,24 +207,20 @@ from .statistics.softmax import (
 from .training.alignment import (
     best_of_n,
     best_of_n_divergence_bound,
-    divergence_estimate,
-    tilted_distribution,
-    tilted_value,
-)
-from .training.alignment_advantages import (
-    generalized_advantages,
-    group_scores,
-    leave_one_out_scores,
-)
-from .training.alignment_losses import (
     bradley_terry,
     bradley_terry_backward,
     clipped_objective,
     clipped_objective_backward,
     direct_preference,
     direct_preference_backward,
+    divergence_estimate,
+    generalized_advantages,
+    group_scores,
     identity_preference,
     identity_preference_backward,
+    leave_one_out_scores,
+    tilted_distribution,
+    tilted_value,
 )
 from .training.initialization import (
     he_normal,
@@ -224,11 +229,6 @@ from .training.initialization import (
     xavier_normal,
     xavier_uniform,
 )
-from .training.label_smoothing import (
-    label_smoothed_cross_entropy,
-    label_smoothed_cross_entropy_backward,
-)
-from .training.log_partition import z_loss, z_loss_backward
 from .training.loss import (
     binary_cross_entropy,
     binary_cross_entropy_backward,
@@ -236,10 +236,14 @@ from .training.loss import (
     binary_cross_entropy_with_logits_backward,
     half_squared_error,
     half_squared_error_backward,
+    label_smoothed_cross_entropy,
+    label_smoothed_cross_entropy_backward,
     squared_error,
     squared_error_backward,
     token_cross_entropy,
     token_cross_entropy_backward,
+    z_loss,
+    z_loss_backward,
 )
 from .training.muon import muon_step, newton_schulz
 from .training.optimizers import (
@@ -249,10 +253,10 @@ from .training.optimizers import (
     averaged_momentum_step,
     momentum_step,
     nesterov_step,
+    noam_rate,
     rmsprop_step,
     sgd_step,
 )
-from .training.schedules import noam_rate
 from .training.stepping import descend
 from .training.word2vec import (
     cbow_context,

@@ -1,32 +1,50 @@
 """What models cost and how they improve with size."""
 
-from .activations import saved_numbers
-from .allocation import optimal_allocation
-from .budget import TrainingBill, parameters_and_tokens, text_share, training_bill
-from .budget_sources import ASSUMED, DEVICES, KNOWN_RUNS
+from .allocation import (
+    LifetimePlan,
+    effective_parameters,
+    effective_tokens,
+    inference_optimal,
+    optimal_allocation,
+    repeated_loss,
+)
+from .budget import (
+    ASSUMED,
+    DEVICES,
+    KNOWN_RUNS,
+    Span,
+    TrainingBill,
+    parameters_and_tokens,
+    text_share,
+    training_bill,
+)
 from .chinchilla import (
     ChinchillaLaw,
     bootstrap_chinchilla,
     chinchilla_intervals,
     fit_chinchilla,
 )
-from .counts import kv_cache_bytes
 from .decoding import decode_bytes, decode_limit
-from .flop_counts import flops_per_token, forward_flops, six_nd
-from .intensity import arithmetic_intensity
+from .flops import (
+    arithmetic_intensity,
+    flop_utilization,
+    flops_per_token,
+    forward_flops,
+    six_nd,
+    training_days,
+)
 from .isoflop import Envelope, Parabolas, Points, envelope, isoflop_optimum, isoflop_points
 from .kaplan import KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
-from .lifetime import LifetimePlan, inference_optimal
-from .memory import inference_memory, training_memory
-from .parameters import count_parameters
+from .memory import (
+    inference_memory,
+    kept_with_segments,
+    saved_numbers,
+    sharded_memory,
+    training_memory,
+)
+from .parameters import count_parameters, kv_cache_bytes
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
-from .ranges import Span
-from .recomputation import kept_with_segments
-from .repeated_data import effective_parameters, effective_tokens, repeated_loss
-from .sharding import sharded_memory
-from .training_time import training_days
-from .utilization import flop_utilization
 
 __all__ = [
     "ASSUMED",

@@ -2,9 +2,7 @@
 
 from ..errors import InputTypeError
 from ..models import GPTConfig
-from .count_checks import require_counts, require_positive
-from .counts import kv_cache_bytes
-from .parameters import count_parameters
+from .parameters import count_parameters, kv_cache_bytes, require_counts, require_positive
 
 
 def decode_bytes(

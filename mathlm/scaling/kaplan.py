@@ -8,11 +8,17 @@ import numpy as np
 
 from ..errors import InputError
 from ..shapes import Float
-from .count_checks import require_positive
-from .fit_intervals import covariance, student_quantile
-from .log_sums import RaisedLogSum, least_minimum, minimise, require_minimum
+from .chinchilla import centred_runs
+from .fitting import (
+    RaisedLogSum,
+    covariance,
+    least_minimum,
+    minimise,
+    require_minimum,
+    student_quantile,
+)
+from .parameters import require_positive
 from .power_law import Numbers, positive
-from .runs import centred_runs
 
 NAMES = ("N_c", "D_c", "alpha_n", "alpha_d", "share")
 TERMS = ["N_c", "D_c"]

@@ -1,10 +1,11 @@
 """How many numbers a model learns, counted from its configuration."""
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from ..errors import InputTypeError
+from ..errors import InputError, InputTypeError
 from ..layers.feedforward import GATES
 from ..models import BertConfig, GPTConfig, MLPConfig, RecurrentConfig, TransformerConfig
 
@@ -149,3 +150,51 @@ PARTS: dict[type, Callable[[Any], Parts]] = {
     RecurrentConfig: recurrent,
     MLPConfig: mlp,
 }
+
+
+def require_counts(least: int, **values: object) -> None:
+    """Refuse what is not an integer of at least ``least``."""
+    for name, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise InputError(f"{name}={value!r} must be an integer of at least {least}")
+
+
+def require_positive(**values: object) -> None:
+    """Refuse what is not a positive, finite number."""
+    for name, value in values.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value < math.inf:  # type: ignore[operator]
+            raise InputError(f"{name}={value!r} must be a positive, finite number")
+
+
+def kv_cache_bytes(
+    config: GPTConfig, tokens: int, batch: int = 1, bytes_per_number: int = 2
+) -> int:
+    """Memory of the keys and values that a model keeps while it writes.
+
+    Implements eq-heads-cache::
+
+        2 L B G S K b
+
+    keys and values, for each of L layers, B rows, G key/value heads and S tokens K numbers of b
+    bytes. Grouped heads divide it by H / G; it does not depend on the number of query heads.
+
+    Args:
+        config: Of the model: L, G and K.
+        tokens: S that there is room for [tokens].
+        batch: B, rows.
+        bytes_per_number: b: 2 for float16 and bfloat16, 4 for float32.
+
+    Returns:
+        Size of the tensors of a :class:`mathlm.layers.KeyValueCache` [bytes].
+
+    Raises:
+        InputTypeError: If it is no such configuration.
+        InputError: If a number is negative, or batch or bytes_per_number 0.
+    """
+    if not isinstance(config, GPTConfig):
+        raise InputTypeError(f"config is a {type(config).__name__}, expected a GPTConfig")
+    require_counts(0, tokens=tokens)
+    require_counts(1, batch=batch, bytes_per_number=bytes_per_number)
+    numbers = batch * config.kv_heads * tokens * config.head_width
+    return 2 * config.n_layers * numbers * bytes_per_number

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..shapes import Float
-from .fit_intervals import covariance, redrawn, student_quantile
-from .log_sums import LogSum, least_minimum, minimise
+from .fitting import LogSum, covariance, least_minimum, minimise, redrawn, student_quantile
 
 Numbers = Sequence[float | int] | np.ndarray
 EXPONENTS = (-2.0, -1.0, -0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0, 2.0)

@@ -1,25 +1,21 @@
 """Text to integers and back, the corpora, and what a text costs; no torch."""
 
-from .chat import ChatFormat, Message
+from .chat import Chat, ChatFormat, ChatTokenizer, Message, prompt_and_completion
 from .cleaning.cleaning import CLEANING_RULES, Cleaned, clean, common_lines, prose_lines
+from .cleaning.contamination import Contamination, Overlap, contamination
 from .cleaning.deduplication import (
     NearDuplicate,
-    exact_duplicates,
-    first_of_group,
-    near_duplicates,
-)
-from .cleaning.leakage import Contamination, Overlap, contamination
-from .cleaning.quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
-from .cleaning.quality_classifier import QualityClassifier, hashed_features
-from .cleaning.signatures import (
     candidate_pairs,
     collision_probability,
+    exact_duplicates,
+    first_of_group,
     jaccard,
     minhash,
+    near_duplicates,
     shingles,
 )
-from .completion import Chat, ChatTokenizer, prompt_and_completion
-from .compression import bits_per_byte, conditional_bits_per_byte
+from .cleaning.quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
+from .cleaning.quality_classifier import QualityClassifier, hashed_features
 from .cooccurrence import cooccurrence_counts, pair_counts, shrinking_windows, skip_gram_pairs
 from .corpora import (
     corpus,
@@ -37,25 +33,34 @@ from .corpora import (
 from .corpora.archive import extract
 from .corpora.documents import read_documents
 from .corpora.download import fetch
-from .corpora.judgements import Judged, Preference
+from .corpora.preferences import Judged, Preference
 from .corpora.token_file import TokenManifest, open_tokens, read_manifest, write_tokens
-from .counts import NGramCounts
-from .diversity import compression_ratio, distinct_share, repeated_share, self_bleu
 from .gguf_file import gguf_tensor, open_gguf
-from .masking import choose_tokens, mask_tokens
-from .ngram import KneserNey
+from .masking import (
+    choose_tokens,
+    corrupt_spans,
+    cut_spans,
+    draw_spans,
+    mask_tokens,
+    restore_spans,
+)
+from .measures import (
+    bits_per_byte,
+    block_counts,
+    block_entropy,
+    compression_ratio,
+    conditional_bits_per_byte,
+    distinct_share,
+    letters,
+    repeated_share,
+    self_bleu,
+)
+from .ngrams import AddK, Backoff, Interpolated, KneserNey, NGramCounts
 from .packing import Packed, number_documents, pack
 from .patterns import regular
-from .patterns.automaton import Automaton
-from .patterns.regular_parser import parse_pattern
-from .patterns.token_trie import TokenTrie, tokens_to_match
-from .redundancy import block_counts, block_entropy, letters
-from .smoothing import AddK, Backoff, Interpolated
-from .spans import corrupt_spans, cut_spans, draw_spans, restore_spans
-from .tokenizers.byte_alphabet import from_printable, to_printable
-from .tokenizers.byte_bpe import ByteBPE
-from .tokenizers.bytes import Bytes
-from .tokenizers.merges import (
+from .patterns.automaton import Automaton, TokenTrie, tokens_to_match
+from .patterns.parser import parse_pattern
+from .tokenizers.bpe import (
     count_pairs,
     count_words,
     learn_merges,
@@ -63,8 +68,11 @@ from .tokenizers.merges import (
     merge_pair,
     token_bytes,
 )
+from .tokenizers.byte_bpe import ByteBPE
+from .tokenizers.bytes import Bytes
+from .tokenizers.files import from_printable, to_printable
 from .tokenizers.pretokenize import PATTERNS, pre_tokenize
-from .tokenizers.stream import DecodeStream
+from .tokenizers.stream import DecodeStream, utf8_encode, utf8_length
 from .tokenizers.unigram import (
     em_step,
     expected_counts,
@@ -72,15 +80,15 @@ from .tokenizers.unigram import (
     sample_segmentation,
     viterbi,
 )
-from .tokenizers.utf8 import utf8_encode, utf8_length
-from .tokenizers.vocabulary import (
+from .tokenizers.wordpiece import WordPiece
+from .tokenizers.words import (
+    Characters,
     Vocabulary,
+    Words,
     keep_probability,
     negative_distribution,
     split_words,
 )
-from .tokenizers.word_vocabulary import Characters, Words
-from .tokenizers.wordpiece import WordPiece
 
 __all__ = [
     "AddK",

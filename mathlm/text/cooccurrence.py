@@ -5,7 +5,7 @@ from numpy import ndarray
 
 from ..errors import DataError, InputError, InputTypeError
 from ..shapes import Int
-from .counts import as_ids
+from .ngrams import as_ids
 
 LARGEST = 1 << 28  # entries of a table of counts: 2 GiB of int64
 

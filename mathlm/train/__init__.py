@@ -1,12 +1,18 @@
 """The training loop and what surrounds it."""
 
-from .averages import Averages
+from .activation_checkpointing import recompute_blocks
 from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
-from .device import resolve_device
-from .distributed import RankError, process_group
+from .distributed import RankError, process_group, resolve_device
+from .ema import Averages
 from .memory import LiveBytes
-from .objective_batches import CorruptedWindows, CutSpans, DrawPrefix, MaskTokens
+from .objective_batches import (
+    CorruptedWindows,
+    CutSpans,
+    DrawPrefix,
+    MaskTokens,
+    SentencePairBatches,
+)
 from .objectives import (
     MaskedPairs,
     MultiToken,
@@ -23,9 +29,7 @@ from .objectives import (
 )
 from .parallel import bare, distribute
 from .precision import LossScale
-from .recompute import recompute_blocks
 from .record import describe, write_record
-from .sentence_pairs import SentencePairBatches
 from .trainer import Trainer
 from .windows import TokenWindows, check_ids
 from .word2vec import NegativeSampling, SkipGramBatches

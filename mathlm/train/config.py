@@ -1,14 +1,18 @@
 """How long and how to train."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
+
+import torch
+from torch import nn
 
 from ..errors import ConfigError
-from .device import DeviceName
-from .parallel import Kind
+from .distributed import DeviceName
+from .parallel import Kind, bare
 from .precision import LossScale, Precision
+from .record import describe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,3 +96,56 @@ class TrainerConfig:
             if getattr(self, name) not in choices:
                 allowed = ", ".join(map(repr, choices))
                 raise ConfigError(f"{name}={getattr(self, name)!r} must be one of {allowed}")
+
+
+NOT_OPTIONS = {"params", "differentiable"}  # torch adds the second when a state is loaded
+
+
+def options_of(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    """The options of each group of an optimizer, without its parameters."""
+    return [
+        {name: value for name, value in group.items() if name not in NOT_OPTIONS}
+        for group in optimizer.param_groups
+    ]
+
+
+def run_identity(
+    model: nn.Module,
+    objective: Any,
+    data: Any,
+    optimizer: torch.optim.Optimizer,
+    options: Sequence[Mapping[str, Any]],
+    config: TrainerConfig,
+) -> dict[str, Any]:
+    """What decides the weights after each step, as JSON data.
+
+    The number of ranks is not among it, nor how they share the work: the batch of a step is cut
+    anew for them.
+    """
+    model = bare(model)
+    said = data.describe() if hasattr(data, "describe") else describe(data)
+    return {
+        "data_sha256": getattr(data, "sha256", None),
+        "data": said,
+        "model": describe(getattr(model, "config", type(model))),
+        "objective": describe(objective),
+        "optimizer": {"class": type(optimizer).__name__} | named_options(options, config),
+        "schedule": describe(config.schedule),
+        "clip": config.clip,
+        "micro_batches": config.micro_batches,
+        "seed": config.seed,
+        "precision": config.precision,
+        "loss_scale": describe(config.loss_scale) if config.precision == "float16" else None,
+        "ema": config.ema,
+    }
+
+
+def named_options(
+    options: Sequence[Mapping[str, Any]], config: TrainerConfig
+) -> dict[str, Any]:
+    """Options of each group of the optimizer; not the step size, if a schedule sets it."""
+    hidden = set() if config.schedule is None else {"lr"}
+    return {
+        f"group {i}": describe({k: v for k, v in own.items() if k not in hidden})
+        for i, own in enumerate(options)
+    }

@@ -1,18 +1,51 @@
 """Sums over ranks; each function is the identity when there is one process."""
 
+import logging
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Literal
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ..errors import MathLMError
-from ..optim.shards import is_sharded
-from .device import DeviceName
+from ..errors import ConfigError, DeviceError, MathLMError
+from ..optim.clipping import is_sharded
+
+log = logging.getLogger(__name__)
+DeviceName = Literal["cpu", "cuda", "auto"]
+
+
+def resolve_device(name: DeviceName = "auto") -> torch.device:
+    """The device that ``name`` stands for on this machine.
+
+    Args:
+        name: ``cpu``, ``cuda``, or ``auto``: CUDA where there is one, else the CPU.
+
+    Returns:
+        The device; under ``torchrun`` the GPU of the local rank.
+
+    Raises:
+        ConfigError: If the name is another one.
+        DeviceError: If CUDA is asked for and torch sees none.
+    """
+    if name not in ("cpu", "cuda", "auto"):
+        raise ConfigError(f"device={name!r} must be 'cpu', 'cuda' or 'auto'")
+    if name == "cpu":
+        return torch.device("cpu")
+    if torch.cuda.is_available():
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    if name == "cuda":
+        raise DeviceError(
+            "CUDA was asked for but torch sees none; use device='cpu' or 'auto', or install a "
+            f"CUDA build of torch (this one is {torch.__version__})"
+        )
+    log.info("device='auto': torch sees no CUDA, the run uses the CPU")
+    return torch.device("cpu")
+
 
 RELEASE = 0.1  # seconds in which they may have the lock
 KEPT: list[dist.ProcessGroup | None] = []  # groups whose destructor runs when Python ends

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ..errors import ConfigError
-from .batches import Batch
 from .distributed import answering, is_distributed, rank, ranks, share_from_first, sum_gradients
+from .objectives import Batch
 
 Kind = Literal["sum", "ddp", "fsdp"]
 KINDS: tuple[Kind, ...] = ("sum", "ddp", "fsdp")

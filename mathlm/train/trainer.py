@@ -11,19 +11,17 @@ from torch import Tensor, nn
 
 from ..errors import ConfigError, InputError, NonFiniteLossError
 from ..optim import clip_grad_norm
-from ..optim.shards import local
+from ..optim.clipping import local
 from ..progress import Progress
-from .averages import Averages
-from .batches import Batch, Idle, check_rows, split
-from .checkpoint import load_checkpoint, newest_checkpoint, save_checkpoint
-from .config import TrainerConfig
-from .device import resolve_device
-from .distributed import all_sum, answering, rank, ranks, share_from_first
-from .faults import checked, gradient_error, memory_advice, refuse_non_finite
-from .folders import remove_unfinished
-from .identity import options_of, run_identity
+from .checkpoint import Stateful, load_checkpoint, newest_checkpoint, save_checkpoint
+from .config import TrainerConfig, options_of, run_identity
+from .diagnostics import Speed, checked, gradient_error, memory_advice, refuse_non_finite
+from .distributed import all_sum, answering, rank, ranks, resolve_device, share_from_first
+from .early_stopping import Best
+from .ema import Averages
+from .folders import check_writable, remove_unfinished
 from .interrupt import Interruption
-from .objectives import Objective
+from .objectives import Batch, Idle, Objective, check_rows, split
 from .parallel import (
     apply,
     bare,
@@ -34,12 +32,27 @@ from .parallel import (
     reduce_gradients,
     reshard,
 )
-from .parts import Stateful
-from .patience import Best
 from .precision import Scaling, compile_model, computing_in
-from .rng import kept_rng, seed_torch
-from .saving import check_folder
-from .speed import Speed
+from .state import kept_rng, seed_torch
+
+
+def check_folder(folder: Path | None, step: int) -> None:
+    """Refuse a folder that cannot be written, or that holds another run than one at ``step``.
+
+    Raises:
+        CheckpointError: If it cannot be written.
+        ConfigError: If it holds checkpoints, and no step has been done.
+    """
+    if folder is None or rank() != 0:
+        return
+    check_writable(folder)
+    newest = newest_checkpoint(folder)
+    if newest is not None and step == 0:
+        raise ConfigError(
+            f"output directory {folder} holds {newest.name} of an earlier run: call "
+            "resume() to continue it, or choose another folder"
+        )
+
 
 log = logging.getLogger(__name__)
 Record = dict[str, int | float]

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from ..errors import ConfigError, DataError, InputError, InputTypeError
-from .batches import Batch
-from .objectives import IGNORED
+from .objectives import IGNORED, Batch
 
 SHARD = 1 << 20  # tokens that are hashed together
 

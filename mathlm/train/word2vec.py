@@ -11,7 +11,7 @@ from ..errors import ConfigError, DataError, InputError
 from ..models import SkipGram
 from ..shapes import Float, Int
 from ..text import negative_distribution
-from .batches import Batch
+from .objectives import Batch
 from .windows import check_ids, epoch_order
 
 

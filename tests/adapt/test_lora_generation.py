@@ -4,10 +4,9 @@ import torch
 from mathlm.adapt import add_lora, merge_lora, trainable, unmerge_lora, use_adapter
 from mathlm.errors import ConfigError, InputError
 from mathlm.generate import generate, quantize
-from mathlm.generate.decode_step import DecodeStep
-from mathlm.generate.prepared import prepared_step
+from mathlm.generate.fused_step import DecodeStep, prepared_step
 from mathlm.models import GPT, GPTConfig
-from mathlm.models.files.gpt_saving import save_pretrained
+from mathlm.models.files.saving import save_pretrained
 
 PROMPT = torch.randint(20, (2, 5), generator=torch.Generator().manual_seed(0))
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mathlm.adapt import adapter_names, add_lora, load_adapter, merge_lora, save_adapter
-from mathlm.adapt.peft_names import meant, of_pattern, shortest
+from mathlm.adapt.peft import meant, of_pattern, shortest
 from mathlm.errors import CheckpointMismatchError, ConfigError
 from mathlm.layers.low_rank import LoRALinear
 

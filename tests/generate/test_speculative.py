@@ -12,11 +12,11 @@ from mathlm.generate import (
     drafts,
     generate,
     outcome_distribution,
-    rounds,
     speculate,
     speculative_generate,
     token_probabilities,
 )
+from mathlm.generate import speculative as rounds
 from mathlm.models import GPT, GPTConfig, Recurrent
 
 FAMILIES = {

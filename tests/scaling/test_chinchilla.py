@@ -12,8 +12,14 @@ from mathlm.scaling import (
     fit_chinchilla,
 )
 from mathlm.scaling.chinchilla import additive, warm
-from mathlm.scaling.fit_intervals import covariance, student_quantile
-from mathlm.scaling.log_sums import LogSum, minimise, require_minimum, slopes
+from mathlm.scaling.fitting import (
+    LogSum,
+    covariance,
+    minimise,
+    require_minimum,
+    slopes,
+    student_quantile,
+)
 
 PAPER = ChinchillaLaw(A=406.4, B=410.7, E=1.69, alpha=0.34, beta=0.28)
 N = np.repeat(np.geomspace(1e6, 1e9, 7), 7)

@@ -6,9 +6,14 @@ from scipy.optimize import minimize
 
 from mathlm.errors import InputError
 from mathlm.scaling import ChinchillaLaw, KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
-from mathlm.scaling.fit_intervals import student_quantile
+from mathlm.scaling.fitting import (
+    RaisedLogSum,
+    minimise,
+    require_minimum,
+    slopes,
+    student_quantile,
+)
 from mathlm.scaling.kaplan import constants, joint, standard_errors, warm
-from mathlm.scaling.log_sums import RaisedLogSum, minimise, require_minimum, slopes
 
 PAPER = KaplanLaw(N_c=6.4e13, D_c=1.8e13, alpha_n=0.076, alpha_d=0.103)
 STEEP = KaplanLaw(N_c=2e9, D_c=5e11, alpha_n=0.4, alpha_d=0.2)

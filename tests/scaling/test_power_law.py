@@ -9,8 +9,7 @@ from scipy.optimize import least_squares
 
 from mathlm.errors import InputError
 from mathlm.scaling import bootstrap_exponent, fit_power_law, held_out_errors
-from mathlm.scaling.fit_intervals import covariance, redrawn, student_quantile
-from mathlm.scaling.log_sums import LogSum, minimise
+from mathlm.scaling.fitting import LogSum, covariance, minimise, redrawn, student_quantile
 from mathlm.scaling.power_law import straight
 
 X = np.geomspace(10, 1e6, 16)

@@ -12,11 +12,11 @@ from mathlm.errors import InputError
 from mathlm.layers import Block, FeedForward, SelfAttention
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import SGD, Adam, AdamEpsilonHat, AdamW, Muon, RMSProp, warmup_cosine
-from mathlm.optim.shards import whole
+from mathlm.optim.clipping import whole
 from mathlm.train import Trainer, TrainerConfig, distribute, next_token
 from mathlm.train.distributed import all_sum, rank, ranks
 from mathlm.train.parallel import KINDS, bare
-from mathlm.train.sharding import own_state
+from mathlm.train.state import own_state
 
 BATCH = {
     "ids": torch.arange(8).reshape(2, 4),

@@ -9,7 +9,7 @@ from train.tiny_runs import IDS, tiny_data
 
 from mathlm.errors import ConfigError, InputError, InputTypeError
 from mathlm.train import TokenWindows, check_ids
-from mathlm.train.batches import split
+from mathlm.train.objectives import split
 
 SIZES = {
     "n": st.integers(2, 60),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import ConfigError, InputError
-from mathlm.reference.network.lookup import loss_and_gradients
+from mathlm.reference.network.embedding import loss_and_gradients
 from mathlm.text import vectors
 from mathlm.text.corpora.vectors import word_pairs
 

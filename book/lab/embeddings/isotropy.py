@@ -5,7 +5,7 @@ from numpy import ndarray
 
 from mathlm.errors import InputError
 from mathlm.reference.arrays import finite_array
-from mathlm.reference.decomposition import pca
+from mathlm.reference.linear_algebra import pca
 from mathlm.reference.statistics.softmax import logsumexp
 from mathlm.shapes import Float
 

@@ -17,7 +17,7 @@ from mathlm.models import SkipGram
 from mathlm.optim import Adam, linear_decay
 from mathlm.text.corpora.vectors import nearest
 from mathlm.train import NegativeSampling, SkipGramBatches, Trainer, TrainerConfig
-from mathlm.train.device import DeviceName
+from mathlm.train.distributed import DeviceName
 
 from .count_vectors import WordText, pairs, read, scores
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from mathlm.train import write_record
-from mathlm.train.device import resolve_device
+from mathlm.train.distributed import resolve_device
 from mathlm.train.record import device_name
 
 from .count_vectors import WordText, compare, pairs, read, scores

@@ -3,7 +3,9 @@
 from mathlm.plot import style
 
 from .demos import budget_demo
-from .explanations import (
+from .figures import (
+    bill_ranges,
+    data_wall,
     exponents_foretold,
     falling_errors,
     frequency_maps,
@@ -13,7 +15,6 @@ from .explanations import (
     stuck_by_width,
     two_accuracies,
 )
-from .scaling_limits import bill_ranges, data_wall
 
 __all__ = [
     "bill_ranges",

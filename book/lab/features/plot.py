@@ -3,19 +3,17 @@
 from mathlm.plot import style
 
 from .demos import readout_threshold_demo
-from .dictionaries_figures import (
+from .figures import (
     code_responses,
-    found_by_share,
-    matched_directions,
-    steering_course,
-    unit_agreement,
-)
-from .superposition_figures import (
     feature_arrows,
     features_held,
+    found_by_share,
+    matched_directions,
     probe_layers,
     readout_curves,
     sharing_losses,
+    steering_course,
+    unit_agreement,
 )
 
 __all__ = [

@@ -14,7 +14,7 @@ from mathlm.align import ChatBatches, Encoded, encode_chats
 from mathlm.text import ByteBPE, Bytes, ChatFormat, instructions
 from mathlm.text.corpora.instructions import Conversation
 from mathlm.train import TokenWindows
-from mathlm.train.batches import Batch
+from mathlm.train.objectives import Batch
 
 CONTEXT = 240  # sixteen places are left for what some methods put before the text
 HELD_OUT = 0.2  # of the questions; half of them choose, half report

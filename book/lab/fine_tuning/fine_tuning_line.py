@@ -14,7 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mathlm.models import GPT
 from mathlm.train import next_token
-from mathlm.train.batches import Batch
+from mathlm.train.objectives import Batch
 
 from .fine_tuning_measures import Measures, Row
 

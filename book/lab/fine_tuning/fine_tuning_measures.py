@@ -14,8 +14,7 @@ import torch
 
 from mathlm.functional import token_cross_entropy
 from mathlm.models import GPT
-from mathlm.train.batches import Batch
-from mathlm.train.objectives import IGNORED, read_causal
+from mathlm.train.objectives import IGNORED, Batch, read_causal
 
 from .fine_tuning_own_texts import OwnTexts, Row
 

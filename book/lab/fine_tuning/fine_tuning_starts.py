@@ -11,8 +11,7 @@ import torch
 from mathlm import adapt
 from mathlm.models import GPT
 from mathlm.train import next_token
-from mathlm.train.batches import Batch
-from mathlm.train.objectives import Objective
+from mathlm.train.objectives import Batch, Objective
 
 Data = Callable[[int], Batch]
 

@@ -3,8 +3,13 @@
 from mathlm.plot import head_maps, style
 
 from .demos import logit_lens_demo, patching_demo
-from .interpretability import depth_curves, largest_shares
-from .mechanisms import estimates_of_swaps, induction_forming, weights_and_writes
+from .figures import (
+    depth_curves,
+    estimates_of_swaps,
+    induction_forming,
+    largest_shares,
+    weights_and_writes,
+)
 
 __all__ = [
     "depth_curves",

@@ -15,7 +15,10 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import ConfigError
-from mathlm.reference.network.mlp import multilayer_perceptron, multilayer_perceptron_backward
+from mathlm.reference.network.linear import (
+    multilayer_perceptron,
+    multilayer_perceptron_backward,
+)
 from mathlm.reference.training.initialization import he_normal
 from mathlm.reference.training.loss import token_cross_entropy, token_cross_entropy_backward
 from mathlm.text import digits as images

@@ -19,8 +19,8 @@ from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.text import corpus
 from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
-from mathlm.train.batches import Batch
-from mathlm.train.device import DeviceName
+from mathlm.train.distributed import DeviceName
+from mathlm.train.objectives import Batch
 
 
 @dataclass(frozen=True, kw_only=True)

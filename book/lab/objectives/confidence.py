@@ -20,7 +20,7 @@ from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW, clip_grad_norm, warmup_cosine
 from mathlm.text import corpus
 from mathlm.train import TokenWindows
-from mathlm.train.device import DeviceName
+from mathlm.train.distributed import DeviceName
 
 from .said_and_true import judge
 

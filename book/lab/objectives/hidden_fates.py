@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from mathlm.train.sentence_pairs import Negatives
+from mathlm.train.objective_batches import Negatives
 
 from .frozen_states import pairs
 from .objective_bodies import BothWays, ObjectiveConfig, both_ways

@@ -22,8 +22,7 @@ from mathlm.align.exact import World, WorldPairs, WorldRollouts, standard_world
 from mathlm.models import GPT
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.train import Trainer, TrainerConfig
-from mathlm.train.batches import Batch
-from mathlm.train.objectives import Objective
+from mathlm.train.objectives import Batch, Objective
 
 log = logging.getLogger(__name__)
 BETA = 0.5  # price of the divergence [reward/nat]

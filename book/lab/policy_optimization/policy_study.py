@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mathlm.align.exact import standard_world
-from mathlm.align.exact.policy_ways import BETA, WAYS, go
+from mathlm.align.exact.training import BETA, WAYS, go
 from mathlm.train.record import record_on_cpu
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mathlm.align import DPO
-from mathlm.align.exact.policy_runs import truth
-from mathlm.align.exact.policy_ways import go
+from mathlm.align.exact.training import go, truth
 from mathlm.train.record import record_on_cpu
 
 from .preference_family import BETA, problem, run

@@ -9,7 +9,7 @@ from mathlm.align import answer_log_probabilities
 from mathlm.generate import generate
 from mathlm.models import GPT
 from mathlm.text import sentiment
-from mathlm.train.batches import Batch
+from mathlm.train.objectives import Batch
 
 NAMES = ("JULIET", "HAMLET", "BRUTUS", "ANTONY", "PORTIA", "IMOGEN", "OLIVER", "CAESAR")
 LENGTH = 56  # bytes of a speech

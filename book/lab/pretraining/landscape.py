@@ -14,8 +14,7 @@ from torch import nn
 
 from mathlm.errors import InputError, NonFiniteLossError
 from mathlm.train import next_token
-from mathlm.train.batches import Batch
-from mathlm.train.objectives import Objective
+from mathlm.train.objectives import Batch, Objective
 
 from .directions import Direction, place, random_direction, weights_kept
 from .small_gpt import CONTEXT, Ingredients, build

@@ -18,7 +18,7 @@ from mathlm.models import GPT
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.text import corpus
 from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
-from mathlm.train.batches import Batch
+from mathlm.train.objectives import Batch
 from mathlm.train.record import record_on_cpu
 
 from .directions import random_direction, towards

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from mathlm.models import GPT
 from mathlm.train import next_token
-from mathlm.train.batches import Batch
+from mathlm.train.objectives import Batch
 
 Change = Callable[[Tensor], Tensor]
 

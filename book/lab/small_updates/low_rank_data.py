@@ -15,7 +15,7 @@ from mathlm.models import GPT, GPTConfig
 from mathlm.recipes.pretrain_options import SIZES
 from mathlm.text import Bytes, ChatFormat, corpus, instructions
 from mathlm.train import TokenWindows
-from mathlm.train.batches import Batch
+from mathlm.train.objectives import Batch
 
 PLAYS = Path("book/results/shakespeare-gpt")
 CONTEXT = 256

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from mathlm.layers.low_rank import LoRALinear
 from mathlm.models import GPT
-from mathlm.train.batches import Batch
-from mathlm.train.objectives import IGNORED, read_causal
+from mathlm.train.objectives import IGNORED, Batch, read_causal
 
 from .low_rank_cuts import mean_loss
 

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from mathlm.errors import InputError
-from mathlm.scaling.count_checks import require_counts
+from mathlm.scaling.parameters import require_counts
 
 Order = Literal["gpipe", "1f1b"]
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from mathlm.optim import AdamW
-from mathlm.optim.shards import local
+from mathlm.optim.clipping import local
 from mathlm.train import (
     TokenWindows,
     Trainer,

@@ -23,8 +23,7 @@ from mathlm.reference import (
     post_norm_block,
     post_norm_block_backward,
 )
-from mathlm.reference.network.stacks import positioned_embedding
-from mathlm.reference.network.transformer_weights import table_names
+from mathlm.reference.network.stacks import positioned_embedding, table_names
 from mathlm.reference.network.weights import part_of
 
 Trace = dict[str, ndarray]

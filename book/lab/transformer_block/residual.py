@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from mathlm.errors import ConfigError, InputError, InputTypeError
 from mathlm.reference.arrays import finite_array, gradient_array
-from mathlm.reference.network.affine import linear, linear_backward
+from mathlm.reference.network.linear import linear, linear_backward
 
 STREAMS = ("residual", "pre-norm", "post-norm")
 

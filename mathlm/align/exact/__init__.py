@@ -1,18 +1,28 @@
 """Worlds small enough to list: the truth that estimators, losses and trainers are held to."""
 
-from .drawing import draw_completions
+from .data import TableSampler, WorldPairs, WorldRollouts
 from .estimators import Moments, estimator_moments, score_matrix
-from .fixed_points import at_own_spread, forward_tilt, reverse_tilt, token_tilted
-from .frontiers import Frontier, reward_kl_frontier
-from .gradients import policy_gradient, score_function_objective
-from .group_limits import follow, group_limit_loss
-from .optimum import Optimum, divergence, expectation, regularized_reward, tilted_optimum
+from .fixed_points import (
+    at_own_spread,
+    follow,
+    forward_tilt,
+    group_limit_loss,
+    reverse_tilt,
+    token_tilted,
+)
+from .optimum import (
+    Optimum,
+    divergence,
+    expectation,
+    policy_gradient,
+    regularized_reward,
+    score_function_objective,
+    tilted_optimum,
+)
 from .prefixes import Prefixes, prefixes_of
 from .standard import standard_scores, standard_world, world_of
-from .table_sampler import TableSampler
 from .values import kl_by_token, next_token_table, policy_values, soft_values, token_advantages
-from .world import World, all_completions
-from .world_batches import WorldPairs, WorldRollouts
+from .world import Frontier, World, all_completions, draw_completions, reward_kl_frontier
 
 __all__ = [
     "Frontier",

@@ -11,19 +11,17 @@ from torch import Tensor, nn
 
 from ...errors import CheckpointMismatchError, ConfigError, InputError
 from ...train import bare
-from ...train.batches import Batch
 from ...train.distributed import rank
+from ...train.objectives import Batch
 from ...train.record import describe
 from ...train.windows import epoch_order
 from ..answers import LogProbabilities, target_log_probabilities
 from ..reference_model import Reference
-from ..reward.rewards import RewardFunction, name_of
+from ..reward.functions import RewardFunction, name_of
 from ..value_model import target_values
 from .credit import Credit, GroupCredit, TokenCredit
-from .rollout_records import first_of, plain, rollout_record, said, update_record
-from .rollout_rows import share_rows
-from .rollout_writer import RolloutWriter, Values
-from .rollouts import RolloutSampler, completions_of, fitting
+from .diagnostics import first_of, plain, rollout_record, said, update_record
+from .rollouts import RolloutSampler, RolloutWriter, Values, completions_of, fitting, share_rows
 
 log = logging.getLogger(__name__)
 DRAWS, ORDER, PROMPTS = range(3)  # what random numbers are for

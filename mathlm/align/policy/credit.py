@@ -7,11 +7,9 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError, InputError
-from ...train.batches import Batch
-from ...train.objectives import IGNORED
+from ...train.objectives import IGNORED, Batch
 from ..masks import require_columns, require_share, require_weight
-from .advantages import gae, leave_one_out_advantages, rewards_with_kl
-from .whitening import whiten
+from .advantages import gae, leave_one_out_advantages, rewards_with_kl, whiten
 
 Credit = Callable[[Batch, int], Batch]
 Cut = str | float | int  # "score", "bootstrap" or a reward

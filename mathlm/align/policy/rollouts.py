@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -12,9 +12,15 @@ from torch import Tensor, nn
 from ...errors import ConfigError, InputError
 from ...generate import generate_ragged
 from ...models import GPT
-from ...train.batches import Batch
+from ...shapes import Float
+from ...train import bare
+from ...train.distributed import all_sum, is_distributed, rank, ranks
 from ...train.objective_batches import padded
-from ...train.objectives import IGNORED
+from ...train.objectives import IGNORED, Batch
+from ..answers import LogProbabilities, target_log_probabilities
+from ..reference_model import Reference
+from ..reward.functions import RewardFunction, judged
+from ..value_model import target_values
 
 log = logging.getLogger(__name__)
 Stop = Sequence[Sequence[int] | int]
@@ -226,3 +232,185 @@ def require_temperature(temperature: float | int) -> None:
             f"temperature={temperature} must be positive and finite: a policy is trained on "
             "what it draws, not on its likeliest text"
         )
+
+
+FILL = {"targets": IGNORED}  # behind the end of a row; elsewhere 0
+
+
+def joined(parts: Sequence[Batch]) -> Batch:
+    """Batches one below the other, each as wide as the widest."""
+    width = max(part["ids"].shape[1] for part in parts)
+    names = parts[0]
+    return {
+        name: torch.cat([_wide(name, part[name], width) for part in parts]) for name in names
+    }
+
+
+def pieces(rows: int, at_once: int | None) -> list[range]:
+    """The rows in turn, at most ``at_once`` of them together."""
+    size = rows if at_once is None else at_once
+    return [range(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def share_rows(
+    make: Callable[[int, int], Batch], rows: int, where: str, device: torch.device
+) -> Batch:
+    """Let each process make its share of the rows; all then have all of them.
+
+    An error of one process ends the others too, which otherwise would wait for it.
+
+    Args:
+        make: From the first row and the one behind the last to a batch of them on the CPU.
+        rows: Of all processes.
+        where: When it is, for messages.
+        device: Where the processes can add tensors.
+
+    Raises:
+        ConfigError: If there are fewer rows than processes.
+        InputError: If another process had an error.
+    """
+    if not is_distributed():
+        return make(0, rows)
+    if rows < ranks():
+        raise ConfigError(f"{rows} rollouts for {ranks()} processes: give at least one each")
+    first, last = (rows * (rank() + i) // ranks() for i in (0, 1))
+    failure: Exception | None = None
+    try:
+        share = make(first, last)
+    except Exception as error:
+        failure = error
+    failed = torch.zeros(ranks(), device=device)
+    failed[rank()] = failure is not None
+    failed = all_sum(failed, where)
+    if failure is not None:
+        raise failure
+    if failed.any():
+        raise InputError(
+            f"rank {int(failed.nonzero()[0])} could not write its rollouts {where}"
+        )
+    return _gathered(share, first, rows, where, device)
+
+
+def _gathered(share: Batch, first: int, rows: int, where: str, device: torch.device) -> Batch:
+    """The rows of all processes: each adds its own to zeros, which changes no bit."""
+    widths = torch.zeros(ranks(), dtype=torch.int64, device=device)
+    widths[rank()] = share["ids"].shape[1]
+    width = int(all_sum(widths, where).max())
+    whole = {}
+    for name in sorted(share):
+        own = _wide(name, share[name], width)
+        full = torch.zeros(rows, *own.shape[1:], dtype=own.dtype)
+        full[first : first + len(own)] = own
+        exact = full.long() if own.dtype == torch.bool else full
+        whole[name] = all_sum(exact.to(device), where).to("cpu", own.dtype)
+    return {name: whole[name] for name in share}
+
+
+def _wide(name: str, x: Tensor, width: int) -> Tensor:
+    """Columns added behind, for tensors that have some."""
+    if x.ndim < 2 or x.shape[1] == width:
+        return x
+    return torch.nn.functional.pad(x, (0, width - x.shape[1]), value=FILL.get(name, 0))
+
+
+Values = Callable[[nn.Module, Batch], Float[Tensor, "B T"]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RolloutWriter:
+    """Lets a policy write, and has what it wrote judged and read.
+
+    Args:
+        policy: The language model.
+        reward: Judges completions.
+        sampler: Writes them.
+        reference: What the policy is compared with, or None.
+        value: From ids (B, T) to values (B, T), or None.
+        decode: From ids to text for the reward; None = it reads ids.
+        read: From model and batch to log-probabilities (B, T).
+        read_values: From value model and batch to values (B, T).
+        at_once: Rows that are written, and read, together; None = all.
+    """
+
+    policy: nn.Module
+    reward: RewardFunction
+    sampler: RolloutSampler
+    reference: Reference | None = None
+    value: nn.Module | None = None
+    decode: Callable[[Tensor], str] | None = None
+    read: LogProbabilities = target_log_probabilities
+    read_values: Values = target_values
+    at_once: int | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the policy is."""
+        return next(self.policy.parameters()).device
+
+    @torch.no_grad()
+    def write(
+        self, prompts: Sequence[Tensor], seed: int, first_row: int = 0, first: int = 0
+    ) -> Batch:
+        """One completion of each prompt, with its reward and what the models say of it.
+
+        Args:
+            prompts: Ids of each.
+            seed: Of the random numbers.
+            first_row: Number of the first row, for its random numbers.
+            first: Number of the first sample, for messages.
+
+        Returns:
+            What the sampler gives, with ``rewards``, ``temperature`` (B,), ``logp_old``,
+            ``logp_ref`` and ``values`` (B, T), on the CPU.
+        """
+        here, parts = [prompt.to(self.device) for prompt in prompts], []
+        for rows in pieces(len(here), self.at_once):
+            part = here[rows.start : rows.stop]
+            parts.append(self.sampler(self.policy, part, seed, first_row + rows.start))
+        batch = joined(parts)
+        written = completions_of(batch)
+        rewards = judged(self.reward, self.texts(here), self.texts(written), first=first)
+        batch |= {"rewards": rewards.to(self.device)}
+        batch["temperature"] = torch.full_like(batch["rewards"], self.sampler.temperature)
+        batch |= self._opinions(batch)
+        return {name: column.cpu() for name, column in batch.items()}
+
+    def texts(self, ids: Sequence[Tensor]) -> list[Any]:
+        """What the reward reads: ids with their end, or text without it."""
+        if self.decode is None:
+            return [row.cpu() for row in ids]
+        stop = getattr(self.sampler, "stop", ())
+        return [self.decode(without_end(row, stop)) for row in ids]
+
+    def logp(self, batch: Batch) -> Float[Tensor, "B T"]:
+        """What the policy says of rollouts by now [nats], on the CPU."""
+        return self._read_all(batch, lambda part: {"logp": self._logp(part)})["logp"].cpu()
+
+    def _opinions(self, batch: Batch) -> Batch:
+        """What the models say of the rollouts."""
+
+        def read(part: Batch) -> Batch:
+            found = {"logp_old": self._logp(part)}
+            if self.reference is not None:
+                temperature = self.sampler.temperature
+                found["logp_ref"] = self.reference.log_probabilities(
+                    part, temperature=temperature
+                )
+            if self.value is not None:
+                found["values"] = self.read_values(bare(self.value), part)
+            return found
+
+        return self._read_all(batch, read)
+
+    def _logp(self, part: Batch) -> Tensor:
+        return self.read(self.policy, part, temperature=self.sampler.temperature)
+
+    @torch.no_grad()
+    def _read_all(self, batch: Batch, read: Callable[[Batch], Batch]) -> Batch:
+        """A few rows at a time."""
+        here = {name: column.to(self.device) for name, column in batch.items()}
+        parts = [
+            read({name: column[rows.start : rows.stop] for name, column in here.items()})
+            for rows in pieces(len(batch["ids"]), self.at_once)
+        ]
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

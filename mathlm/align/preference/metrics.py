@@ -6,10 +6,10 @@ import torch
 from torch import nn
 
 from ...errors import InputError
-from ...train.batches import Batch
+from ...train.objectives import Batch
 from ..answers import LogProbabilities, target_log_probabilities
 from ..masks import require_columns, require_positive
-from .preference_objectives import pair_scores
+from .objectives import pair_scores
 
 ROUNDING = 1e-6  # of the log-probabilities' sizes; two equal models differ by as much
 

@@ -8,11 +8,10 @@ from torch import Tensor, nn
 
 from ...errors import ConfigError, InputError
 from ...functional import expected_calibration_error
-from ...generate.modes import evaluating
+from ...generate.decoding import evaluating
 from ...shapes import Bool, Float, Int
-from ...train.batches import Batch
-from ...train.objectives import IGNORED
-from ..preference.preference_objectives import stacked
+from ...train.objectives import IGNORED, Batch
+from ..preference.objectives import stacked
 from .losses import bradley_terry_loss, centring_penalty
 
 

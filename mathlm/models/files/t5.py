@@ -11,8 +11,7 @@ from torch import Tensor
 from ...errors import CheckpointMismatchError, ConfigError, InputError
 from ...layers.feedforward import GATES
 from ..transformer_config import TransformerConfig
-from .gpt_files import Read
-from .gpt_folder import flag, number, require_values
+from .gpt import Read, flag, number, require_values
 from .hugging_face import FLOATS, read_config, require_field
 from .weights import load_weights, plain
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from ...train.device import resolve_device
+from ...train.distributed import resolve_device
 from ...train.record import device_name, write_record
 from .answers import compare
 from .judging import judge

@@ -9,8 +9,8 @@ from numpy import ndarray
 from ...errors import InputError
 from ...shapes import Bool, Float
 from ..arrays import Numbers, finite_array, gradient_array
-from .affine import linear, linear_backward
 from .attention import dot_product_attention, dot_product_attention_backward, full_mask
+from .linear import linear, linear_backward
 from .weights import (
     Gradients,
     Weights,

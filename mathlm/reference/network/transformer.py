@@ -8,22 +8,21 @@ from numpy.random import Generator
 
 from ...errors import InputError, InputTypeError
 from ..arrays import Numbers, finite_array, gradient_array
-from ..training.label_smoothing import (
-    label_smoothed_cross_entropy,
-    label_smoothed_cross_entropy_backward,
-)
-from .affine import linear, linear_backward
+from ..training.loss import label_smoothed_cross_entropy, label_smoothed_cross_entropy_backward
 from .dropout_factors import Factors, checked_factors, thinned
+from .linear import linear, linear_backward
 from .stacks import (
     decoder,
     decoder_backward,
+    draw_weights,
     encoder,
     encoder_backward,
     positioned_embedding,
     positioned_embedding_backward,
+    require_weights,
+    table_names,
 )
 from .transformer_config import TransformerConfig
-from .transformer_weights import draw_weights, require_weights, table_names
 from .weights import Gradients, part_of, prefixed
 
 

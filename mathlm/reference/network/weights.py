@@ -7,7 +7,7 @@ from numpy import ndarray
 
 from ...errors import InputError, InputTypeError
 from ..arrays import finite_array
-from .affine import linear, linear_backward
+from .linear import linear, linear_backward
 
 Weights = Mapping[str, ndarray]
 Gradients = dict[str, ndarray]

@@ -8,8 +8,8 @@ from numpy import ndarray
 
 from ...errors import InputError
 from ...shapes import Float
-from ..arrays import finite_array, require_same_shape
-from ..statistics.information import Numbers, require_distribution
+from ..arrays import Numbers, Value, finite_array, gradient_array, require_same_shape
+from ..statistics.information import require_distribution
 
 
 def tilted_distribution(
@@ -154,3 +154,267 @@ def require_positive(name: str, value: float | int) -> None:
     """Refuse what is not above 0 and finite."""
     if not 0 < value < math.inf:
         raise InputError(f"{name}={value} must be positive and finite")
+
+
+def generalized_advantages(
+    rewards: Numbers,
+    values: Numbers,
+    gamma: float | int,
+    lam: float | int,
+    last_value: float | int = 0.0,
+) -> Float[ndarray, " T"]:
+    """Advantage of each token of one text, as the double sum it is.
+
+    Computes::
+
+        A_t = Σ_{k ≥ t} (γλ)^{k-t} (r_k + γ V_{k+1} - V_k),   V_T = last_value
+
+    Args:
+        rewards: r_t, what came with each token.
+        values: V_t, what was expected before it.
+        gamma: γ in [0, 1].
+        lam: λ in [0, 1].
+        last_value: What is expected behind the last: 0 if the text ended there.
+
+    Raises:
+        InputError: If there is not one value for each reward, or γ or λ is outside 0..1.
+
+    References:
+        Schulman et al. (2016), arXiv:1506.02438, eq. (16).
+    """
+    r, V = finite_array(rewards, "rewards"), finite_array(values, "values")
+    require_same_shape(r, V, ("rewards", "values"))
+    if r.ndim != 1 or not (0 <= gamma <= 1 and 0 <= lam <= 1):
+        raise InputError(f"rewards {r.shape} must be of one text; γ={gamma}, λ={lam} in 0..1")
+    after = np.append(V[1:], last_value)
+    delta = r + gamma * after - V
+    T = len(r)
+    return np.array(
+        [sum((gamma * lam) ** (k - t) * delta[k] for k in range(t, T)) for t in range(T)]
+    )
+
+
+def group_scores(rewards: Numbers, eps: float | int = 0.0) -> Float[ndarray, "G N"]:
+    """Rewards of each group, centred and divided by their (population) spread.
+
+    Computes::
+
+        A_i = (r_i - mean r) / (std r + ε);   0 where all rewards of a group are equal
+
+    Args:
+        rewards: Samples of each group in a row, at least two.
+        eps: ε ≥ 0.
+
+    Raises:
+        InputError: If a group has one sample.
+    """
+    r = _groups(rewards)
+    above = r - r.mean(1, keepdims=True)
+    above = np.where(np.ptp(r, axis=1, keepdims=True) == 0, 0.0, above)
+    spread = np.sqrt((above**2).mean(1, keepdims=True)) + eps
+    return np.divide(above, spread, out=np.zeros_like(above), where=spread > 0)
+
+
+def leave_one_out_scores(rewards: Numbers) -> Float[ndarray, "G N"]:
+    """Each reward of a group less the mean of the others.
+
+    Computes::
+
+        A_i = r_i - 1/(N-1) Σ_{j ≠ i} r_j
+
+    Args:
+        rewards: Samples of each group in a row, at least two.
+
+    Raises:
+        InputError: If a group has one sample.
+    """
+    r = _groups(rewards)
+    others = [np.delete(r, i, axis=1).mean(1) for i in range(r.shape[1])]
+    return r - np.stack(others, 1)
+
+
+def _groups(rewards: Numbers) -> ndarray:
+    r = finite_array(rewards, "rewards")
+    if r.ndim != 2 or r.shape[1] < 2:
+        raise InputError(f"rewards {r.shape}: give groups of two samples or more, in rows")
+    return r
+
+
+Pair = tuple[ndarray, ndarray]
+
+
+def bradley_terry(chosen: Numbers, rejected: Numbers) -> tuple[Value, ndarray]:
+    """Surprise that the chosen one of a pair was chosen.
+
+    Computes::
+
+        ℓ = -log σ(m) = log(1 + exp(-m)),   m = r_chosen - r_rejected
+
+    Args:
+        chosen: Rewards of the chosen ones.
+        rejected: Rewards of the others, of the same shape.
+
+    Returns:
+        ℓ of each pair [nats], and the margins m.
+
+    Raises:
+        InputError: If the shapes differ or a reward is not finite.
+    """
+    m = _margin(chosen, rejected)
+    return np.logaddexp(0.0, -m), m
+
+
+def bradley_terry_backward(dy: Numbers, cache: ndarray) -> Pair:
+    """Gradients of :func:`bradley_terry` in both rewards.
+
+    Computes::
+
+        ∂ℓ/∂r_chosen = -σ(-m) = -∂ℓ/∂r_rejected
+
+    Args:
+        dy: Gradient in ℓ.
+        cache: The margins.
+    """
+    slope = -gradient_array(dy, cache.shape) * sigmoid(-cache)
+    return slope, -slope
+
+
+def direct_preference(
+    logp: Pair, logp_ref: Pair, beta: float | int
+) -> tuple[Value, tuple[ndarray, float]]:
+    """DPO's loss: Bradley-Terry with β times the log-ratio of policy and reference as reward.
+
+    Computes::
+
+        ℓ = -log σ(m),   m = β [(log π - log π_ref)(chosen) - (log π - log π_ref)(rejected)]
+
+    Args:
+        logp: log π of the chosen and of the rejected answers [nats].
+        logp_ref: log π_ref of the same.
+        beta: β > 0.
+
+    Returns:
+        ℓ of each pair [nats]; the margins and β.
+
+    Raises:
+        InputError: If shapes differ, a number is not finite or β not positive.
+    """
+    m = _implicit_margin(logp, logp_ref, beta)
+    return np.logaddexp(0.0, -m), (m, float(beta))
+
+
+def direct_preference_backward(dy: Numbers, cache: tuple[ndarray, float]) -> Pair:
+    """Gradients of :func:`direct_preference` in both log-probabilities of the policy.
+
+    Computes::
+
+        ∂ℓ/∂log π(chosen) = -β σ(-m) = -∂ℓ/∂log π(rejected)
+
+    Args:
+        dy: Gradient in ℓ.
+        cache: The margins and β.
+    """
+    m, beta = cache
+    slope = -gradient_array(dy, m.shape) * beta * sigmoid(-m)
+    return slope, -slope
+
+
+def identity_preference(
+    logp: Pair, logp_ref: Pair, beta: float | int
+) -> tuple[Value, tuple[ndarray, float]]:
+    """IPO's loss: the difference of log-ratios is drawn to one number, and not beyond.
+
+    Computes::
+
+        ℓ = (h - 1/(2β))²,   h = (log π - log π_ref)(chosen) - (log π - log π_ref)(rejected)
+
+    Args:
+        logp: log π of the chosen and of the rejected answers [nats].
+        logp_ref: log π_ref of the same.
+        beta: β > 0.
+
+    Returns:
+        ℓ of each pair [nats²]; h and β.
+
+    Raises:
+        InputError: As :func:`direct_preference`.
+    """
+    h = _implicit_margin(logp, logp_ref, beta) / beta
+    return (h - 1 / (2 * beta)) ** 2, (h, float(beta))
+
+
+def identity_preference_backward(dy: Numbers, cache: tuple[ndarray, float]) -> Pair:
+    """Gradients of :func:`identity_preference` in both log-probabilities of the policy.
+
+    Computes::
+
+        ∂ℓ/∂log π(chosen) = 2 (h - 1/(2β)) = -∂ℓ/∂log π(rejected)
+
+    Args:
+        dy: Gradient in ℓ.
+        cache: h and β.
+    """
+    h, beta = cache
+    slope = gradient_array(dy, h.shape) * 2 * (h - 1 / (2 * beta))
+    return slope, -slope
+
+
+def clipped_objective(
+    logp: Numbers, logp_old: Numbers, advantages: Numbers, clip: float | int = 0.2
+) -> tuple[Value, Pair]:
+    """PPO's loss of one token: what is gained by a likelier token counts up to a ratio only.
+
+    Computes::
+
+        ℓ = -min(ρ A, clip(ρ, 1 - ε, 1 + ε) A),   ρ = π / π_old
+
+    Args:
+        logp: log π [nats].
+        logp_old: log π_old [nats].
+        advantages: A.
+        clip: ε in (0, 1).
+
+    Returns:
+        ℓ of each token; its slope in log π, and ρ.
+
+    Raises:
+        InputError: If shapes differ, a number is not finite or ε outside 0..1.
+    """
+    new, old = finite_array(logp, "logp"), finite_array(logp_old, "logp_old")
+    A = finite_array(advantages, "advantages")
+    require_same_shape(new, old, ("logp", "logp_old"))
+    require_same_shape(new, A, ("logp", "advantages"))
+    if not 0 < clip < 1:
+        raise InputError(f"clip={clip} must be between 0 and 1")
+    ratio = np.exp(new - old)
+    free, cut = ratio * A, np.clip(ratio, 1 - clip, 1 + clip) * A
+    slope = np.where(free <= cut, -free, 0.0)  # d(ρA)/d log π = ρA; a cut ratio has none
+    return -np.minimum(free, cut), (slope, ratio)
+
+
+def clipped_objective_backward(dy: Numbers, cache: Pair) -> ndarray:
+    """Gradient of :func:`clipped_objective` in log π: that of ρ A, or 0 where ρ is cut.
+
+    Args:
+        dy: Gradient in ℓ.
+        cache: The slopes, and ρ.
+    """
+    return gradient_array(dy, cache[0].shape) * cache[0]
+
+
+def sigmoid(x: ndarray) -> ndarray:
+    """1 / (1 + exp(-x)), without overflow."""
+    return np.exp(-np.logaddexp(0.0, -x))
+
+
+def _margin(chosen: Numbers, rejected: Numbers) -> ndarray:
+    a, b = finite_array(chosen, "chosen"), finite_array(rejected, "rejected")
+    require_same_shape(a, b, ("chosen", "rejected"))
+    return a - b
+
+
+def _implicit_margin(logp: Pair, logp_ref: Pair, beta: float | int) -> ndarray:
+    require_positive("beta", beta)
+    policy, ref = _margin(*logp), _margin(*logp_ref)
+    require_same_shape(policy, ref, ("logp", "logp_ref"))
+    return beta * (policy - ref)

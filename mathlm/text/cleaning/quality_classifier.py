@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from ...errors import ConfigError, InputError
 from ...shapes import Float, Int
-from .gram_hashes import gram_hashes, word_hashes, words_of
+from .deduplication import gram_hashes, word_hashes, words_of
 
 
 class Features(NamedTuple):

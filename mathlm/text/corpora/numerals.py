@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from ...errors import InputError, InputTypeError
 from ...shapes import Bool, Int
-from ..tokenizers.word_vocabulary import Words
+from ..tokenizers.words import Words
 from .installed import data_folder
 
 INSTALL = "pip install --no-deps num2words==0.5.14"

@@ -25,7 +25,7 @@ from ...errors import (
     InputError,
     InputTypeError,
 )
-from ..tokenizers.tokenizer_files import hash_of, path_of
+from ..tokenizers.files import hash_of, path_of
 from .documents import document_parts
 
 FORMAT, VERSION = "mathlm tokens", 1

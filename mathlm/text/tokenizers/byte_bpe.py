@@ -6,11 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import InputError, InputTypeError
-from . import bpe_definition, tokenizer_files, tokenizer_imports
-from .merges import count_words, learn_merges
-from .pretokenize import require_pattern, utf8
-from .segment import WordCache, apply_merges, ids_of
-from .special import require_allowed, require_names, split_special
+from . import bpe, files
+from .bpe import WordCache, apply_merges, count_words, ids_of, learn_merges
+from .pretokenize import require_allowed, require_names, require_pattern, split_special, utf8
 from .stream import DecodeStream, not_text, require_errors
 
 Pair = tuple[int, int]
@@ -45,9 +43,9 @@ class ByteBPE:
         special: Mapping[str, int] | None = None,
         pattern: str = "gpt4",
     ) -> None:
-        self._definition = bpe_definition.define(tokens, merges, special or {}, pattern)
-        ids = bpe_definition.ordinary_ids(self._definition)
-        self._rules = bpe_definition.merge_rules(self._definition, ids)
+        self._definition = bpe.define(tokens, merges, special or {}, pattern)
+        ids = bpe.ordinary_ids(self._definition)
+        self._rules = bpe.merge_rules(self._definition, ids)
         self._byte_ids = [ids.get(bytes([byte])) for byte in range(256)]
         self._special_ids = set(self._definition.special.values())
         self._words = WordCache(self._encode_word)
@@ -96,7 +94,7 @@ class ByteBPE:
             InputError: If a merge uses an id that is not made before it.
             InputTypeError: If a merge is no pair of integers.
         """
-        return cls(*bpe_definition.from_merges(merges, special, pattern))
+        return cls(*bpe.from_merges(merges, special, pattern))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "ByteBPE":
@@ -107,7 +105,7 @@ class ByteBPE:
             HashMismatchError: If the file has changed since it was written.
             DataError: If it is no such file, or one of another version.
         """
-        return tokenizer_files.build(cls, tokenizer_files.read(path), path)
+        return files.build(cls, files.read(path), path)
 
     @classmethod
     def from_gpt2(cls, folder: str | os.PathLike[str]) -> "ByteBPE":
@@ -119,7 +117,7 @@ class ByteBPE:
             DataNotFoundError: If the folder does not have them.
             DataError: If they are malformed or contradict each other.
         """
-        return tokenizer_files.build(cls, tokenizer_imports.read_gpt2(folder), folder)
+        return files.build(cls, files.read_gpt2(folder), folder)
 
     @classmethod
     def from_gguf(cls, path: str | os.PathLike[str]) -> "ByteBPE":
@@ -129,7 +127,7 @@ class ByteBPE:
             DataNotFoundError: If there is no such file, or the gguf package is not installed.
             DataError: If the file is malformed, or its tokenizer is of another kind.
         """
-        return tokenizer_files.build(cls, tokenizer_imports.read_gguf(path), path)
+        return files.build(cls, files.read_gguf(path), path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a JSON file; a reader never sees half of it.
@@ -142,7 +140,7 @@ class ByteBPE:
         Raises:
             DataError: If the file cannot be written; what was there before is still there.
         """
-        tokenizer_files.write(path, self._definition)
+        files.write(path, self._definition)
 
     @property
     def vocab_size(self) -> int:
@@ -167,7 +165,7 @@ class ByteBPE:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the content, the same in every process."""
-        return tokenizer_files.sha256(self._definition)
+        return files.sha256(self._definition)
 
     def encode(self, text: str, allowed_special: Iterable[str] | str = ()) -> list[int]:
         """Ids of a text.
@@ -293,7 +291,7 @@ class ByteBPE:
         """``token`` as an int, if there is such an id."""
         if type(token) is int and 0 <= token < len(self._definition.tokens):
             return token
-        index = bpe_definition.whole_number(token)
+        index = bpe.whole_number(token)
         if index is not None and 0 <= index < self.vocab_size:
             return index
         raise InputError(
@@ -304,7 +302,7 @@ class ByteBPE:
 
 def _number_of_merges(vocab_size: int, n_special: int) -> int:
     """How many merges a vocabulary has room for."""
-    size = bpe_definition.whole_number(vocab_size)
+    size = bpe.whole_number(vocab_size)
     if size is None:
         raise InputTypeError(f"vocab_size={vocab_size!r} must be an integer")
     if size < 256 + n_special:

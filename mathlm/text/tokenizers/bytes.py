@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from ...errors import InputError
-from .pretokenize import utf8
-from .special import require_names
+from .pretokenize import require_names, utf8
 from .stream import DecodeStream, not_text, require_errors
 
 UNUSED = (0xC0, 0xC1, *range(0xF5, 0x100))  # bytes that no text in UTF-8 has

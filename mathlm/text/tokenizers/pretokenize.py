@@ -8,14 +8,53 @@ References:
     Radford et al. (2019), Language models are unsupervised multitask learners, section 2.2.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 
+import numpy as np
 import regex
 
 from ...errors import InputError, InputTypeError
-from .unicode16 import as_of_unicode_16
+
+# Hexadecimal, first-last; between the ends of a range there is no letter, number or white
+# space of Unicode 16.
+LATER_RANGES = """
+558-558 58b-58c 88f-88f c5c-c5c cdc-cdc 208f-208f 209d-209f a7ce-a7cf a7d2-a7d2 a7d4-a7d4
+a7dd-a7f1 ab6c-ab6d 107bb-107bf 10940-10959 10ec5-10eee 11b0a-11b0a 11db0-11df1 1246f-1247f
+12550-12686 16ea0-16ed3 16ff2-16ff6 187f8-187ff 18cd6-18cda 18d09-191d2 1b123-1b128 1b168-1b168
+1d6a6-1d6a6 1df1f-1df24 1df2b-1dfff 1e6c0-1e6ff 2b73a-2b73f 2b81e-2b81e 2cea2-2cead 323b0-3ffff
+"""
+SIGN = 0xE000  # a code point for private use: no letter, number or white space in any version
+
+
+def _is_later() -> np.ndarray:
+    """Whether each code point is in one of the ranges."""
+    later = np.zeros(0x110000, bool)
+    for ends in LATER_RANGES.split():
+        first, last = (int(end, 16) for end in ends.split("-"))
+        later[first : last + 1] = True
+    return later
+
+
+IS_LATER = _is_later()
+
+
+def as_of_unicode_16(text: str) -> str:
+    """The text with a sign in place of each letter and number that came after Unicode 16.
+
+    Its length stays. A text without them comes back itself.
+    """
+    if text.isascii():
+        return text
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    later = IS_LATER[codes]
+    if not later.any():
+        return text
+    seen = np.where(later, SIGN, codes).astype("<u4")
+    return seen.tobytes().decode("utf-32-le", "surrogatepass")
+
 
 PATTERNS = {
     "gpt2": (r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
@@ -130,3 +169,59 @@ def blocks(text: str, size: int = BLOCK) -> Iterator[str]:
         end = cut.start() if cut else len(text)
         yield text[start:end]
         start = end
+
+
+def require_names(special: Sequence[str]) -> None:
+    """Raise unless ``special`` are distinct names of one character or more.
+
+    Raises:
+        InputTypeError: If it is no sequence but a string or a set, or holds what is no string.
+        InputError: If a name is empty, repeated or has a lone surrogate.
+    """
+    if isinstance(special, str) or not isinstance(special, Sequence):
+        raise InputTypeError(f"special={special!r} must be a list of names; their order counts")
+    for position, name in enumerate(special):
+        utf8(name)
+        if not name:
+            raise InputError(f"special[{position}] is empty; every position of a text has it")
+        if name in special[:position]:
+            first = special.index(name)
+            raise InputError(f"special {name!r} is at {first} and again at {position}")
+
+
+def require_allowed(allowed: Iterable[str] | str, special: Iterable[str]) -> set[str]:
+    """The names that ``allowed`` stands for: those it holds, or every one for "all".
+
+    Raises:
+        InputTypeError: If it is a string other than "all", or holds what is no string.
+        InputError: If it holds a name that is no special token.
+    """
+    if isinstance(allowed, str):
+        if allowed == "all":
+            return set(special)
+        raise InputTypeError(f"allowed_special={allowed!r} must be 'all' or a set of names")
+    if not isinstance(allowed, Iterable):
+        raise InputTypeError(f"allowed_special={allowed!r} must be 'all' or a set of names")
+    names = list(allowed)  # once: a generator has no second reading
+    if other := [name for name in names if not isinstance(name, str)]:
+        raise InputTypeError(f"allowed_special holds {other[0]!r}; a name is a str")
+    if unknown := set(names) - set(special):
+        raise InputError(
+            f"allowed_special has {sorted(unknown)}; the special tokens are {sorted(special)}"
+        )
+    return set(names)
+
+
+def split_special(text: str, names: Collection[str]) -> list[str]:
+    """Text cut at special names: even items are text, odd items are names.
+
+    Names are found from the left. Where several begin at one position, the longest wins.
+
+    Example:
+        >>> split_special("a<x>b", ["<x>"])
+        ['a', '<x>', 'b']
+    """
+    if not names:
+        return [text]
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    return re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text)

@@ -11,7 +11,7 @@ from mathlm.align import (
     fit_strengths,
     rao_kupper_log_probabilities,
 )
-from mathlm.align.reward.strengths import count_wins
+from mathlm.align.reward.bradley_terry import count_wins
 from mathlm.errors import ConfigError, InputError
 
 MANY = 40_000

@@ -16,9 +16,14 @@ from mathlm.align import (
     target_values,
 )
 from mathlm.align.exact import standard_world
-from mathlm.align.exact.listed_rollouts import ListedReader, ListedRollouts
-from mathlm.align.exact.policy_runs import train_policy, truth
-from mathlm.align.exact.policy_ways import WAYS, go
+from mathlm.align.exact.training import (
+    WAYS,
+    ListedReader,
+    ListedRollouts,
+    go,
+    train_policy,
+    truth,
+)
 from mathlm.errors import ConfigError
 
 

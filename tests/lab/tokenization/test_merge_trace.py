@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from lab.tokenization.merge_trace import reachable_tokens, trace_merges
 from mathlm.errors import InputError, InputTypeError
-from mathlm.text.tokenizers.merges import learn_merges_naive, token_bytes
+from mathlm.text.tokenizers.bpe import learn_merges_naive, token_bytes
 
 SENNRICH = {"low ": 5, "lower ": 2, "newest ": 6, "widest ": 3}
 

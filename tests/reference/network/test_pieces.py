@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mathlm.errors import InputError
 from mathlm.reference import interpolating_network, linear_pieces, tent_network
-from mathlm.reference.network.mlp import multilayer_perceptron
+from mathlm.reference.network.linear import multilayer_perceptron
 
 
 def random_network(rng, sizes):

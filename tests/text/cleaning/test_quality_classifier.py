@@ -5,7 +5,7 @@ import pytest
 
 from mathlm.errors import ConfigError, InputError
 from mathlm.text import QualityClassifier, corpus, hashed_features
-from mathlm.text.cleaning.gram_hashes import gram_hashes, word_hashes
+from mathlm.text.cleaning.deduplication import gram_hashes, word_hashes
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import torch
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.text import ByteBPE
-from mathlm.text.tokenizers.bpe_definition import whole_number
+from mathlm.text.tokenizers.bpe import whole_number
 
 BYTES = [bytes([i]) for i in range(256)]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.text import ByteBPE, corpus
-from mathlm.text.tokenizers.merges import learn_merges_naive
+from mathlm.text.tokenizers.bpe import learn_merges_naive
 
 SPECIAL = ["<|end|>", "<|end|>er", "<pad>"]
 TEXTS = st.lists(st.text() | st.sampled_from([*SPECIAL, "the ", "<|e", "\n\n"])).map("".join)

@@ -1,0 +1,271 @@
+"""Pairs of answers, and single answers that were found good or bad, as token ids."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from ...errors import DataError, InputError, InputTypeError
+from ...text import Chat, ChatFormat, ChatTokenizer, Judged, Message, Preference
+from ..sft import EMPTY, LONG, chats_sha256, encoded_chat, unfit
+
+logger = logging.getLogger(__name__)
+FULL, EQUAL = "prompt fills the context", "equal answers"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EncodedPairs:
+    """Pairs as a model sees them; what :func:`encode_pairs` returns.
+
+    Args:
+        chosen: Ids and mask of the conversations with the answers that were preferred.
+        rejected: Those with the others, in the same order.
+        index: Number of each pair among those that were given.
+        dropped: How many were left out, by reason.
+        mismatches: How many answers are cut into other tokens alone than behind their prompt.
+        context: Most tokens that a conversation may have.
+    """
+
+    chosen: list[Chat]
+    rejected: list[Chat]
+    index: list[int]
+    dropped: dict[str, int]
+    mismatches: int
+    context: int
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all conversations; the prompt of a pair counts twice."""
+        return sum(map(len, self.chosen)) + sum(map(len, self.rejected))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of the answers and their ends, chosen and rejected, (2, pairs)."""
+        sides = (self.chosen, self.rejected)
+        return np.array([[int(chat.mask.sum()) for chat in side] for side in sides])
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of all ids and masks, as little-endian int64, each behind its length."""
+        return chats_sha256(chain.from_iterable(zip(self.chosen, self.rejected, strict=True)))
+
+
+def encode_pairs(
+    pairs: Iterable[Preference],
+    format: ChatFormat,
+    tokenizer: ChatTokenizer,
+    context: int,
+) -> EncodedPairs:
+    """Pairs as ids, with the mask of what is asked of them: the last answer and its end.
+
+    Each side is written and masked as :func:`encode_chats` does it, but that earlier answers,
+    which are part of the prompt, are not asked for. A pair is left out, both sides together,
+    if its prompt leaves no room for an answer, an answer is nothing but blanks, a side is
+    longer than the context, or both sides are the same tokens. How many there were is counted
+    and logged, once; a pair with two reasons counts under the first of these.
+
+    Args:
+        pairs: Such as :func:`mathlm.text.corpora.preferences.read` gives.
+        format: How conversations are written.
+        tokenizer: Has every name of ``format.special`` as a special token.
+        context: Most tokens that a side may have, with all markers.
+
+    Raises:
+        InputError: If the context is too short for any answer, or a conversation cannot be
+            written in this format; the message has its number.
+        InputTypeError: If ``pairs`` is one pair, or an item is none.
+        DataError: If there are no pairs, or none is left.
+    """
+    require_list(pairs, Preference, context)
+    dropped = dict.fromkeys((FULL, EMPTY, LONG, EQUAL), 0)
+    kept: list[tuple[Chat, Chat]] = []
+    index, number = list[int](), 0
+    for number, pair in enumerate(pairs, start=1):
+        require_item(pair, Preference, number - 1)
+        sides = [
+            behind_prompt(pair.prompt, answer, number - 1, format, tokenizer, context)
+            for answer in (pair.chosen, pair.rejected)
+        ]
+        found = [side for side in sides if isinstance(side, str)]
+        chats = [side for side in sides if isinstance(side, Chat)]
+        if not found and np.array_equal(chats[0].ids, chats[1].ids):
+            found = [EQUAL]
+        if found:
+            dropped[next(reason for reason in dropped if reason in found)] += 1
+        else:
+            kept.append((chats[0], chats[1]))
+            index.append(number - 1)
+    report(number, dropped, context, "pairs")
+    return EncodedPairs(
+        chosen=[chosen for chosen, _ in kept],
+        rejected=[rejected for _, rejected in kept],
+        index=index,
+        dropped=dropped,
+        mismatches=sum(chat.mismatches for pair in kept for chat in pair),
+        context=context,
+    )
+
+
+def behind_prompt(
+    prompt: Iterable[Message],
+    answer: str,
+    number: int,
+    format: ChatFormat,
+    tokenizer: ChatTokenizer,
+    context: int,
+) -> Chat | str:
+    """A prompt and an answer, which alone is asked for; or why they are left out."""
+    turns: list[Message | Mapping[str, str]] = [*prompt, Message("assistant", answer)]
+    try:
+        start = len(format.encode(turns[:-1], tokenizer, answer=True))
+    except (InputError, InputTypeError) as error:
+        raise type(error)(f"pair {number}: {error}") from error
+    if start >= context:
+        return FULL
+    chat = encoded_chat(turns, number, format, tokenizer)
+    if reason := unfit(turns[-1:], chat, context):
+        return reason
+    mask = chat.mask & (np.arange(len(chat)) >= start)
+    return Chat(ids=chat.ids, mask=mask, mismatches=chat.mismatches)
+
+
+def require_list(items: object, kind: type, context: int) -> None:
+    """Refuse what is no list of such items, and a context without room."""
+    if context < 2:
+        raise InputError(f"context={context} must be at least 2: a token and what follows it")
+    if isinstance(items, str | Mapping | kind) or not isinstance(items, Iterable):
+        raise InputTypeError(
+            f"expected a list of {kind.__name__}, got one {type(items).__name__}"
+        )
+
+
+def require_item(item: object, kind: type, number: int) -> None:
+    """Refuse an item of another type."""
+    if not isinstance(item, kind):
+        raise InputTypeError(
+            f"item {number} is a {type(item).__name__}, expected a {kind.__name__}"
+        )
+
+
+def report(number: int, dropped: Mapping[str, int], context: int, what: str) -> None:
+    """Log what was left out; an error if that is everything."""
+    out = sum(dropped.values())
+    counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
+    if not number:
+        raise DataError(f"there are no {what} to encode")
+    if out == number:
+        raise DataError(
+            f"none of {number} {what} can be learned from ({counts}); the context is "
+            f"{context} tokens"
+        )
+    if out:
+        logger.info(
+            "left out %d of %d %s (%s); the context is %d tokens",
+            out,
+            number,
+            what,
+            counts,
+            context,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EncodedJudged:
+    """Judged answers as a model sees them; what :func:`encode_judged` returns.
+
+    Args:
+        chats: Ids and mask of each conversation that was kept.
+        labels: Whether each is desirable.
+        index: Number of each among those that were given.
+        dropped: How many were left out, by reason.
+        mismatches: How many answers are cut into other tokens alone than behind their prompt.
+        context: Most tokens that a conversation may have.
+    """
+
+    chats: list[Chat]
+    labels: list[bool]
+    index: list[int]
+    dropped: dict[str, int]
+    mismatches: int
+    context: int
+
+    def __len__(self) -> int:
+        return len(self.chats)
+
+    @cached_property
+    def mismatched(self) -> list[Chat | None]:
+        """Each prompt with the answer of the next conversation that fits behind it.
+
+        The answer is one of another conversation: the first after it, in a circle, with which
+        it is no longer than the context. None where there is no such answer.
+        """
+        starts = [int(chat.mask.argmax()) for chat in self.chats]
+        rests = [len(chat) - start for chat, start in zip(self.chats, starts, strict=True)]
+        found: list[Chat | None] = []
+        for i, start in enumerate(starts):
+            others = ((i + step) % len(starts) for step in range(1, len(starts)))
+            j = next((j for j in others if start + rests[j] <= self.context), None)
+            found.append(None if j is None else joined(self.chats, starts, i, j))
+        return found
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of all ids and masks, as little-endian int64, and of the labels."""
+        return chats_sha256(self.chats, bytes(self.labels))
+
+
+def joined(chats: list[Chat], starts: list[int], i: int, j: int) -> Chat:
+    """The prompt of one conversation and the answer of another."""
+    ids, mask = (
+        np.concatenate([getattr(chats[i], x)[: starts[i]], getattr(chats[j], x)[starts[j] :]])
+        for x in ("ids", "mask")
+    )
+    return Chat(ids=ids, mask=mask, mismatches=0)
+
+
+def encode_judged(
+    answers: Iterable[Judged], format: ChatFormat, tokenizer: ChatTokenizer, context: int
+) -> EncodedJudged:
+    """Judged answers as ids, with the mask of what is asked of them.
+
+    As :func:`encode_pairs`, for one answer.
+
+    Args:
+        answers: Such as :func:`mathlm.text.corpora.preferences.read_judged` gives.
+        format: How conversations are written.
+        tokenizer: Has every name of ``format.special`` as a special token.
+        context: Most tokens that a conversation may have, with all markers.
+
+    Raises:
+        InputError, InputTypeError, DataError: As :func:`encode_pairs`.
+    """
+    require_list(answers, Judged, context)
+    dropped, number = dict.fromkeys((FULL, EMPTY, LONG), 0), 0
+    chats, labels, index = list[Chat](), list[bool](), list[int]()
+    for number, answer in enumerate(answers, start=1):
+        require_item(answer, Judged, number - 1)
+        chat = behind_prompt(
+            answer.prompt, answer.completion, number - 1, format, tokenizer, context
+        )
+        if isinstance(chat, str):
+            dropped[chat] += 1
+        else:
+            chats.append(chat)
+            labels.append(answer.label)
+            index.append(number - 1)
+    report(number, dropped, context, "judged answers")
+    mismatches = sum(chat.mismatches for chat in chats)
+    return EncodedJudged(
+        chats=chats,
+        labels=labels,
+        index=index,
+        dropped=dropped,
+        mismatches=mismatches,
+        context=context,
+    )

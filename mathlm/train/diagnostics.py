@@ -1,0 +1,123 @@
+"""Diagnostics of a run: errors told with step, rank and samples, and speed for the log."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError, InputTypeError, NonFiniteLossError, OutOfMemoryError
+from .distributed import all_sum, rank, ranks
+from .objectives import Batch, name_samples
+
+SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+def checked(result: Any) -> tuple[Tensor, int]:
+    """What an objective returned, if it is a sum and the number of its terms.
+
+    Raises:
+        InputTypeError: If it is something else, or the sum was rounded to 16 bits.
+        InputError: If the sum is not one number.
+    """
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise InputTypeError(
+            "an objective returns (loss summed over targets, number of targets), got "
+            f"{type(result).__name__}"
+        )
+    loss, count = result
+    if not isinstance(loss, Tensor):
+        raise InputTypeError(f"the loss must be a tensor, got {type(loss).__name__}")
+    if loss.ndim:
+        raise InputError(f"the loss must be one number, got shape {tuple(loss.shape)}")
+    if loss.dtype in (torch.float16, torch.bfloat16):
+        raise InputTypeError(
+            f"the loss must be summed in float32 or float64, got {loss.dtype}, which keeps "
+            "fewer than 4 digits: call .float() before the sum"
+        )
+    return loss, int(count)
+
+
+@contextmanager
+def memory_advice(rows: int, batch: Batch, micro_batches: int) -> Iterator[None]:
+    """Turn a failed allocation into advice.
+
+    Args:
+        rows: Rows of the whole batch of this rank.
+        batch: The micro-batch at hand.
+        micro_batches: How many parts the batch is cut into.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not any(sign in str(error).lower() for sign in SIGNS):
+            raise
+        size = "×".join(map(str, (rows, *next(iter(batch.values())).shape[1:])))
+        if micro_batches < rows:
+            parts = min(2 * micro_batches, rows)
+            advice = (
+                f"try micro_batches={parts} (parts of {-(-rows // parts)} rows, same result)"
+            )
+        else:
+            advice = (
+                "each micro-batch is one row already: take a shorter context or a smaller model"
+            )
+        raise OutOfMemoryError(
+            f"out of memory at batch {size}; {advice}; micro_batches is {micro_batches} now "
+            "and no step was done"
+        ) from error
+
+
+def refuse_non_finite(
+    total: float, sums: list[Tensor], micro_batches: list[Batch], step: int
+) -> None:
+    """Raise if a loss is NaN or infinite, on every rank, and name where it came from.
+
+    Raises:
+        NonFiniteLossError: With step, rank, micro-batch and, on that rank, the samples.
+    """
+    if torch.tensor(total).isfinite():
+        return
+    bad = [m for m, loss in enumerate(sums) if not loss.isfinite()]
+    first = torch.zeros(ranks(), dtype=torch.int64, device=sums[0].device if sums else None)
+    first[rank()] = bad[0] + 1 if bad else 0
+    place = all_sum(first, f"at step {step}")
+    where = int(place.nonzero()[0]) if place.any() else rank()
+    samples = name_samples(micro_batches[bad[0]]) if bad else f"are named by rank {where}"
+    raise NonFiniteLossError(
+        f"non-finite loss at step {step}, rank {where}, micro-batch {int(place[where]) - 1} "
+        f"(samples {samples}): the sum is {total}; the weights are those of step {step - 1}"
+    )
+
+
+def gradient_error(
+    error: NonFiniteLossError, micro_batches: list[Batch], step: int
+) -> NonFiniteLossError:
+    """``error`` about a gradient, told with the step, the rank and the samples."""
+    samples = ", ".join(name_samples(batch) for batch in micro_batches)
+    return NonFiniteLossError(
+        f"non-finite gradient at step {step}, rank {rank()} (samples {samples}): {error}; the "
+        f"weights are those of step {step - 1}"
+    )
+
+
+class Speed:
+    """Targets per second of training since the rate was last read."""
+
+    def __init__(self) -> None:
+        self.targets, self.seconds = 0.0, 0.0
+
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Count the time of the block."""
+        start = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - start
+
+    def read(self) -> float:
+        """The rate [targets/s]; the count begins anew."""
+        rate = self.targets / self.seconds if self.seconds else 0.0
+        self.targets = self.seconds = 0.0
+        return rate
