@@ -1,0 +1,5 @@
+"""``python -m mathlm COMMAND ...`` is the console script ``mathlm``."""
+
+from .recipes.__main__ import main
+
+main()

@@ -1,0 +1,49 @@
+"""What makes a command of a function: its options are the fields of a frozen dataclass.
+
+A command is ``run(config)``, which Python calls as well; its module ends with
+``if __name__ == "__main__": execute(run, Config)``. Nested dataclasses are groups of options
+in ``--help``; a field's docstring is its help.
+"""
+
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import tyro
+
+from ..errors import MathLMError
+
+C = TypeVar("C")
+FORM = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
+
+
+def parse(config: type[C], argv: Sequence[str] | None = None, prog: str | None = None) -> C:
+    """Options from the command line as a configuration; a wrong one ends the program with 2.
+
+    Args:
+        config: A frozen dataclass, with a docstring for each field.
+        argv: The words; None = those of the command.
+        prog: Name of the command in ``--help``; None = how it was called.
+
+    Raises:
+        ConfigError: If two options contradict each other (the dataclass says so).
+    """
+    return tyro.cli(config, args=argv, prog=prog, config=FORM)
+
+
+def execute(
+    run: Callable[[C], Any],
+    config: type[C],
+    argv: Sequence[str] | None = None,
+    prog: str | None = None,
+) -> None:
+    """Run a command from the command line: the log goes to standard error.
+
+    An error that a user can mend is one sentence and exit status 1; an interrupt is 130.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        run(parse(config, argv, prog))
+    except MathLMError as error:
+        sys.exit(f"error: {error}")
