@@ -4,6 +4,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from .command import execute
+
 COMMANDS = {
     "prepare": "clean raw text, remove duplicates, learn a tokenizer, write tokens",
     "pretrain": "train a GPT on text",
@@ -32,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         text += "\n\nmathlm COMMAND --help lists the options of one."
         print(said + text, file=sys.stdout if asked else sys.stderr)
         raise SystemExit(0 if asked else 2)
-    import_module(f"mathlm.recipes.{name}").main(words)
+    execute(import_module(f"mathlm.recipes.{name}").main, words)
 
 
 if __name__ == "__main__":

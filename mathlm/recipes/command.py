@@ -1,8 +1,8 @@
 """What makes a command of a function: its options are the fields of a frozen dataclass.
 
-A command is ``run(config)``, which Python calls as well; its module ends with
-``if __name__ == "__main__": execute(run, Config)``. Nested dataclasses are groups of options
-in ``--help``; a field's docstring is its help.
+The module of a command has a configuration, ``run(config)``, which Python calls as well, and
+``main(argv)``, which is ``run(parse(Config, argv))``. Nested dataclasses are groups of options in
+``--help``; a field's docstring is its help.
 """
 
 import logging
@@ -33,17 +33,14 @@ def parse(config: type[C], argv: Sequence[str] | None = None, prog: str | None =
 
 
 def execute(
-    run: Callable[[C], Any],
-    config: type[C],
-    argv: Sequence[str] | None = None,
-    prog: str | None = None,
+    main: Callable[[Sequence[str] | None], Any], argv: Sequence[str] | None = None
 ) -> None:
-    """Run a command from the command line: the log goes to standard error.
+    """Run a command as a program: its log goes to standard error.
 
-    An error that a user can mend is one sentence and exit status 1; an interrupt is 130.
+    An error that a user can mend is one sentence, with exit status 1.
     """
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        run(parse(config, argv, prog))
+        main(argv)
     except MathLMError as error:
         sys.exit(f"error: {error}")
