@@ -1,7 +1,7 @@
 """What makes a command of a function: its options are the fields of a frozen dataclass.
 
 The module of a command has a configuration, ``run(config)``, which Python calls as well, and
-``main(argv)``, which is ``run(parse(Config, argv))``. Nested dataclasses are groups of options in
+``main(argv)``: ``run(parse(Config, argv))``. Nested dataclasses are groups of options in
 ``--help``; a field's docstring is its help.
 """
 
