@@ -21,7 +21,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ..align import Reference
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import TrainerConfig, distribute, resolve_device
@@ -40,7 +40,7 @@ from .sft_result import written
 
 def build(
     args: argparse.Namespace,
-    chatting: Chatting,
+    chat_model: ChatModel,
     model: nn.Module,
     first: Tensor | None,
     data: Preferred,
@@ -48,7 +48,7 @@ def build(
     """Trainer of a run; fills in the options that depend on the data."""
     args.steps = args.steps or args.epochs * data.training.steps_per_epoch
     if args.lr is None:
-        args.lr = step_size(args.method, chatting.model.config.d_model) / 10
+        args.lr = step_size(args.method, chat_model.model.config.d_model) / 10
     if data.held_out is not None:
         args.eval_every = args.eval_every or max(1, args.steps // 10)
     names = ("method", "quantize", "marks", *OWN[args.method])
@@ -59,7 +59,7 @@ def build(
     config = TrainerConfig(**options, schedule=schedule, folder=args.out / "checkpoints")
     tuning, optimizer = (
         Tuning(objective(args), method),
-        AdamW(groups(args, chatting.model, first)),
+        AdamW(groups(args, chat_model.model, first)),
     )
     trainer = PreferenceTrainer(model, tuning, data.training, optimizer, config, data.held_out)
     trainer.beta = args.beta or BETA
@@ -70,25 +70,25 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Tune, judge, write and record; returns the results."""
     args = parse(argv)
     with process_group(args.device, timeout=args.timeout):
-        chatting, first = prepared(args)
-        data = preferred(args, chatting)
+        chat_model, first = prepared(args)
+        data = preferred(args, chat_model)
         if args.recompute:
-            recompute_blocks(chatting.model)
-        model = distribute(chatting.model, args.parallel, resolve_device(args.device))
-        reference = Reference.of(chatting.model)
+            recompute_blocks(chat_model.model)
+        model = distribute(chat_model.model, args.parallel, resolve_device(args.device))
+        reference = Reference.of(chat_model.model)
         data = data.with_reference(reference, args.loss)
-        trainer, start = build(args, chatting, model, first, data), time.perf_counter()
-        before = judge(args, chatting, data, reference, "before")
+        trainer, start = build(args, chat_model, model, first, data), time.perf_counter()
+        before = judge(args, chat_model, data, reference, "before")
         trainer.resume(allow_change=args.allow_change)
         trainer.fit()
-        after = judge(args, chatting, data, reference, "after")
+        after = judge(args, chat_model, data, reference, "after")
         found = {"step": trainer.step, "dropped": data.dropped, "before": before}
         found |= {"after": after, "reference_sha256": reference.sha256}
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             if args.record:
                 record_run(args, trainer, found)
-            place = written(args, chatting, first)
+            place = written(args, chat_model, first)
             logging.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
         return found
 

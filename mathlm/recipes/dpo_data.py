@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..align import JudgedBatches, PairBatches, Reference, encode_judged
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..errors import ConfigError, InputError
 from ..text import Message, instructions, preferences
 from .dpo_losses import FREE
@@ -40,31 +40,31 @@ class Preferred:
         return replace(self, training=training, held_out=held_out)
 
 
-def preferred(args: argparse.Namespace, chatting: Chatting) -> Preferred:
+def preferred(args: argparse.Namespace, chat_model: ChatModel) -> Preferred:
     """What the options name, as batches."""
     training: Batches
     held_out: Batches | None
     if args.loss == "kto":
-        training, held_out, dropped = judged(args, chatting)
+        training, held_out, dropped = judged(args, chat_model)
         texts: Sequence[Any] = preferences.read_judged(args.data)
     else:
-        found = pairs(args, chatting)
+        found = pairs(args, chat_model)
         training, held_out, dropped = found.training, found.held_out, found.encoded.dropped
         texts = preferences.read(args.data)
     seen = (training if held_out is None else held_out).encoded.index
     asked = list(dict.fromkeys(tuple(texts[i].prompt) for i in seen))
-    return Preferred(training, held_out, dropped, prompt_ids(args, chatting, asked))
+    return Preferred(training, held_out, dropped, prompt_ids(args, chat_model, asked))
 
 
 def judged(
-    args: argparse.Namespace, chatting: Chatting
+    args: argparse.Namespace, chat_model: ChatModel
 ) -> tuple[JudgedBatches, JudgedBatches | None, dict[str, int]]:
     """Judged answers as batches, with no prompt on both sides."""
-    context = min(chatting.context, LONGEST) if args.context is None else args.context
-    if context > chatting.context:
-        raise ConfigError(f"--context {context}: the model reads {chatting.context} tokens")
+    context = min(chat_model.context, LONGEST) if args.context is None else args.context
+    if context > chat_model.context:
+        raise ConfigError(f"--context {context}: the model reads {chat_model.context} tokens")
     given = preferences.read_judged(args.data)
-    whole = encode_judged(given, chatting.format, chatting.tokenizer, context)
+    whole = encode_judged(given, chat_model.format, chat_model.tokenizer, context)
     sizes = {"batch_size": args.batch_size, "seed": args.seed}
     if args.held_out == 0:
         return JudgedBatches(whole, **sizes), None, whole.dropped
@@ -85,13 +85,13 @@ def judged(
 
 
 def prompt_ids(
-    args: argparse.Namespace, chatting: Chatting, asked: list[tuple[Message, ...]]
+    args: argparse.Namespace, chat_model: ChatModel, asked: list[tuple[Message, ...]]
 ) -> list[Tensor]:
     """Ids of the first prompts that leave room for an answer."""
     found: list[Tensor] = []
     for prompt in asked:
-        ids = chatting.format.encode(prompt, chatting.tokenizer, answer=True).ids
-        if len(found) < args.samples and len(ids) + args.max_new_tokens <= chatting.context:
+        ids = chat_model.format.encode(prompt, chat_model.tokenizer, answer=True).ids
+        if len(found) < args.samples and len(ids) + args.max_new_tokens <= chat_model.context:
             found.append(torch.from_numpy(ids))
     if len(found) < min(args.samples, len(asked)):
         log.info(

@@ -21,7 +21,7 @@ from ..align import (
     roll_out,
     target_log_probabilities,
 )
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..train import Trainer, bare
 from ..train.trainer import Record
 from .dpo_data import Batches, Preferred
@@ -56,19 +56,19 @@ def measured(model: nn.Module, batches: Any, beta: float) -> dict[str, float]:
 
 @torch.no_grad()
 def written_now(
-    args: argparse.Namespace, chatting: Chatting, data: Preferred, reference: Reference
+    args: argparse.Namespace, chat_model: ChatModel, data: Preferred, reference: Reference
 ) -> dict[str, Any]:
     """Answers to some prompts, and how far the model is from the reference there."""
     if not data.prompts:
         return {}
-    model, device = chatting.model, reference.device
-    end = chatting.tokenizer.special[chatting.format.end]
+    model, device = chat_model.model, reference.device
+    end = chat_model.tokenizer.special[chat_model.format.end]
     prompts = [ids.to(device) for ids in data.prompts]
     batch = roll_out(model, prompts, args.max_new_tokens, seed=SAMPLED, stop=(end,))
     both = target_log_probabilities(model, batch), reference.log_probabilities(batch)
     asked = batch["targets"] != -100
     texts = zip(data.prompts, completions_of(batch), strict=True)
-    say = chatting.tokenizer.decode
+    say = chat_model.tokenizer.decode
     samples = [{"prompt": say(x.tolist()), "answer": say(y.tolist())} for x, y in texts]
     return {
         "kl_k1": float(kl_k1(*both, mask=asked).sum(1).mean()),
@@ -81,7 +81,7 @@ def written_now(
 
 def judge(
     args: argparse.Namespace,
-    chatting: Chatting,
+    chat_model: ChatModel,
     data: Preferred,
     reference: Reference,
     when: str,
@@ -90,8 +90,8 @@ def judge(
     found: dict[str, Any] = {}
     batches: Batches | None = data.held_out
     if batches is not None:
-        found |= measured(chatting.model, batches, args.beta or BETA)
-    found |= written_now(args, chatting, data, reference)
+        found |= measured(chat_model.model, batches, args.beta or BETA)
+    found |= written_now(args, chat_model, data, reference)
     numbers = [f"{name} {x:.4g}" for name, x in found.items() if isinstance(x, float)]
     log.info("%s: %s", when, ", ".join(numbers) or "nothing is held out or written")
     for sample in found.get("samples", [])[:2]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..chat.folder import load
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..errors import DataError, DataNotFoundError, MathLMError
 from ..text.corpora.instructions import json_lines, json_object
 from ..text.tokenizers.named import Tokenizer
@@ -72,32 +72,32 @@ def read(path: str | Path) -> list[Any]:
     return found
 
 
-def prompts(args: argparse.Namespace, chatting: Chatting) -> Prompts:
+def prompts(args: argparse.Namespace, chat_model: ChatModel) -> Prompts:
     """What the options name, as a model sees it.
 
     Raises:
         DataError: If a prompt that is to be continued is a list of messages, or a conversation
             does not end with the user.
     """
-    tokenizer, ids = chatting.tokenizer, list[Tensor]()
+    tokenizer, ids = chat_model.tokenizer, list[Tensor]()
     given = read(args.prompts)
     for number, prompt in enumerate(given):
         if args.plain and not isinstance(prompt, str):
             raise DataError(f"prompt {number} is a list of messages: leave --plain out")
-        ids.append(torch.tensor(encoded(prompt, chatting, args.plain, number)))
+        ids.append(torch.tensor(encoded(prompt, chat_model, args.plain, number)))
     ends = [tokenizer.encode(text.replace("\\n", "\n")) for text in args.stop]
-    own = [] if args.plain else [tokenizer.special[chatting.format.end]]
+    own = [] if args.plain else [tokenizer.special[chat_model.format.end]]
     texts = {tuple(x.tolist()): asked for x, asked in zip(ids, given, strict=True)}
     return Prompts(ids, texts, tokenizer, (*own, *map(tuple, ends)))
 
 
-def encoded(prompt: Any, chatting: Chatting, plain: bool, number: int) -> list[int]:
+def encoded(prompt: Any, chat_model: ChatModel, plain: bool, number: int) -> list[int]:
     """Ids of a prompt."""
     if plain:
-        return list(chatting.tokenizer.encode(prompt))
+        return list(chat_model.tokenizer.encode(prompt))
     turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     try:
-        return chatting.format.encode(turns, chatting.tokenizer, answer=True).ids.tolist()
+        return chat_model.format.encode(turns, chat_model.tokenizer, answer=True).ids.tolist()
     except MathLMError as error:
         raise DataError(f"prompt {number}: {error}") from error
 
@@ -105,8 +105,8 @@ def encoded(prompt: Any, chatting: Chatting, plain: bool, number: int) -> list[i
 def main(argv: Sequence[str] | None = None) -> Prompts:
     """Read and say what there is."""
     args = parse(argv)
-    chatting = load(args.model, tokenizer=args.tokenizer, form=args.template or args.format)
-    found = prompts(args, chatting)
+    chat_model = load(args.model, tokenizer=args.tokenizer, form=args.template or args.format)
+    found = prompts(args, chat_model)
     logging.info("%d prompts; the first: %r", len(found.ids), found.ids[0].tolist())
     return found
 

@@ -20,7 +20,7 @@ from ..align import (
     ValueModel,
 )
 from ..align.policy.credit import Credit
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
@@ -42,16 +42,16 @@ class Plan:
 
 
 def build(
-    args: argparse.Namespace, plan: Plan, chatting: Chatting, first: Tensor | None
+    args: argparse.Namespace, plan: Plan, chat_model: ChatModel, first: Tensor | None
 ) -> tuple[PolicyBatches, Trainer]:
     """Data and trainer of a run."""
-    policy, device = chatting.model, resolve_device(args.device)
+    policy, device = chat_model.model, resolve_device(args.device)
     if args.recompute:
         recompute_blocks(policy)
     policy.to(device)
     value = None if plan.values is None else value_model(policy, plan.values).to(device)
     whole = policy if value is None else PolicyAndValue(policy, value)
-    spread, asked = distribute(whole, args.parallel, device), prompts(args, chatting)
+    spread, asked = distribute(whole, args.parallel, device), prompts(args, chat_model)
     data = PolicyBatches(
         policy,
         asked.ids,

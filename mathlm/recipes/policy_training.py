@@ -22,8 +22,8 @@ JUDGED = 1_000_003  # seed of what is judged before and after
 def run(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
     """Train, judge, write and record; returns the results."""
     with process_group(args.device, timeout=args.timeout):
-        chatting, first = prepared(args)
-        data, trainer = build(args, plan, chatting, first)
+        chat_model, first = prepared(args)
+        data, trainer = build(args, plan, chat_model, first)
         before, start = judge(args, data), time.perf_counter()
         trainer.resume(allow_change=args.allow_change)
         trainer.fit()
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, plan: Plan) -> dict[str, Any]:
             log.info("reward %s before, %s after", before.get("reward"), after.get("reward"))
             if args.record:
                 record_run(args, trainer, found, rollouts=data.history)
-            place = written(args, chatting, first)
+            place = written(args, chat_model, first)
             log.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
         return found
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..align import BradleyTerry, RewardModel
 from ..chat.folder import FILE
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
@@ -63,20 +63,20 @@ def build(
     return Trainer(spread, objective, data.training, optimizer, config, data.held_out)
 
 
-def prepared_reward(args: argparse.Namespace) -> tuple[Chatting, Tensor | None, RewardModel]:
+def prepared_reward(args: argparse.Namespace) -> tuple[ChatModel, Tensor | None, RewardModel]:
     """The model of the options with a head for rewards, which is trained beside it."""
-    chatting, first = prepared(args)
-    if not chatting.model.config.tie_embeddings:
-        chatting.model.head.requires_grad_(False)  # no reward depends on it
-    return chatting, first, RewardModel(chatting.model)
+    chat_model, first = prepared(args)
+    if not chat_model.model.config.tie_embeddings:
+        chat_model.model.head.requires_grad_(False)  # no reward depends on it
+    return chat_model, first, RewardModel(chat_model.model)
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Train, judge, write and record; returns the results."""
     args = parse(argv)
     with process_group(args.device, timeout=args.timeout):
-        chatting, first, model = prepared_reward(args)
-        data, start = pairs(args, chatting), time.perf_counter()
+        chat_model, first, model = prepared_reward(args)
+        data, start = pairs(args, chat_model), time.perf_counter()
         trainer = build(args, model, first, data)
         before = judged(model, data, "before")
         trainer.resume(allow_change=args.allow_change)
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         if rank() == 0:
             (args.out / FILE).unlink(missing_ok=True)
             model.save_head(args.out)
-            place = written(args, chatting, first)
+            place = written(args, chat_model, first)
             log.info("a reward for --reward: %s", place)
             if args.record:
                 record_run(args, trainer, found)

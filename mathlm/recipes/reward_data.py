@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..align import EncodedPairs, PairBatches, encode_pairs
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..errors import ConfigError, InputError
 from ..text import Preference, instructions, preferences
 
@@ -26,13 +26,13 @@ class Pairs:
     encoded: EncodedPairs
 
 
-def pairs(args: argparse.Namespace, chatting: Chatting) -> Pairs:
+def pairs(args: argparse.Namespace, chat_model: ChatModel) -> Pairs:
     """What the options name, as batches."""
-    context = min(chatting.context, LONGEST) if args.context is None else args.context
-    if context > chatting.context:
-        raise ConfigError(f"--context {context}: the model reads {chatting.context} tokens")
+    context = min(chat_model.context, LONGEST) if args.context is None else args.context
+    if context > chat_model.context:
+        raise ConfigError(f"--context {context}: the model reads {chat_model.context} tokens")
     given = preferences.read(args.data)
-    encoded = encode_pairs(given, chatting.format, chatting.tokenizer, context)
+    encoded = encode_pairs(given, chat_model.format, chat_model.tokenizer, context)
     learned, judged = split(encoded, given, args.held_out, args.seed)
     log.info(
         "%d pairs to train on, %d held out", len(learned), 0 if judged is None else len(judged)

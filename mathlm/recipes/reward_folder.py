@@ -17,7 +17,7 @@ from torch import Tensor
 from ..align import RewardModel
 from ..align.reward.model import HEAD_FILE
 from ..chat import folder as chat_folder
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..errors import ConfigError, InputError, MathLMError
 from ..text import Message
 from ..train import resolve_device
@@ -34,13 +34,13 @@ class LearnedReward:
     are written in the reward model's own format.
 
     Args:
-        chatting: The body, its tokens and its format.
+        chat_model: The body, its tokens and its format.
         model: The reward model of this body.
         batch_size: Conversations that are read together.
     """
 
-    def __init__(self, chatting: Chatting, model: RewardModel, batch_size: int = 16) -> None:
-        self.chatting, self.model, self.batch_size = chatting, model.eval(), batch_size
+    def __init__(self, chat_model: ChatModel, model: RewardModel, batch_size: int = 16) -> None:
+        self.chat_model, self.model, self.batch_size = chat_model, model.eval(), batch_size
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[Prompt], completions: Sequence[str]) -> list[float]:
@@ -51,10 +51,10 @@ class LearnedReward:
         """
         ids = [self.ids(*both) for both in zip(prompts, completions, strict=True)]
         for i, one in enumerate(ids):
-            if len(one) > self.chatting.context:
+            if len(one) > self.chat_model.context:
                 raise InputError(
                     f"conversation {i} has {len(one)} tokens, the reward model reads "
-                    f"{self.chatting.context}"
+                    f"{self.chat_model.context}"
                 )
         found = list[float]()
         for start in range(0, len(ids), self.batch_size):
@@ -65,7 +65,7 @@ class LearnedReward:
         """A conversation as ids, up to the end of the answer."""
         said = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
         turns = [*said, Message("assistant", completion)]
-        chat = self.chatting.format.encode(turns, self.chatting.tokenizer)
+        chat = self.chat_model.format.encode(turns, self.chat_model.tokenizer)
         last = int(chat.mask.nonzero()[0][-1])
         return torch.from_numpy(chat.ids[: last + 1])
 
@@ -86,9 +86,9 @@ def load_reward(folder: str | Path, device: DeviceName = "auto") -> LearnedRewar
     """
     if not (Path(folder) / HEAD_FILE).is_file():
         raise ConfigError(f"{folder} holds no {HEAD_FILE}: give a folder of recipes.reward")
-    chatting = chat_folder.load(folder, device="cpu")
-    model = RewardModel(chatting.model).load_head(folder).to(resolve_device(device))
-    return LearnedReward(chatting, model.requires_grad_(False))
+    chat_model = chat_folder.load(folder, device="cpu")
+    model = RewardModel(chat_model.model).load_head(folder).to(resolve_device(device))
+    return LearnedReward(chat_model, model.requires_grad_(False))
 
 
 def main(argv: Sequence[str] | None = None) -> float:

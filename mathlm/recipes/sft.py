@@ -20,8 +20,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..adapt import TowardsStart, trainable
-from ..chat.model import Chatting
+from ..adapt import L2SP, trainable
+from ..chat.model import ChatModel
 from ..errors import MathLMError
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
@@ -50,24 +50,24 @@ class Tuning:
 
 
 def build(
-    args: argparse.Namespace, chatting: Chatting, first: Tensor | None, data: Conversations
+    args: argparse.Namespace, chat_model: ChatModel, first: Tensor | None, data: Conversations
 ) -> Trainer:
     """Trainer of a run; fills in the options that depend on the data."""
     args.steps = args.steps or args.epochs * data.steps_per_epoch
     if args.lr is None:
-        args.lr = step_size(args.method, chatting.model.config.d_model)
+        args.lr = step_size(args.method, chat_model.model.config.d_model)
     if data.held_out is not None:
         args.eval_every = args.eval_every or max(1, args.steps // 10)
     if args.recompute:
-        recompute_blocks(chatting.model)
+        recompute_blocks(chat_model.model)
     objective: Objective = next_token
     if args.towards_start is not None:
-        objective = TowardsStart(next_token, chatting.model, args.towards_start)
+        objective = L2SP(next_token, chat_model.model, args.towards_start)
     names = ("method", "quantize", "marks", *OWN[args.method])
     method = {name: getattr(args, name) for name in names} | {"model": Path(args.model)}
     tuning = Tuning(objective, method)
-    model = distribute(chatting.model, args.parallel, resolve_device(args.device))
-    optimizer = AdamW(groups(args, chatting.model, first))
+    model = distribute(chat_model.model, args.parallel, resolve_device(args.device))
+    optimizer = AdamW(groups(args, chat_model.model, first))
     options = {f.name: getattr(args, f.name) for f in fields(TrainerConfig) if f.name in args}
     warmup = args.steps // 20 if args.warmup is None else args.warmup
     schedule = warmup_cosine(args.lr, warmup, args.steps, final=args.lr / 10)
@@ -87,9 +87,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Tune, judge, write and record; returns the results."""
     args = parse(argv)
     with process_group(args.device, timeout=args.timeout):
-        chatting, first = prepared(args)
-        data, start = conversations(args, chatting), time.perf_counter()
-        trainer = build(args, chatting, first, data)
+        chat_model, first = prepared(args)
+        data, start = conversations(args, chat_model), time.perf_counter()
+        trainer = build(args, chat_model, first, data)
         before = None if data.held_out is None else trainer.evaluate()
         trainer.resume(allow_change=args.allow_change)
         trainer.fit()
@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         if rank() == 0:
             if args.record:
                 record_run(args, trainer, found)
-            place = written(args, chatting, first)
+            place = written(args, chat_model, first)
             logging.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
         return found
 

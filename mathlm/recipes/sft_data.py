@@ -15,7 +15,7 @@ from pathlib import Path
 from ..adapt import Replay
 from ..align import ChatBatches, Encoded, encode_chats
 from ..chat.folder import load
-from ..chat.model import Chatting
+from ..chat.model import ChatModel
 from ..errors import ConfigError, InputError, MathLMError
 from ..text import corpus, instructions
 from ..train.objectives import Batch
@@ -36,13 +36,13 @@ class Conversations:
     encoded: Encoded
 
 
-def conversations(args: argparse.Namespace, chatting: Chatting) -> Conversations:
+def conversations(args: argparse.Namespace, chat_model: ChatModel) -> Conversations:
     """What the options name, as batches."""
-    context = min(chatting.context, LONGEST) if args.context is None else args.context
-    if context > chatting.context:
-        raise ConfigError(f"--context {context}: the model reads {chatting.context} tokens")
+    context = min(chat_model.context, LONGEST) if args.context is None else args.context
+    if context > chat_model.context:
+        raise ConfigError(f"--context {context}: the model reads {chat_model.context} tokens")
     given = read(args.data)
-    chats = encode_chats(given, chatting.format, chatting.tokenizer, context)
+    chats = encode_chats(given, chat_model.format, chat_model.tokenizer, context)
     learned, judged = split(args, given, chats)
     sizes = {"batch_size": args.batch_size, "packed": args.packed, "seed": args.seed}
     batches = ChatBatches(learned, **sizes)
@@ -54,7 +54,7 @@ def conversations(args: argparse.Namespace, chatting: Chatting) -> Conversations
         0 if judged is None else len(judged),
     )
     held_out = None if judged is None else ChatBatches(judged, **sizes)
-    training = batches if args.replay is None else replayed(args, chatting, batches)
+    training = batches if args.replay is None else replayed(args, chat_model, batches)
     return Conversations(training, held_out, batches.steps_per_epoch, chats)
 
 
@@ -88,9 +88,9 @@ def split(
     return learned, kept
 
 
-def replayed(args: argparse.Namespace, chatting: Chatting, batches: ChatBatches) -> Replay:
+def replayed(args: argparse.Namespace, chat_model: ChatModel, batches: ChatBatches) -> Replay:
     """The batches with rows of old text, as long as the longest conversation."""
-    name, tokenizer = args.replay, chatting.tokenizer
+    name, tokenizer = args.replay, chat_model.tokenizer
     known = name in corpus.available() and not Path(name).exists()
     text = [corpus.split(name)[0]] if known else Path(name)
     longest = max(map(len, batches.encoded.chats))

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from .. import adapt
 from ..chat.folder import load, read
-from ..chat.model import Chatting
-from ..chat.special_rows import train_marks
+from ..chat.model import ChatModel
+from ..chat.special_tokens import train_special_tokens
 from ..errors import ConfigError, MathLMError
 from ..generate import quantize
 from ..models import GPT
@@ -51,7 +51,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-def prepared(args: argparse.Namespace) -> tuple[Chatting, Tensor | None]:
+def prepared(args: argparse.Namespace) -> tuple[ChatModel, Tensor | None]:
     """The model of the options, with gradients where it is trained; first rows of its marks."""
     require_places(args)
     form = args.template or args.format
@@ -59,12 +59,12 @@ def prepared(args: argparse.Namespace) -> tuple[Chatting, Tensor | None]:
     model = base.model if args.quantize is None else quantize(base.model, args.quantize)
     model = model.to(getattr(torch, args.dtype))
     METHODS[args.method](model, args)
-    chatting = Chatting(model=model, tokenizer=base.tokenizer, format=base.format)
-    first = train_marks(chatting, args.marks)
+    chat_model = ChatModel(model=model, tokenizer=base.tokenizer, format=base.format)
+    first = train_special_tokens(chat_model, args.marks)
     trained, every = adapt.count_trainable(model)
     trained -= 0 if first is None else model.token_embedding.weight.numel() - first.numel()
     log.info("training %d of %d numbers (%.2f %%)", trained, every, 100 * trained / every)
-    return chatting, first
+    return chat_model, first
 
 
 def require_places(args: argparse.Namespace) -> None:

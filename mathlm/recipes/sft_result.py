@@ -14,8 +14,8 @@ from torch import Tensor
 
 from .. import adapt
 from ..chat.folder import FILE, write
-from ..chat.model import Chatting
-from ..chat.special_rows import mark_ids, set_aside
+from ..chat.model import ChatModel
+from ..chat.special_tokens import special_ids, set_aside
 from ..models import GPT, save_pretrained
 from ..train import Trainer
 from .sft_data import Conversations
@@ -24,17 +24,17 @@ from .sft_method_options import whole_result
 log = logging.getLogger(__name__)
 
 
-def written(args: argparse.Namespace, chatting: Chatting, first: Tensor | None) -> Path:
+def written(args: argparse.Namespace, chat_model: ChatModel, first: Tensor | None) -> Path:
     """Write the result beside its place, then move it there; its chat.json comes last."""
     whole = whole_result(args)
     args.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.out, prefix=".new-") as name:
         new = Path(name)
-        save_whole(args, chatting.model, new) if whole else save_part(chatting, first, new)
+        save_whole(args, chat_model.model, new) if whole else save_part(chat_model, first, new)
         base = args.model if args.model == "smollm2" else str(Path(args.model).resolve())
         said = {"kind": "model" if whole else "adapter", "base": base}
         marks = first is not None and not whole
-        write(new, chatting, **said, quantize=args.quantize, marks=marks)
+        write(new, chat_model, **said, quantize=args.quantize, marks=marks)
         (args.out / FILE).unlink(missing_ok=True)
         for path in sorted(new.iterdir(), key=lambda path: path.name == FILE):
             os.replace(path, args.out / path.name)
@@ -48,14 +48,14 @@ def save_whole(args: argparse.Namespace, model: GPT, folder: Path) -> None:
     save_pretrained(model, folder)
 
 
-def save_part(chatting: Chatting, first: Tensor | None, folder: Path) -> None:
+def save_part(chat_model: ChatModel, first: Tensor | None, folder: Path) -> None:
     """What was added to the model, and the rows of the marks if they were trained."""
     if first is None:
-        adapt.save_adapter(chatting.model, folder)
+        adapt.save_adapter(chat_model.model, folder)
         return
-    chatting.model.token_embedding.requires_grad_(False)
-    with set_aside(chatting.model, mark_ids(chatting), first, folder):
-        adapt.save_adapter(chatting.model, folder)
+    chat_model.model.token_embedding.requires_grad_(False)
+    with set_aside(chat_model.model, special_ids(chat_model), first, folder):
+        adapt.save_adapter(chat_model.model, folder)
 
 
 def results(trainer: Trainer, data: Conversations, before: float | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from ...chat.folder import write
-from ...chat.model import Chatting
+from ...chat.model import ChatModel
 from ...text import ByteBPE
 from .. import dpo, export, pretrain, sft
 from .stack_run import Result, Run, clear_half_written
@@ -56,8 +56,8 @@ def write_base(run: Run) -> None:
     export.main([str(run.place("pretraining")), str(folder)])
     bpe = ByteBPE.load(run.place("tokenizer.json"))
     model = export.load(run.place("pretraining"))
-    chatting = Chatting(model=model, tokenizer=bpe, format=FORMAT)
-    write(folder, chatting, kind="model", base="base", quantize=None, marks=False)
+    chat_model = ChatModel(model=model, tokenizer=bpe, format=FORMAT)
+    write(folder, chat_model, kind="model", base="base", quantize=None, marks=False)
 
 
 def tuned(run: Run) -> Result:
