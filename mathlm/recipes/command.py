@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import tyro
 
-from ..errors import MathLMError
+from ..errors import ConfigError, MathLMError
 
 C = TypeVar("C")
 FORM = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
@@ -29,7 +29,15 @@ def parse(config: type[C], argv: Sequence[str] | None = None, prog: str | None =
     Raises:
         ConfigError: If two options contradict each other (the dataclass says so).
     """
-    return tyro.cli(config, args=argv, prog=prog, config=FORM)
+    try:
+        return tyro.cli(config, args=argv, prog=prog, config=FORM, console_outputs=False)
+    except SystemExit as end:
+        cause = end.__context__
+        while cause is not None and not isinstance(cause, ConfigError):
+            cause = cause.__context__
+        if cause is not None:  # our own sentence, not within a box of tyro's
+            raise cause from None
+    return tyro.cli(config, args=argv, prog=prog, config=FORM)  # says what is wrong
 
 
 def execute(
