@@ -8,6 +8,8 @@ The module of a command has a configuration, ``run(config)``, which Python calls
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any, TypeVar
 
 import tyro
@@ -30,14 +32,19 @@ def parse(config: type[C], argv: Sequence[str] | None = None, prog: str | None =
         ConfigError: If two options contradict each other (the dataclass says so).
     """
     try:
-        return tyro.cli(config, args=argv, prog=prog, config=FORM, console_outputs=False)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            return tyro.cli(config, args=argv, prog=prog, config=FORM)
     except SystemExit as end:
-        cause = end.__context__
-        while cause is not None and not isinstance(cause, ConfigError):
-            cause = cause.__context__
-        if cause is not None:  # our own sentence, not within a box of tyro's
-            raise cause from None
-    return tyro.cli(config, args=argv, prog=prog, config=FORM)  # says what is wrong
+        if (error := refusal(end)) is not None:
+            raise error from None
+    return tyro.cli(config, args=argv, prog=prog, config=FORM)  # helps, or says what is wrong
+
+
+def refusal(error: BaseException | None) -> ConfigError | None:
+    """The refusal of a configuration that ended tyro, which would print it in a box."""
+    while error is not None and not isinstance(error, ConfigError):
+        error = error.__context__
+    return error
 
 
 def execute(
