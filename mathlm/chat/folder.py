@@ -2,7 +2,7 @@
 
     python -m mathlm.chat.folder runs/mine
 
-Prints what a folder of recipes.sft holds.
+Prints what a folder of mathlm sft holds.
 """
 
 import json
@@ -33,7 +33,7 @@ def load(
     form: str = "auto",
     device: str = "auto",
 ) -> ChatModel:
-    """A model by name: 'smollm2', a GGUF file, a folder of Hugging Face or of recipes.sft.
+    """A model by name: 'smollm2', a GGUF file, a folder of Hugging Face or of mathlm sft.
 
     Args:
         name: Of the model; an adapter's folder stands for its base with the adapter.
