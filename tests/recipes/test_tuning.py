@@ -79,7 +79,7 @@ def test_words_and_python_give_the_same_configuration():
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: tuning.Adaptation(method="bitfit"), "method='bitfit' is not one of 'full'"),
     (lambda: dpo.Loss(loss="slic"), "loss='slic' is not one of 'dpo'"),
-    (lambda: grpo.GRPOConfig(prompts="a", reward="length", loss="ppo"), "loss='ppo' is not one"),
+    (lambda: grpo.GRPOConfig(prompts="a", reward="b", loss="ppo"), "loss='ppo' is not one"),
 ])  # fmt: skip
 def test_python_gets_the_checks_of_the_command_line(make, message):
     with pytest.raises(ConfigError, match=message):
