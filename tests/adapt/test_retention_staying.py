@@ -118,7 +118,7 @@ def test_a_resumed_run_equals_the_unbroken_one(tmp_path):
 
 def test_it_says_what_it_is():
     said = describe(TowardsStart(next_token, tiny_model(), 0.1))
-    assert (said["weight"], said["objective"]) == (0.1, "mathlm.train.objectives.next_token")
+    assert (said["weight"], said["objective"]) == (0.1, "mathlm.train.next_token")
     assert len(json.dumps(said)) < 300
 
 

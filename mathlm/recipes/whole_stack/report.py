@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ... import plot
+from ...plot import whole_stack as plot
 
 ORDER = [
     "raw",
