@@ -44,11 +44,11 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def begin(args: argparse.Namespace) -> Conversation:
     """The conversation that the options ask for."""
-    chatting = load(
+    chat_model = load(
         args.model, args.adapter, tokenizer=args.tokenizer, form=args.format, device=args.device
     )
     return Conversation(
-        chatting,
+        chat_model,
         args.system,
         args.max_new_tokens,
         temperature=args.temperature,

@@ -8,11 +8,13 @@ The module of a command has a configuration, ``run(config)``, which Python calls
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any, TypeVar
 
 import tyro
 
-from ..errors import MathLMError
+from ..errors import ConfigError, MathLMError
 
 C = TypeVar("C")
 FORM = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
@@ -29,7 +31,20 @@ def parse(config: type[C], argv: Sequence[str] | None = None, prog: str | None =
     Raises:
         ConfigError: If two options contradict each other (the dataclass says so).
     """
-    return tyro.cli(config, args=argv, prog=prog, config=FORM)
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            return tyro.cli(config, args=argv, prog=prog, config=FORM)
+    except SystemExit as end:
+        if (error := refusal(end)) is not None:
+            raise error from None
+    return tyro.cli(config, args=argv, prog=prog, config=FORM)  # helps, or says what is wrong
+
+
+def refusal(error: BaseException | None) -> ConfigError | None:
+    """The refusal of a configuration that ended tyro, which would print it in a box."""
+    while error is not None and not isinstance(error, ConfigError):
+        error = error.__context__
+    return error
 
 
 def execute(

@@ -5,7 +5,7 @@ import logging
 import sys
 
 import pytest
-from chat.test_conversation import chatting
+from chat.test_conversation import chat_model
 
 from mathlm.chat.conversation import Conversation
 from mathlm.errors import DataError
@@ -22,7 +22,7 @@ def piped(monkeypatch, caplog, capsys):
     talks = []
 
     def begin(args):
-        talks.append(Conversation(chatting(), args.system, 4, seed=args.seed))
+        talks.append(Conversation(chat_model(), args.system, 4, seed=args.seed))
         return talks[-1]
 
     def call(text, *options):

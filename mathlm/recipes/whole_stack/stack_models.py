@@ -3,11 +3,17 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any, cast
 
 from ...chat.folder import write
-from ...chat.model import Chatting
+from ...chat.model import ChatModel
 from ...text import ByteBPE
+from ...train.distributed import DeviceName
 from .. import dpo, export, pretrain, sft
+from ..dpo import DPOConfig
+from ..options import BaseModel, Machine, Optimization, Output
+from ..sft import SFTConfig
+from ..tuning import Adaptation, Passes
 from .stack_run import Result, Run, clear_half_written
 from .stack_text import FORMAT
 
@@ -25,9 +31,9 @@ def history(path: Path) -> list[dict[str, float]]:
 def pretrained(run: Run) -> Result:
     """A GPT that predicts the next token of the plays."""
     scale, record = run.scale, run.place("records", "pretrained.json")
-    often = max(1, scale.steps // scale.looks)
+    every = often(run, scale.steps)
     sizes = {"size": scale.size, "context": scale.context, "batch_size": scale.batch_size}
-    often_done = {"eval_every": often, "save_every": often, "log_every": often, "keep": 2}
+    often_done = {"eval_every": every, "save_every": every, "log_every": every, "keep": 2}
     found = pretrain.main(
         flags(
             data=run.place("tokens"),
@@ -56,55 +62,61 @@ def write_base(run: Run) -> None:
     export.main([str(run.place("pretraining")), str(folder)])
     bpe = ByteBPE.load(run.place("tokenizer.json"))
     model = export.load(run.place("pretraining"))
-    chatting = Chatting(model=model, tokenizer=bpe, format=FORMAT)
-    write(folder, chatting, kind="model", base="base", quantize=None, marks=False)
+    chat_model = ChatModel(model=model, tokenizer=bpe, format=FORMAT)
+    write(folder, chat_model, kind="model", base="base", quantize=None, marks=False)
 
 
 def tuned(run: Run) -> Result:
     """The same GPT, tuned to answer what it is asked, and to end."""
-    out = run.place("tuned")
-    clear_half_written(out)
-    found = sft.main(
-        flags(
-            data=run.place("instructions.jsonl"),
-            model=run.place("base"),
-            steps=run.scale.tuning_steps,
-            lr=run.scale.tuning_lr,
-            **shared(run, "tuned", run.scale.tuning_steps),
-        )
+    clear_half_written(run.place("tuned"))
+    scale = run.scale
+    config = SFTConfig(
+        data=str(run.place("instructions.jsonl")),
+        base=BaseModel(model=str(run.place("base"))),
+        passes=passes(run, scale.tuning_steps),
+        optimization=Optimization(lr=scale.tuning_lr, seed=run.seed),
+        output=output(run, "tuned", scale.tuning_steps),
+        **shared(run),
     )
-    return found | {"history": history(run.place("records", "tuned.json"))}
+    return sft.run(config) | {"history": history(run.place("records", "tuned.json"))}
 
 
 def preferred(run: Run) -> Result:
     """The tuned GPT, tuned by DPO on which of its own answers was preferred."""
-    out = run.place("preferred")
-    clear_half_written(out)
-    found = dpo.main(
-        flags(
-            data=run.place("pairs.jsonl"),
-            model=run.place("tuned"),
-            steps=run.scale.preference_steps,
-            lr=run.scale.preference_lr,
-            samples=0,
-            **shared(run, "preferred", run.scale.preference_steps),
-        )
+    clear_half_written(run.place("preferred"))
+    scale = run.scale
+    config = DPOConfig(
+        data=str(run.place("pairs.jsonl")),
+        samples=0,
+        base=BaseModel(model=str(run.place("tuned"))),
+        passes=passes(run, scale.preference_steps),
+        optimization=Optimization(lr=scale.preference_lr, seed=run.seed),
+        output=output(run, "preferred", scale.preference_steps),
+        **shared(run),
     )
-    return found | {"history": history(run.place("records", "preferred.json"))}
+    return dpo.run(config) | {"history": history(run.place("records", "preferred.json"))}
 
 
-def shared(run: Run, name: str, steps: int) -> dict[str, object]:
+def shared(run: Run) -> dict[str, Any]:
     """Options that both kinds of tuning have."""
-    often = max(1, steps // run.scale.looks)
     return {
-        "method": "full",
-        "batch_size": run.scale.rows,
+        "adaptation": Adaptation(method="full"),
         "context": run.scale.context,
-        "eval_every": often,
-        "save_every": often,
-        "log_every": often,
-        "seed": run.seed,
-        "device": run.device,
-        "out": run.place(name),
-        "record": run.place("records", f"{name}.json"),
+        "machine": Machine(device=cast(DeviceName, run.device)),
     }
+
+
+def passes(run: Run, steps: int) -> Passes:
+    """How long a tuning takes, and how often it is evaluated."""
+    return Passes(steps=steps, batch_size=run.scale.rows, eval_every=often(run, steps))
+
+
+def output(run: Run, name: str, steps: int) -> Output:
+    """Where a tuning goes, and its record."""
+    every, record = often(run, steps), run.place("records", f"{name}.json")
+    return Output(out=run.place(name), record=record, log_every=every, save_every=every)
+
+
+def often(run: Run, steps: int) -> int:
+    """Steps between two looks at a training."""
+    return max(1, steps // run.scale.looks)
