@@ -8,8 +8,8 @@ from ...chat.folder import write
 from ...chat.model import Chatting
 from ...text import ByteBPE
 from .. import dpo, export, pretrain, sft
-from .stack_run import Result, Run, clear_half_written
-from .stack_text import FORMAT
+from .pipeline import Result, Run, clear_half_written
+from .stages import FORMAT
 
 
 def flags(**options: object) -> list[str]:

@@ -16,14 +16,14 @@ from mathlm.chat.folder import load
 from mathlm.errors import ConfigError, InputError
 from mathlm.recipes import chat, whole_stack
 from mathlm.recipes.chat import answer
-from mathlm.recipes.whole_stack import STAGES, answers, report, stack_scales
+from mathlm.recipes.whole_stack import STAGES, answers, pipeline, report
 from mathlm.recipes.whole_stack.judging import of_like_length, win_rate
-from mathlm.recipes.whole_stack.stack_requests import LONGEST_NAME, speeches
-from mathlm.recipes.whole_stack.stack_run import Run, clear_half_written
+from mathlm.recipes.whole_stack.pipeline import Run, clear_half_written
+from mathlm.recipes.whole_stack.stages import LONGEST_NAME, speeches
 from mathlm.train import Trainer
 
 SMALLEST = replace(
-    stack_scales.SCALES["tiny"],
+    pipeline.SCALES["tiny"],
     documents=60,
     planted=6,
     steps=12,
