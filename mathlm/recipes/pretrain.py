@@ -111,7 +111,7 @@ class Optimization:
     warmup: int = 20
     """Steps until the largest step size."""
     weight_decay: float = 0.1
-    """Decay of all weights, as a factor of the step size."""
+    """Decay of all weights: a step shrinks them by this times the step size."""
     clip: float = 1.0
     """Gradient clipping: largest norm of the gradient."""
     ema: float | None = None
@@ -170,9 +170,9 @@ def windows(config: PretrainConfig) -> tuple[TokenizedWindows, TokenizedWindows]
     training, held_out = (
         TokenizedWindows(ids, tokenizer, **sizes) for ids in config.text.load(tokenizer)
     )
-    for name, part in (("training", training), ("held out", held_out)):
-        size = part.bytes_per_target
-        log.info("%s: %s tokens of %.2f bytes", name, f"{len(part.ids):,}", size)
+    if rank() == 0:
+        counts = f"{len(training.ids):,} tokens to train on, {len(held_out.ids):,} held out"
+        log.info("%s; a token stands for %.2f bytes", counts, held_out.bytes_per_target)
     return training, held_out
 
 
@@ -200,6 +200,7 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
 
 def build(config: PretrainConfig) -> tuple[Trainer, TokenizedWindows]:
     """Trainer of a run, and its held-out windows."""
+    plan = trainer_config(config)  # refuses wrong options before a long text is read
     training, held_out = windows(config)
     torch.manual_seed(config.optimization.seed)
     shape = config.model.config(training.vocab_size)
@@ -209,9 +210,7 @@ def build(config: PretrainConfig) -> tuple[Trainer, TokenizedWindows]:
     model = distribute(one, config.machine.parallel, resolve_device(config.machine.device))
     decay = config.optimization.weight_decay
     optimizer = AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=decay)
-    trainer = Trainer(
-        model, next_token, training, optimizer, trainer_config(config), held_out=held_out
-    )
+    trainer = Trainer(model, next_token, training, optimizer, plan, held_out=held_out)
     return trainer, held_out
 
 
