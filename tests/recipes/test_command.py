@@ -64,7 +64,7 @@ def test_help_has_groups_defaults_and_an_example(name, capsys):
     status, out, err = ended([name, "--help"], capsys)
     assert (status, err) == (0, "")
     assert out.startswith(f"usage: mathlm {name}")
-    assert f"\n    mathlm {name} " in out
+    assert re.search(rf"^(?!usage).*\bmathlm {name} \S", out, re.M)
     assert re.search(r"positional arguments|\w+ options\b", out)
     assert "(default: " in out
 
