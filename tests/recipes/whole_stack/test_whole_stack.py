@@ -254,3 +254,10 @@ def test_a_dictionary_is_read_and_asked_for_where_the_scale_says_so(tmp_path):
     assert 0 < found["instructions"]["rows"]["dictionary"] <= 16
     asked = run.place("instructions.jsonl").read_text(encoding="utf-8")
     assert asked.count('"What does ') == found["instructions"]["rows"]["dictionary"]
+
+
+def test_without_matplotlib_nothing_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr(whole_stack, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="the report needs matplotlib: pip install"):
+        whole_stack.main([str(tmp_path / "run")])
+    assert not (tmp_path / "run").exists()
