@@ -34,7 +34,13 @@ from .corpora.archive import extract
 from .corpora.documents import read_documents
 from .corpora.download import fetch
 from .corpora.preferences import Judged, Preference
-from .corpora.token_file import TokenManifest, open_tokens, read_manifest, write_tokens
+from .corpora.token_file import (
+    TokenManifest,
+    encode_corpus,
+    open_tokens,
+    read_manifest,
+    write_tokens,
+)
 from .gguf_file import gguf_tensor, open_gguf
 from .masking import (
     choose_tokens,
@@ -50,6 +56,7 @@ from .measures import (
     block_entropy,
     compression_ratio,
     conditional_bits_per_byte,
+    count_bytes,
     distinct_share,
     letters,
     repeated_share,
@@ -138,6 +145,7 @@ __all__ = [
     "cooccurrence_counts",
     "corpus",
     "corrupt_spans",
+    "count_bytes",
     "count_pairs",
     "count_words",
     "cut_spans",
@@ -145,6 +153,7 @@ __all__ = [
     "distinct_share",
     "draw_spans",
     "em_step",
+    "encode_corpus",
     "exact_duplicates",
     "expected_counts",
     "extract",
