@@ -12,7 +12,7 @@ from ..models import GPT
 from ..shapes import Float, Int
 from .decoding import require_integer
 from .kv_reader import Reader
-from .sampling import Sampler
+from .sampling import PLAIN, Sampler
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 
@@ -117,9 +117,6 @@ def outcome_distribution(
         f"after most={most} paths {len(waiting)} or more are left: shorten the program, shrink "
         "the vocabulary, or raise `most`"
     )
-
-
-PLAIN = Sampler()
 
 
 class Proposal(NamedTuple):

@@ -6,7 +6,7 @@ Leviathan et al. (2023), arXiv:2211.17192; Chen et al. (2023), arXiv:2302.01318.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from ..models import GPT, Recurrent
 from ..shapes import Int
 from .decoding import evaluating, require_integer, require_prompt, require_seed
 from .drafts import (
-    PLAIN,
     Choices,
     Draft,
     ModelDraft,
@@ -28,7 +27,7 @@ from .drafts import (
     probabilities_behind,
 )
 from .kv_reader import Reader
-from .sampling import Sampler
+from .sampling import PLAIN, Sampler, sampler_of
 from .stopping import Rows, Stops, stop_sequences
 
 
@@ -269,19 +268,13 @@ def speculative_generate(
     ids: Tensor,
     max_new_tokens: int,
     ahead: int = 4,
-    temperature: float | int = 1.0,
-    top_k: int | None = None,
-    top_p: float | int | None = None,
-    seed: int | None = None,
+    sampler: Sampler | float | int | None = None,
     *,
+    seed: int | None = None,
     mask: Tensor | None = None,
-    min_p: float | int | None = None,
-    typical_p: float | int | None = None,
-    repetition_penalty: float | int = 1.0,
-    presence_penalty: float | int = 0.0,
-    frequency_penalty: float | int = 0.0,
     stop: Sequence[Sequence[int] | int] | None = None,
     pad: int | None = None,
+    **options: Any,
 ) -> Tensor:
     """Continue each row of ``ids`` as the target would, with fewer readings of the target.
 
@@ -292,7 +285,7 @@ def speculative_generate(
     The text has exactly the distribution of :func:`mathlm.generate.generate` with the target,
     whatever the draft; a good draft makes it faster. At temperature 0 it is the same text.
     Otherwise a seed gives another text than there, for the random numbers go other ways.
-    The options of drawing apply to both models alike; there is no constraint here. Each row
+    The sampler draws from both models alike; there is no constraint here. Each row
     accepts another number of guesses, so rows are continued one after another; each has its
     own stream of random numbers.
 
@@ -303,18 +296,13 @@ def speculative_generate(
         ids: Prompts (B, T), int64.
         max_new_tokens: Tokens to add to each row.
         ahead: γ, guesses in a round.
-        temperature: Divides the logits; 0 takes the likeliest token.
-        top_k: Draw from the k likeliest tokens; None = from all.
-        top_p: Draw from the fewest tokens of this joint probability; None = from all.
+        sampler: How a token is drawn, from both models: a :class:`Sampler`; or a temperature,
+            and other fields of a sampler by name among the options.
         seed: Of the random numbers; None = fresh ones.
         mask: True where a prompt token is real, (B, T); padding may be on either side.
-        min_p: See :func:`mathlm.generate.keep_min_p`; None = keep all.
-        typical_p: See :func:`mathlm.generate.keep_typical`; None = keep all.
-        repetition_penalty: See :func:`mathlm.generate.penalize_repetition`; 1 = none.
-        presence_penalty: See :func:`mathlm.generate.penalize_counts`; 0 = none.
-        frequency_penalty: See :func:`mathlm.generate.penalize_counts`; 0 = none.
         stop: Token sequences or single ids that end a row and are its last tokens.
         pad: Fills rows that have ended; None = each repeats its last token.
+        options: Fields of a sampler, such as ``top_k=40``.
 
     Returns:
         Ids with the prompt in front, (B, T + n); n is ``max_new_tokens``, or less where every
@@ -326,12 +314,11 @@ def speculative_generate(
             stop sequence is empty or outside the vocabulary.
         InputTypeError: If a dtype or a kind of argument is wrong.
     """
+    sampler = sampler_of(sampler, options)
     require_pair(target, draft)
     require_prompt(target, ids, max_new_tokens, mask)
     require_speculation(target, draft, ids.shape[1] + max_new_tokens, ahead)
     require_seed(seed)
-    penalties = repetition_penalty, presence_penalty, frequency_penalty
-    sampler = Sampler(temperature, top_k, top_p, min_p, typical_p, *penalties)
     stops = stop_sequences(stop, target.config.vocab_size, None)
     _require_pad(pad, target)
     texts = []
