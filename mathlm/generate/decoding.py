@@ -14,7 +14,7 @@ from ..functional import require_token_ids
 from ..models import GPT, Recurrent
 from ..shapes import Float, Int
 from .constraint import Constraint
-from .kv_reader import Reader
+from .kv_reader import IncrementalReader
 from .sampling import Sampler, draw, require_logits, sampler_of
 from .stopping import Rows, Step, require_constraint, stop_sequences
 
@@ -314,7 +314,7 @@ def _steps(
     written: list[Tensor] = []
     modules = list(model.modules())
     with without_training(modules):
-        reader = Reader(model, len(ids), ids.shape[1] + rows.room, **reader_options)
+        reader = IncrementalReader(model, len(ids), ids.shape[1] + rows.room, **reader_options)
     while None in rows.finish and rows.room:
         new = written[-1].unsqueeze(1) if written else ids
         with without_training(modules):

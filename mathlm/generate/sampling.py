@@ -25,7 +25,7 @@ from .truncation import (
 def penalize_repetition(
     logits: Float[Tensor, "*batch V"], ids: Int[Tensor, "*batch T"], penalty: float | int
 ) -> Float[Tensor, "*batch V"]:
-    """Logits in which every token that occurs in ``ids`` is less likely, once.
+    """Repetition penalty: logits in which every token that occurs in ``ids`` is less likely.
 
     Implements eq-gen-penalties::
 
@@ -59,7 +59,7 @@ def penalize_counts(
     presence: float | int = 0.0,
     frequency: float | int = 0.0,
 ) -> Float[Tensor, "*batch V"]:
-    """Logits from which a part is taken for each token that occurs in ``ids``.
+    """Presence and frequency penalties: logits less a part for each token in ``ids``.
 
     Implements eq-gen-penalties::
 

@@ -26,13 +26,13 @@ from .drafts import (
     RandomChoices,
     probabilities_behind,
 )
-from .kv_reader import Reader
+from .kv_reader import IncrementalReader
 from .sampling import PLAIN, Sampler, sampler_of
 from .stopping import Rows, Stops, stop_sequences
 
 
 class Round(NamedTuple):
-    """What one reading of the target yielded.
+    """One round of speculative decoding: what one reading of the target yielded.
 
     Args:
         tokens: New tokens of the text: accepted guesses, and one more, (accepted + 1,).
@@ -65,11 +65,11 @@ def speculate(
     draft: GPT | Draft,
     ids: Int[Tensor, " T"],
     max_new_tokens: int,
-    ahead: int,
+    draft_length: int,
     choices: Choices,
     sampler: Sampler = PLAIN,
 ) -> Iterator[Round]:
-    """Continue one text, and tell round by round what was guessed and what accepted.
+    """Speculative decoding of one text: round by round what was guessed and what accepted.
 
     Computes::
 
@@ -84,7 +84,8 @@ def speculate(
         draft: A smaller model in evaluation mode, or another :class:`Draft`.
         ids: Prompt (T,), int64.
         max_new_tokens: Tokens to add.
-        ahead: γ, guesses in a round; the last rounds make no more than there is room for.
+        draft_length: γ, guesses in a round; the last rounds make no more than there is room
+            for.
         choices: Makes the random choices.
         sampler: How a token is drawn, from both models.
 
@@ -93,27 +94,27 @@ def speculate(
 
     Raises:
         InputError: If the prompt is empty, the text gets longer than the context of a model,
-            the models have other tokens, ``ahead`` is not positive, a guess is impossible, or
-            what it was drawn from is no distribution.
+            the models have other tokens, ``draft_length`` is not positive, a guess is
+            impossible, or what it was drawn from is no distribution.
         InputTypeError: If the target cannot take back what it has read, or an argument or
             what the draft gives is of another kind.
     """
     require_pair(target, draft)
     _require_text(target, ids, max_new_tokens)
     total = len(ids) + max_new_tokens
-    require_speculation(target, draft, total, ahead)
+    require_speculation(target, draft, total, draft_length)
     if isinstance(draft, GPT):
         draft = ModelDraft(draft, total, sampler, given=len(ids))
-    reader = Reader(target, 1, total)
-    return _rounds(reader, draft, ids, total, ahead, choices, sampler)
+    reader = IncrementalReader(target, 1, total)
+    return _rounds(reader, draft, ids, total, draft_length, choices, sampler)
 
 
 def _rounds(
-    reader: Reader,
+    reader: IncrementalReader,
     draft: Draft,
     text: Tensor,
     total: int,
-    ahead: int,
+    draft_length: int,
     choices: Choices,
     sampler: Sampler,
 ) -> Iterator[Round]:
@@ -121,7 +122,7 @@ def _rounds(
     if len(text) > 1 and total > len(text):
         reader.read(text[None, :-1])
     while len(text) < total:
-        room = min(ahead, total - len(text) - 1)  # one more token comes from the target
+        room = min(draft_length, total - len(text) - 1)  # one more token comes from the target
         proposal = draft(text, room, choices) if room else Proposal(text[:0])
         _require_proposal(proposal)
         guesses, q = proposal
@@ -176,15 +177,17 @@ def require_pair(target: GPT, draft: GPT | Draft) -> None:
     if isinstance(draft, Recurrent) or not callable(draft):
         raise InputTypeError(
             f"the draft is a {type(draft).__name__}: give a GPT, which can take back what was "
-            "rejected, or a callable draft(ids, ahead, choices) -> Proposal"
+            "rejected, or a callable draft(ids, draft_length, choices) -> Proposal"
         )
 
 
-def require_speculation(target: GPT, draft: GPT | Draft, total: int, ahead: int) -> None:
+def require_speculation(target: GPT, draft: GPT | Draft, total: int, draft_length: int) -> None:
     """Refuse texts that are too long, no guesses, and models that do not go together."""
-    require_integer("ahead", ahead)
-    if ahead < 1:
-        raise InputError(f"ahead={ahead} must be at least 1; without guesses, use generate")
+    require_integer("draft_length", draft_length)
+    if draft_length < 1:
+        raise InputError(
+            f"draft_length={draft_length} must be at least 1; without guesses, use generate"
+        )
     _require_context("target", target, total)
     if not isinstance(draft, GPT):
         return
@@ -267,7 +270,7 @@ def speculative_generate(
     draft: GPT | Draft,
     ids: Tensor,
     max_new_tokens: int,
-    ahead: int = 4,
+    draft_length: int = 4,
     sampler: Sampler | float | int | None = None,
     *,
     seed: int | None = None,
@@ -276,7 +279,7 @@ def speculative_generate(
     pad: int | None = None,
     **options: Any,
 ) -> Tensor:
-    """Continue each row of ``ids`` as the target would, with fewer readings of the target.
+    """Speculative decoding: continue each row as the target would, with fewer readings of it.
 
     Computes::
 
@@ -295,7 +298,7 @@ def speculative_generate(
             :class:`PromptLookup`.
         ids: Prompts (B, T), int64.
         max_new_tokens: Tokens to add to each row.
-        ahead: γ, guesses in a round.
+        draft_length: γ, guesses in a round.
         sampler: How a token is drawn, from both models: a :class:`Sampler`; or a temperature,
             and other fields of a sampler by name among the options.
         seed: Of the random numbers; None = fresh ones.
@@ -317,7 +320,7 @@ def speculative_generate(
     sampler = sampler_of(sampler, options)
     require_pair(target, draft)
     require_prompt(target, ids, max_new_tokens, mask)
-    require_speculation(target, draft, ids.shape[1] + max_new_tokens, ahead)
+    require_speculation(target, draft, ids.shape[1] + max_new_tokens, draft_length)
     require_seed(seed)
     stops = stop_sequences(stop, target.config.vocab_size, None)
     _require_pad(pad, target)
@@ -329,7 +332,9 @@ def speculative_generate(
         for i, row in enumerate(ids):
             prompt = row if mask is None else row[mask[i]]
             choices = RandomChoices(np.random.default_rng(None if seed is None else (seed, i)))
-            rounds = speculate(target, draft, prompt, max_new_tokens, ahead, choices, sampler)
+            rounds = speculate(
+                target, draft, prompt, max_new_tokens, draft_length, choices, sampler
+            )
             texts.append(_until_stop(rounds, max_new_tokens, stops))
     return torch.cat((ids, ids.new_tensor(_side_by_side(texts, pad))), 1)
 
