@@ -400,3 +400,6 @@ def same_prompt(text: str) -> str:
         " " if unicodedata.category(char)[0] in "PZC" else char for char in plain
     ).split()
     return " ".join(kept) or text
+
+
+__all__ = ["Conversation", "available", "load", "read", "split_by_prompt"]
