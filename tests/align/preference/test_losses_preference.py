@@ -185,7 +185,7 @@ def test_what_the_reference_says_of_the_prompt_cancels():
 
 @pytest.mark.parametrize("beta", [0, -0.1, math.inf, math.nan])
 def test_a_price_that_is_none_is_refused(beta):
-    with pytest.raises(InputError, match=r"beta=.* must be positive and finite"):
+    with pytest.raises(InputError, match=r"beta=.* must be a positive, finite number"):
         implicit_reward(H, H, beta)
     with pytest.raises(InputError, match="beta="):
         ipo_loss(H, H, beta)
