@@ -15,7 +15,6 @@ from .cleaning.deduplication import (
     shingles,
 )
 from .cleaning.quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
-from .cleaning.quality_classifier import QualityClassifier, hashed_features
 from .cooccurrence import cooccurrence_counts, pair_counts, shrinking_windows, skip_gram_pairs
 from .corpora import (
     corpus,
@@ -30,9 +29,7 @@ from .corpora import (
     vectors,
     word_tests,
 )
-from .corpora.archive import extract
 from .corpora.documents import read_documents
-from .corpora.download import fetch
 from .corpora.preferences import Judged, Preference
 from .corpora.token_file import (
     TokenManifest,
@@ -123,7 +120,6 @@ __all__ = [
     "PATTERNS",
     "Packed",
     "Preference",
-    "QualityClassifier",
     "QualityRule",
     "TokenManifest",
     "TokenTrie",
@@ -156,13 +152,10 @@ __all__ = [
     "encode_corpus",
     "exact_duplicates",
     "expected_counts",
-    "extract",
-    "fetch",
     "filter_quality",
     "first_of_group",
     "from_printable",
     "gguf_tensor",
-    "hashed_features",
     "instructions",
     "jaccard",
     "keep_probability",

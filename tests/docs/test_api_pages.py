@@ -16,7 +16,7 @@ DIRECTIVE = re.compile(
     r"^\.\. (automodule|autofunction|autoclass|autoexception|data|currentmodule):: (\S+)",
     re.M,
 )
-LAYERS = [name for name in mathlm.__all__ if name not in {"shapes", "recipes"}]
+LAYERS = [name for name in mathlm.__all__ if name not in {"shapes", "checks", "recipes"}]
 
 
 def documented(layer: str) -> list[str]:
