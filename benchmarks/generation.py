@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from mathlm.functional import fused_attention
-from mathlm.generate import Reader, generate, quantize, stored_bytes
+from mathlm.generate import IncrementalReader, generate, quantize, stored_bytes
 from mathlm.models import GPT
 
 from .smollm2 import folder, their_model
@@ -92,7 +92,7 @@ def bandwidth(name: str, make: Callable[[], GPT], device: str, n: int = 8) -> Ro
     model = make().to(device)
     bytes_read = stored_bytes(model)  # a tied head is the embedding: it is read once
     memory = torch.ones(bytes_read // 4, device=device)
-    reader = Reader(model, 1, PROMPT + n, fixed=device != "cpu")
+    reader = IncrementalReader(model, 1, PROMPT + n, fixed=device != "cpu")
     ids = prompts(model, 1, device)
     reader.read(ids)
 
@@ -115,14 +115,14 @@ def context(device: str) -> Row:
     A ratio near 1 says that nothing else grows with the context.
     """
     model = smollm2(device)[0]
-    far, near = (Reader(model, 1, length + 1) for length in (FAR, NEAR))
+    far, near = (IncrementalReader(model, 1, length + 1) for length in (FAR, NEAR))
     ids = torch.arange(FAR, device=device)[None] * 97 % model.config.vocab_size
     far.read(ids), near.read(ids[:, :NEAR])
     config = model.config
     shape = (1, config.kv_heads, config.n_heads // config.kv_heads, config.head_width)
     q = torch.randn(shape, device=device)
 
-    def step(reader: Reader, length: int) -> None:
+    def step(reader: IncrementalReader, length: int) -> None:
         reader.rewind(length)
         reader.read(ids[:, :1])
 

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 __all__ = [  # dependency order
     "shapes",
     "errors",
+    "checks",
     "progress",
     "claims",
     "reference",

@@ -155,10 +155,10 @@ def test_the_code_of_the_readme_runs_and_prints_what_it_says():
 
 def test_every_path_in_the_tree_of_the_readme_exists():
     (tree,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
-    folder, missing = "", []
-    for indent, name in re.findall(r"^( *)(\S+)  ", tree, re.MULTILINE):
-        folder = folder if indent else name
-        path = ROOT / (folder + name if indent else name)
+    folders, missing = {0: ROOT}, []
+    for indent, name in re.findall(r"^( *)(\S+) ", tree, re.MULTILINE):
+        path = folders[len(indent)] / name
+        folders[len(indent) + 2] = path
         missing += [] if path.exists() and path.is_dir() is name.endswith("/") else [name]
     assert missing == []
 

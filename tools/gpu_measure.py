@@ -20,7 +20,7 @@ import torch
 from gpu_page import message, reporter, where
 
 from benchmarks.training import BIG, PEAKS, peak, step_of
-from mathlm.generate import Reader, stored_bytes
+from mathlm.generate import IncrementalReader, stored_bytes
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW
 from mathlm.scaling import flop_utilization, flops_per_token, training_memory
@@ -131,13 +131,13 @@ def decode(device: str) -> Figures:
     for rows in (1, 32):
         ids = torch.randint(config.vocab_size, (rows, 16), device=device)
         for fixed in (False, True):
-            reader = Reader(model, rows, 48, fixed=fixed)
+            reader = IncrementalReader(model, rows, 48, fixed=fixed)
             rate = rows * 32 / seconds(writing(reader, ids), device, turns=5)
             name = f"{rows} rows, " + ("fixed shapes" if fixed else "plain")
             yield name, {"tokens_per_second": rate, "limit_of_one_row": limit}
 
 
-def writing(reader: Reader, ids: torch.Tensor) -> Callable[[], None]:
+def writing(reader: IncrementalReader, ids: torch.Tensor) -> Callable[[], None]:
     """Read the prompt once, then 32 tokens behind it, again at each call."""
     reader.read(ids)
 

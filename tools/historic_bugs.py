@@ -485,13 +485,6 @@ DEFECTS = [
         "if others and untie is None:",
         "adapt/test_lora.py::test_a_tied_head_is_refused_unless_it_gets_a_copy",
     ),
-    Defect(
-        "archive members outside of the folder",
-        "text/corpora/archive.py",
-        "    if _leaves(entry.name):",
-        "    if _leaves(entry.name) and False:",
-        "text/corpora/test_archive.py::test_a_path_that_leads_outside_is_refused_before_any_write",
-    ),
     # --- n-grams, interpretability ----------------------------------------------------------
     Defect(
         "Kneser-Ney with plain counts below",

@@ -1,6 +1,5 @@
 """What a model thinks of answers: the number that tuning raises and preferences compare."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from ..checks import require_positive
 from ..errors import InputError
 from ..functional import token_cross_entropy
 from ..generate.decoding import evaluating
@@ -82,8 +82,7 @@ def answer_logits(
 
 def divided(logits: Float[Tensor, "*batch V"], temperature: float | int) -> Tensor:
     """Logits divided by the temperature, in 32 bits or more."""
-    if not 0 < temperature < math.inf:
-        raise InputError(f"temperature={temperature} must be positive and finite")
+    require_positive(temperature=temperature)
     logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
     return logits if temperature == 1 else logits / temperature
 

@@ -1,7 +1,6 @@
 """What a mask counts, and checks of what stands beside it."""
 
 from collections.abc import Mapping
-from math import inf
 
 import torch
 from torch import Tensor
@@ -54,24 +53,3 @@ def require_finite(x: Tensor, name: str, *axes: str) -> None:
         place = ", ".join(f"{axis} {i}" for axis, i in zip(axes, where, strict=True))
         value = float(x.detach()[tuple(where)])
         raise InputError(f"{name} of {place} is {value}; it must be a finite number")
-
-
-def require_share(**numbers: float | int) -> None:
-    """Refuse numbers outside 0..1."""
-    for name, value in numbers.items():
-        if not 0 <= value <= 1:
-            raise InputError(f"{name}={value} is outside 0..1")
-
-
-def require_positive(**numbers: float | int) -> None:
-    """Refuse numbers that are not positive and finite."""
-    for name, value in numbers.items():
-        if not 0 < value < inf:
-            raise InputError(f"{name}={value} must be positive and finite")
-
-
-def require_weight(**numbers: float | int) -> None:
-    """Refuse numbers that are negative or not finite."""
-    for name, value in numbers.items():
-        if not 0 <= value < inf:
-            raise InputError(f"{name}={value} must be at least 0 and finite")

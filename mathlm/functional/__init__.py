@@ -62,7 +62,7 @@ from .rounding import (
 )
 from .speculation import (
     acceptance_probability,
-    best_ahead,
+    best_draft_length,
     expected_operations,
     expected_speedup,
     expected_tokens,
@@ -85,7 +85,7 @@ __all__ = [
     "batch_norm",
     "batch_statistics",
     "best_activation_scale",
-    "best_ahead",
+    "best_draft_length",
     "bottleneck",
     "brier_score",
     "causal_mask",

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..errors import InputError, InputTypeError
+from ..checks import require_integer
+from ..errors import InputError
 from ..shapes import Float, Int
 
 MOST_BITS = 8
@@ -250,7 +250,7 @@ def in_groups(w: Tensor, bits: int, group: int | None) -> Tensor:
         raise InputError(f"w has shape {tuple(w.shape)}: there is nothing to round")
     width = w.shape[-1]
     group = width if group is None else group
-    require_integer("group", group)
+    require_integer(group=group)
     if group < 1:
         raise InputError(f"group={group} must be at least 1: the numbers that share a grid")
     if not bool(w.isfinite().all()):
@@ -263,15 +263,9 @@ def in_groups(w: Tensor, bits: int, group: int | None) -> Tensor:
 
 def require_bits(bits: int) -> None:
     """Refuse a number of bits without levels on both sides of 0, or beyond a byte."""
-    require_integer("bits", bits)
+    require_integer(bits=bits)
     if not 2 <= bits <= MOST_BITS:
         raise InputError(f"bits={bits} must be 2 … {MOST_BITS}")
-
-
-def require_integer(name: str, value: int) -> None:
-    """Refuse a number that is no integer."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise InputTypeError(f"{name}={value!r} must be an integer")
 
 
 ALPHAS = tuple(i / 10 for i in range(10))

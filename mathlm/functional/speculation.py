@@ -105,7 +105,7 @@ def excess(p: Tensor, q: Tensor) -> Tensor:
     return torch.where(total > 0, beyond / total.masked_fill(total == 0, 1.0), p)
 
 
-def expected_tokens(alpha: float | int, ahead: int) -> float:
+def expected_tokens(alpha: float | int, draft_length: int) -> float:
     """Mean number of tokens that one reading of the target yields.
 
     Implements eq-fast-tokens::
@@ -117,7 +117,7 @@ def expected_tokens(alpha: float | int, ahead: int) -> float:
 
     Args:
         alpha: α, probability that a guess is accepted.
-        ahead: γ, guesses in a round, 0 or more.
+        draft_length: γ, guesses in a round, 0 or more.
 
     Returns:
         E [tokens/round], between 1 and γ + 1.
@@ -129,12 +129,12 @@ def expected_tokens(alpha: float | int, ahead: int) -> float:
         >>> expected_tokens(0.5, 2)
         1.75
     """
-    _require_rate(alpha, ahead)
-    return math.fsum(alpha**i for i in range(ahead + 1))
+    _require_rate(alpha, draft_length)
+    return math.fsum(alpha**i for i in range(draft_length + 1))
 
 
 def expected_speedup(
-    alpha: float | int, ahead: int, cost: float | int, verify: float | int = 1.0
+    alpha: float | int, draft_length: int, cost: float | int, verify: float | int = 1.0
 ) -> float:
     """Tokens a second with guesses, over tokens a second without.
 
@@ -147,7 +147,7 @@ def expected_speedup(
 
     Args:
         alpha: α, probability that a guess is accepted.
-        ahead: γ, guesses in a round, 0 or more.
+        draft_length: γ, guesses in a round, 0 or more.
         cost: c, time of one step of the draft over that of one step of the target.
         verify: v, time in which the target reads γ + 1 tokens over that of one.
 
@@ -161,14 +161,16 @@ def expected_speedup(
         >>> round(expected_speedup(0.8, 4, 0.05), 3)
         2.801
     """
-    tokens = expected_tokens(alpha, ahead)
+    tokens = expected_tokens(alpha, draft_length)
     _require_cost(cost)
     if not 0 < verify < math.inf:
         raise InputError(f"verify={verify} must be finite and positive")
-    return tokens / (ahead * cost + verify) if ahead else 1.0
+    return tokens / (draft_length * cost + verify) if draft_length else 1.0
 
 
-def expected_operations(alpha: float | int, ahead: int, cost: float | int = 0.0) -> float:
+def expected_operations(
+    alpha: float | int, draft_length: int, cost: float | int = 0.0
+) -> float:
     """Operations a token with guesses, over operations a token without.
 
     Computes::
@@ -180,7 +182,7 @@ def expected_operations(alpha: float | int, ahead: int, cost: float | int = 0.0)
 
     Args:
         alpha: α, probability that a guess is accepted.
-        ahead: γ, guesses in a round, 0 or more.
+        draft_length: γ, guesses in a round, 0 or more.
         cost: c, operations of one step of the draft over those of one step of the target.
 
     Returns:
@@ -189,12 +191,12 @@ def expected_operations(alpha: float | int, ahead: int, cost: float | int = 0.0)
     Raises:
         InputError: If an argument is out of range.
     """
-    tokens = expected_tokens(alpha, ahead)
+    tokens = expected_tokens(alpha, draft_length)
     _require_cost(cost)
-    return (ahead * cost + ahead + 1) / tokens
+    return (draft_length * cost + draft_length + 1) / tokens
 
 
-def best_ahead(alpha: float | int, cost: float | int, most: int = 64) -> int:
+def best_draft_length(alpha: float | int, cost: float | int, most: int = 64) -> int:
     """How many guesses a round should have.
 
     Computes::
@@ -216,18 +218,18 @@ def best_ahead(alpha: float | int, cost: float | int, most: int = 64) -> int:
         InputError: If an argument is out of range.
 
     Example:
-        >>> best_ahead(0.8, 0.05)
+        >>> best_draft_length(0.8, 0.05)
         8
     """
     _require_rate(alpha, most)
-    return max(range(most + 1), key=lambda ahead: expected_speedup(alpha, ahead, cost))
+    return max(range(most + 1), key=lambda n: expected_speedup(alpha, n, cost))
 
 
-def _require_rate(alpha: float | int, ahead: int) -> None:
+def _require_rate(alpha: float | int, draft_length: int) -> None:
     if not 0 <= alpha <= 1:
         raise InputError(f"alpha={alpha} is outside 0..1: it is a probability")
-    if ahead < 0:
-        raise InputError(f"{ahead} guesses: give 0 or more")
+    if draft_length < 0:
+        raise InputError(f"{draft_length} guesses: give 0 or more")
 
 
 def _require_cost(cost: float | int) -> None:

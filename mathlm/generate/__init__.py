@@ -20,7 +20,7 @@ from .drafts import (
     outcome_distribution,
 )
 from .fused_step import DecodeStep
-from .kv_reader import Reader
+from .kv_reader import IncrementalReader
 from .quantization import input_scales, quantize, stored_bytes
 from .sampling import Sampler, draw, penalize_counts, penalize_repetition, token_probabilities
 from .scoring import score, token_log_probabilities
@@ -41,7 +41,7 @@ __all__ = [
     "PromptLookup",
     "Proposal",
     "RandomChoices",
-    "Reader",
+    "IncrementalReader",
     "RegexConstraint",
     "Round",
     "Sampler",

@@ -12,7 +12,7 @@ from ..errors import InputError, InputTypeError
 from ..models import GPT, Recurrent
 from ..shapes import Float, Int
 from .decoding import evaluating, require_integer, require_prompt
-from .kv_reader import Reader
+from .kv_reader import IncrementalReader
 from .sampling import require_logits
 from .stopping import stop_sequences
 
@@ -108,10 +108,10 @@ def beam_generate(
 
         score(y) = Σᵢ log p(yᵢ | ids, y₁ … yᵢ₋₁) / n^length_penalty,   n tokens in y
 
-    :func:`beam_search` with a :class:`Reader`: the prompt is read once, each step reads one
-    token a beam, and the keys and values of a beam follow it when it moves to another row. One
-    beam is :func:`generate` at temperature 0. The model is in evaluation mode meanwhile. There
-    are no truncation, no penalties and no constraint here.
+    :func:`beam_search` with an :class:`IncrementalReader`: the prompt is read once, each step
+    reads one token a beam, and the keys and values of a beam follow it when it moves to another
+    row. One beam is :func:`generate` at temperature 0. The model is in evaluation mode
+    meanwhile. There are no truncation, no penalties and no constraint here.
 
     Args:
         model: The language model.
@@ -136,7 +136,7 @@ def beam_generate(
     require_prompt(model, ids.unsqueeze(0), max_new_tokens, None)
     endings = stop_sequences(stop, model.config.vocab_size, None)
     with evaluating(model):
-        reader = Reader(model, 1, len(ids) + max_new_tokens, cache=cache)
+        reader = IncrementalReader(model, 1, len(ids) + max_new_tokens, cache=cache)
         same = torch.arange(beams, device=ids.device)
 
         def read(live: Tensor, rows: Tensor) -> Tensor:

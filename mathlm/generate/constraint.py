@@ -17,7 +17,7 @@ from ..text.patterns.automaton import DEAD, NEVER, Automaton, TokenTrie, tokens_
 
 @runtime_checkable
 class Constraint(Protocol):
-    """A set of texts, as the tokens that may follow each beginning of one.
+    """Constrained decoding: a set of texts, as the tokens that may follow each beginning.
 
     A state stands for what a row has written so far; the prompt is not part of it. States are
     never changed in place, so that rows may share them.
@@ -71,7 +71,7 @@ STATES_KEPT = 128  # whose tokens are kept in memory: a walk takes milliseconds
 
 
 class RegexConstraint:
-    """The texts that a pattern matches, as the tokens that may follow each beginning of one.
+    """Constrained decoding by a regular expression: the tokens that may follow each beginning.
 
     A token may follow if the text can still be completed behind it, by tokens of this
     vocabulary: there is no way into a dead end. All cuts of a text into tokens are allowed, not

@@ -1,4 +1,4 @@
-"""One token of each row with shapes that never change, so that a GPU can record the step."""
+"""The decode step as a CUDA graph: shapes that never change, so that a GPU can record it."""
 
 from copy import copy
 
@@ -14,7 +14,7 @@ WARM_UP = 3  # runs before a graph is recorded, in which libraries set themselve
 
 
 class FixedLayerCache(LayerCache):
-    """A layer's cache that writes where a tensor says, and always returns all of its room."""
+    """KV cache of a layer for a CUDA graph: it writes where a tensor says, and returns all."""
 
     def __init__(self, layer: LayerCache, position: Int[Tensor, "1"]) -> None:
         super().__init__(layer.k, layer.v)
@@ -28,7 +28,7 @@ class FixedLayerCache(LayerCache):
 
 
 class FixedStep:
-    """A :class:`DecodeStep` for one token a row, the same operations on the same memory.
+    """A decode step as a CUDA graph: one token a row, the same operations on the same memory.
 
     All of the cache is read, and positions that are not filled are masked: how far the text has
     come is a number in memory, not a shape. On CUDA the step is recorded once as a graph and

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
@@ -15,8 +14,8 @@ from ..functional import require_token_ids
 from ..models import GPT, Recurrent
 from ..shapes import Float, Int
 from .constraint import Constraint
-from .kv_reader import Reader
-from .sampling import Sampler, draw, require_logits
+from .kv_reader import IncrementalReader
+from .sampling import Sampler, draw, require_logits, sampler_of
 from .stopping import Rows, Step, require_constraint, stop_sequences
 
 
@@ -124,16 +123,13 @@ def generate(
     seed: int | None = None,
     cache: bool = True,
     *,
+    sampler: Sampler | None = None,
     mask: Tensor | None = None,
-    min_p: float | int | None = None,
-    typical_p: float | int | None = None,
-    repetition_penalty: float | int = 1.0,
-    presence_penalty: float | int = 0.0,
-    frequency_penalty: float | int = 0.0,
     stop: Sequence[Sequence[int] | int] | None = None,
     constraint: Constraint | None = None,
     pad: int | None = None,
     fixed: bool = False,
+    **options: Any,
 ) -> Tensor:
     """Continue each row of ``ids``, each token drawn given all before it.
 
@@ -141,10 +137,9 @@ def generate(
 
         y_t ~ p(· | prompt, y_1 … y_{t-1})   for t = 1 … max_new_tokens
 
-    The options of the draw act in the order of :func:`token_probabilities`; a constraint comes
-    before them. Each row has its own stream of random numbers, made from the seed and the row's
-    number: what a row draws does not depend on how many rows there are. The model is in
-    evaluation mode meanwhile.
+    A constraint comes before the rules of the draw. Each row has its own stream of random
+    numbers, made from the seed and the row's number: what a row draws does not depend on how
+    many rows there are. The model is in evaluation mode meanwhile.
 
     Args:
         model: The language model.
@@ -152,18 +147,15 @@ def generate(
         max_new_tokens: Tokens to add to each row, at most.
         temperature: Divides the logits; 0 takes the likeliest token.
         top_k: Draw from the k likeliest tokens; None = from all.
-        top_p: Draw from the fewest tokens of this joint probability; None = from all.
+        top_p: Draw from the fewest tokens of this joint probability (nucleus sampling); None =
+            from all.
         seed: Of the random numbers, 0 or more; None = fresh ones.
         cache: Whether keys and values, or the state of a recurrent model, are kept, rather than
             computed again for each token.
+        sampler: All of the draw in one object, in place of ``temperature``, ``top_k``,
+            ``top_p`` and the options.
         mask: True where a prompt token is real, (B, T); padding may be on either side. New
             tokens follow at the end.
-        min_p: Draw from the tokens this many times as likely as the likeliest; None = from all.
-        typical_p: Draw from the fewest tokens, most typical first, of this joint probability;
-            None = from all.
-        repetition_penalty: Factor against tokens of the prompt and the new text; 1 = none.
-        presence_penalty: Taken from the logits of tokens of the new text; 0 = none.
-        frequency_penalty: The same, for each time that they occur; 0 = none.
         stop: Token sequences or single ids that end a row and are its last tokens; they count
             in the new text only.
         constraint: What a row may write. It ends where its text is complete, and completes it
@@ -171,6 +163,7 @@ def generate(
         pad: Fills rows that have ended; None = each repeats its last token.
         fixed: Whether steps have shapes that do not change, with a cache: on CUDA they are
             recorded as a graph, which pays for long texts. The tokens are the same.
+        options: Other fields of a :class:`Sampler` by name, such as ``min_p=0.1``.
 
     Returns:
         Ids with the prompt in front, (B, T + n); n is ``max_new_tokens``, or less where every
@@ -181,23 +174,20 @@ def generate(
             context (nothing slides out of it), an option is out of range, a stop sequence is
             empty, outside the vocabulary or ruled out by the constraint, or the constraint
             needs more tokens.
-        InputTypeError: If a dtype or a kind of argument is wrong.
+        InputTypeError: If a dtype or a kind of argument is wrong, or there is a sampler and
+            something that it is in place of.
     """
+    plain = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    if sampler is not None:
+        plain = {name: x for name, x in plain.items() if x != getattr(Sampler, name)}
     steps = stream(
         model,
         ids,
         max_new_tokens,
-        temperature,
-        top_k,
-        top_p,
-        seed,
-        cache,
+        sampler_of(sampler, plain | options),
+        seed=seed,
+        cache=cache,
         mask=mask,
-        min_p=min_p,
-        typical_p=typical_p,
-        repetition_penalty=repetition_penalty,
-        presence_penalty=presence_penalty,
-        frequency_penalty=frequency_penalty,
         stop=stop,
         constraint=constraint,
         pad=pad,
@@ -210,7 +200,7 @@ def generate_ragged(
     model: GPT | Recurrent,
     prompts: Sequence[Tensor],
     max_new_tokens: int,
-    temperature: float | int = 1.0,
+    sampler: Sampler | float | int | None = None,
     **options: Any,
 ) -> list[Tensor]:
     """Continue prompts of different lengths together.
@@ -222,8 +212,8 @@ def generate_ragged(
         prompts: Ids (T,) of each, int64, at least one.
         max_new_tokens: Tokens to add to each, at most. The longest prompt and they must fit
             into the context.
-        temperature: Divides the logits; 0 takes the likeliest token.
-        options: The others of :func:`generate`, but for the mask.
+        sampler: How a token is drawn; see :func:`stream`.
+        options: The others of :func:`stream`, but for the mask.
 
     Returns:
         Ids of each prompt and its new text, up to where it stopped.
@@ -238,7 +228,7 @@ def generate_ragged(
         )
     ids, real = _pad_left(prompts)
     mask = None if real.all() else real
-    steps = stream(model, ids, max_new_tokens, temperature, mask=mask, **options)
+    steps = stream(model, ids, max_new_tokens, sampler, mask=mask, **options)
     written: list[list[int]] = [[] for _ in prompts]
     for step in steps:
         for row, token, live in zip(written, step.tokens.tolist(), step.live, strict=True):
@@ -250,37 +240,44 @@ def stream(
     model: GPT | Recurrent,
     ids: Tensor,
     max_new_tokens: int,
-    temperature: float | int = 1.0,
-    top_k: int | None = None,
-    top_p: float | int | None = None,
+    sampler: Sampler | float | int | None = None,
+    *,
     seed: int | None = None,
     cache: bool = True,
-    *,
     mask: Tensor | None = None,
     stop: Sequence[Sequence[int] | int] | None = None,
     constraint: Constraint | None = None,
     pad: int | None = None,
     fixed: bool = False,
     first_row: int = 0,
-    **draw_options: Any,
+    **options: Any,
 ) -> Iterator[Step]:
     """The steps of :func:`generate`, each as soon as it is made.
 
-    Arguments are those of :func:`generate`, and are checked before the first step. The model is
-    in evaluation mode while a step is made, and in its own mode between steps. ``first_row`` is
-    the number of the first row, of which its random numbers are made: a part of a batch draws
-    what it would have drawn within the whole.
+    Arguments are checked before the first step. The model is in evaluation mode while a step is
+    made, and in its own mode between steps.
+
+    Args:
+        model: The language model.
+        ids: Prompts (B, T), int64.
+        max_new_tokens: Tokens to add to each row, at most.
+        sampler: How a token is drawn: a :class:`Sampler`; or a temperature, or None, and other
+            fields of a sampler by name among the options.
+        seed: See :func:`generate`, as for the others up to ``fixed``.
+        cache: Whether keys and values are kept.
+        mask: True where a prompt token is real, (B, T).
+        stop: Token sequences or single ids that end a row.
+        constraint: What a row may write.
+        pad: Fills rows that have ended.
+        fixed: Whether steps have shapes that do not change.
+        first_row: Number of the first row, of which its random numbers are made: a part of a
+            batch draws what it would have drawn within the whole.
+        options: Fields of a sampler, such as ``top_k=40``.
 
     Returns:
         An iterator over the steps; the last says in ``finish`` why each row has ended.
     """
-    names = {field.name for field in fields(Sampler)}
-    if unknown := [name for name in draw_options if name not in names]:
-        raise InputTypeError(
-            f"there is no option {unknown[0]!r}; those of generate are seed, cache, mask, "
-            f"stop, constraint, pad, {', '.join(sorted(names))}"
-        )
-    sampler = Sampler(temperature, top_k, top_p, **draw_options)
+    sampler = sampler_of(sampler, options)
     require_prompt(model, ids, max_new_tokens, mask)
     require_seed(seed)
     require_integer("first_row", first_row)
@@ -317,7 +314,7 @@ def _steps(
     written: list[Tensor] = []
     modules = list(model.modules())
     with without_training(modules):
-        reader = Reader(model, len(ids), ids.shape[1] + rows.room, **reader_options)
+        reader = IncrementalReader(model, len(ids), ids.shape[1] + rows.room, **reader_options)
     while None in rows.finish and rows.room:
         new = written[-1].unsqueeze(1) if written else ids
         with without_training(modules):

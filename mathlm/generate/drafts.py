@@ -11,8 +11,8 @@ from ..errors import InputError
 from ..models import GPT
 from ..shapes import Float, Int
 from .decoding import require_integer
-from .kv_reader import Reader
-from .sampling import Sampler
+from .kv_reader import IncrementalReader
+from .sampling import PLAIN, Sampler
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 
@@ -119,9 +119,6 @@ def outcome_distribution(
     )
 
 
-PLAIN = Sampler()
-
-
 class Proposal(NamedTuple):
     """Guessed tokens, and the distributions that they were drawn from.
 
@@ -137,21 +134,21 @@ class Proposal(NamedTuple):
 
 @runtime_checkable
 class Draft(Protocol):
-    """Guesses how a text goes on: any callable of this form."""
+    """Draft of speculative decoding: guesses how a text goes on; any callable of this form."""
 
-    def __call__(self, ids: Tensor, ahead: int, choices: Choices) -> Proposal:
+    def __call__(self, ids: Tensor, draft_length: int, choices: Choices) -> Proposal:
         """Guess what follows.
 
         Args:
             ids: The text so far (T,).
-            ahead: Guesses at most; fewer may be made, and none.
+            draft_length: Guesses at most; fewer may be made, and none.
             choices: Makes the random choices, so that a seed fixes the text.
         """
         ...
 
 
 class ModelDraft:
-    """Guesses drawn from a smaller model, token by token.
+    """Draft model: guesses drawn from a smaller model, token by token.
 
     It remembers what it has read of a text, and takes back what was rejected.
 
@@ -170,14 +167,14 @@ class ModelDraft:
         given: int = 0,
     ) -> None:
         room = model.config.context if capacity is None else capacity
-        self.reader = Reader(model, 1, room)
+        self.reader = IncrementalReader(model, 1, room)
         self.sampler, self.given = sampler, given
 
-    def __call__(self, ids: Tensor, ahead: int, choices: Choices) -> Proposal:
-        """Draw ``ahead`` tokens, each given those before it."""
+    def __call__(self, ids: Tensor, draft_length: int, choices: Choices) -> Proposal:
+        """Draw ``draft_length`` tokens, each given those before it."""
         self._forget_other_text(ids)
         text, q = ids, []
-        for _ in range(ahead):
+        for _ in range(draft_length):
             logits = self.reader.read(text[None, self.reader.length :])
             q.append(probabilities_behind(logits, text, self.given, self.sampler)[0])
             text = torch.cat((text, ids.new_tensor([choices.token(q[-1])])))
@@ -191,7 +188,7 @@ class ModelDraft:
 
 
 class PromptLookup:
-    """Guesses copied from earlier in the text: what followed the last time it went like this.
+    """Prompt lookup: guesses copied from earlier in the text, where it went on like this.
 
     Computes::
 
@@ -221,12 +218,12 @@ class PromptLookup:
             )
         self.longest, self.shortest = longest, shortest
 
-    def __call__(self, ids: Int[Tensor, " T"], ahead: int, choices: Choices) -> Proposal:
-        """Copy ``ahead`` tokens, or none."""
+    def __call__(self, ids: Int[Tensor, " T"], draft_length: int, choices: Choices) -> Proposal:
+        """Copy ``draft_length`` tokens, or none."""
         start = self._find(ids)
         if start is None:
             return Proposal(ids[:0])
-        steps = torch.arange(ahead, device=ids.device)
+        steps = torch.arange(draft_length, device=ids.device)
         return Proposal(ids[start + steps % (len(ids) - start)])
 
     def _find(self, ids: Tensor) -> int | None:

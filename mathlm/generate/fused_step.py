@@ -46,7 +46,7 @@ class LayerStep:
 
 
 class DecodeStep:
-    """The forward pass of a GPT in evaluation mode, for few tokens behind many.
+    """The fused decode step: a GPT's forward pass for few tokens behind many.
 
     Computes::
 

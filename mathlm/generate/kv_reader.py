@@ -17,8 +17,8 @@ from .fused_step import prepared_step
 FEW = 16  # new tokens of a row up to which the lean step reads them
 
 
-class Reader:
-    """A model that reads a batch of texts from front to back, and remembers what it has read.
+class IncrementalReader:
+    """A model that reads texts from front to back, with a KV cache of what it has read.
 
     Computes::
 

@@ -1,8 +1,10 @@
 """From logits to the probabilities that a token is drawn with, and the draw."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from numbers import Real
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +25,7 @@ from .truncation import (
 def penalize_repetition(
     logits: Float[Tensor, "*batch V"], ids: Int[Tensor, "*batch T"], penalty: float | int
 ) -> Float[Tensor, "*batch V"]:
-    """Logits in which every token that occurs in ``ids`` is less likely, once.
+    """Repetition penalty: logits in which every token that occurs in ``ids`` is less likely.
 
     Implements eq-gen-penalties::
 
@@ -57,7 +59,7 @@ def penalize_counts(
     presence: float | int = 0.0,
     frequency: float | int = 0.0,
 ) -> Float[Tensor, "*batch V"]:
-    """Logits from which a part is taken for each token that occurs in ``ids``.
+    """Presence and frequency penalties: logits less a part for each token in ``ids``.
 
     Implements eq-gen-penalties::
 
@@ -104,7 +106,9 @@ def require_terms(presence: float | int, frequency: float | int) -> None:
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a token is drawn: the options of :func:`mathlm.generate.generate`, checked once.
+    """How a token is drawn: temperature, top-k, top-p (nucleus sampling) and the others.
+
+    The rules act in the order of :func:`token_probabilities`.
 
     Args:
         temperature: T ≥ 0, divides the logits; 0 takes the likeliest token, of equally likely
@@ -231,6 +235,33 @@ class Sampler:
                 p = p * keep(p, share)
                 p = p / p.sum(-1, keepdim=True)
         return p
+
+
+PLAIN = Sampler()
+
+
+def sampler_of(sampler: Sampler | float | int | None, options: Mapping[str, Any]) -> Sampler:
+    """A sampler from what a caller gave: one, or a temperature, and other fields by name.
+
+    Raises:
+        InputError: If an option is out of range.
+        InputTypeError: If there is no such option, or something is given twice.
+    """
+    names = sorted(field.name for field in fields(Sampler))
+    if unknown := [name for name in options if name not in names]:
+        raise InputTypeError(
+            f"there is no option {unknown[0]!r}; those of how a token is drawn are "
+            f"{', '.join(names)}"
+        )
+    if isinstance(sampler, Sampler) and not options:
+        return sampler
+    if isinstance(sampler, Sampler) or (sampler is not None and "temperature" in options):
+        raise InputTypeError(
+            f"got {sampler} and {', '.join(options)} beside it: give a Sampler, or a "
+            "temperature and other options by name"
+        )
+    first = {} if sampler is None else {"temperature": sampler}
+    return Sampler(**first, **options)
 
 
 def token_probabilities(

@@ -12,7 +12,7 @@ from ..functional import pad_documents, require_token_ids, token_cross_entropy
 from ..models import GPT, Recurrent
 from ..shapes import Float
 from .decoding import evaluating, require_device, require_mask
-from .kv_reader import Reader
+from .kv_reader import IncrementalReader
 
 IGNORED = -100
 LOGITS = 2**25  # numbers of logits that are held at a time, where no gradient is asked for
@@ -135,7 +135,7 @@ def _log_probabilities(
     with evaluating(model):
         if torch.is_grad_enabled() and any(p.requires_grad for p in model.parameters()):
             return _pick(model(ids, mask=mask), targets, temperature)
-        reader = Reader(model, len(ids), ids.shape[1])
+        reader = IncrementalReader(model, len(ids), ids.shape[1])
         size = max(1, LOGITS // (len(ids) * model.config.vocab_size))
         pieces = []
         for start in range(0, ids.shape[1], size):

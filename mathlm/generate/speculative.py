@@ -6,7 +6,7 @@ Leviathan et al. (2023), arXiv:2211.17192; Chen et al. (2023), arXiv:2302.01318.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from ..models import GPT, Recurrent
 from ..shapes import Int
 from .decoding import evaluating, require_integer, require_prompt, require_seed
 from .drafts import (
-    PLAIN,
     Choices,
     Draft,
     ModelDraft,
@@ -27,13 +26,13 @@ from .drafts import (
     RandomChoices,
     probabilities_behind,
 )
-from .kv_reader import Reader
-from .sampling import Sampler
+from .kv_reader import IncrementalReader
+from .sampling import PLAIN, Sampler, sampler_of
 from .stopping import Rows, Stops, stop_sequences
 
 
 class Round(NamedTuple):
-    """What one reading of the target yielded.
+    """One round of speculative decoding: what one reading of the target yielded.
 
     Args:
         tokens: New tokens of the text: accepted guesses, and one more, (accepted + 1,).
@@ -66,11 +65,11 @@ def speculate(
     draft: GPT | Draft,
     ids: Int[Tensor, " T"],
     max_new_tokens: int,
-    ahead: int,
+    draft_length: int,
     choices: Choices,
     sampler: Sampler = PLAIN,
 ) -> Iterator[Round]:
-    """Continue one text, and tell round by round what was guessed and what accepted.
+    """Speculative decoding of one text: round by round what was guessed and what accepted.
 
     Computes::
 
@@ -85,7 +84,8 @@ def speculate(
         draft: A smaller model in evaluation mode, or another :class:`Draft`.
         ids: Prompt (T,), int64.
         max_new_tokens: Tokens to add.
-        ahead: γ, guesses in a round; the last rounds make no more than there is room for.
+        draft_length: γ, guesses in a round; the last rounds make no more than there is room
+            for.
         choices: Makes the random choices.
         sampler: How a token is drawn, from both models.
 
@@ -94,27 +94,27 @@ def speculate(
 
     Raises:
         InputError: If the prompt is empty, the text gets longer than the context of a model,
-            the models have other tokens, ``ahead`` is not positive, a guess is impossible, or
-            what it was drawn from is no distribution.
+            the models have other tokens, ``draft_length`` is not positive, a guess is
+            impossible, or what it was drawn from is no distribution.
         InputTypeError: If the target cannot take back what it has read, or an argument or
             what the draft gives is of another kind.
     """
     require_pair(target, draft)
     _require_text(target, ids, max_new_tokens)
     total = len(ids) + max_new_tokens
-    require_speculation(target, draft, total, ahead)
+    require_speculation(target, draft, total, draft_length)
     if isinstance(draft, GPT):
         draft = ModelDraft(draft, total, sampler, given=len(ids))
-    reader = Reader(target, 1, total)
-    return _rounds(reader, draft, ids, total, ahead, choices, sampler)
+    reader = IncrementalReader(target, 1, total)
+    return _rounds(reader, draft, ids, total, draft_length, choices, sampler)
 
 
 def _rounds(
-    reader: Reader,
+    reader: IncrementalReader,
     draft: Draft,
     text: Tensor,
     total: int,
-    ahead: int,
+    draft_length: int,
     choices: Choices,
     sampler: Sampler,
 ) -> Iterator[Round]:
@@ -122,7 +122,7 @@ def _rounds(
     if len(text) > 1 and total > len(text):
         reader.read(text[None, :-1])
     while len(text) < total:
-        room = min(ahead, total - len(text) - 1)  # one more token comes from the target
+        room = min(draft_length, total - len(text) - 1)  # one more token comes from the target
         proposal = draft(text, room, choices) if room else Proposal(text[:0])
         _require_proposal(proposal)
         guesses, q = proposal
@@ -177,15 +177,17 @@ def require_pair(target: GPT, draft: GPT | Draft) -> None:
     if isinstance(draft, Recurrent) or not callable(draft):
         raise InputTypeError(
             f"the draft is a {type(draft).__name__}: give a GPT, which can take back what was "
-            "rejected, or a callable draft(ids, ahead, choices) -> Proposal"
+            "rejected, or a callable draft(ids, draft_length, choices) -> Proposal"
         )
 
 
-def require_speculation(target: GPT, draft: GPT | Draft, total: int, ahead: int) -> None:
+def require_speculation(target: GPT, draft: GPT | Draft, total: int, draft_length: int) -> None:
     """Refuse texts that are too long, no guesses, and models that do not go together."""
-    require_integer("ahead", ahead)
-    if ahead < 1:
-        raise InputError(f"ahead={ahead} must be at least 1; without guesses, use generate")
+    require_integer("draft_length", draft_length)
+    if draft_length < 1:
+        raise InputError(
+            f"draft_length={draft_length} must be at least 1; without guesses, use generate"
+        )
     _require_context("target", target, total)
     if not isinstance(draft, GPT):
         return
@@ -268,22 +270,16 @@ def speculative_generate(
     draft: GPT | Draft,
     ids: Tensor,
     max_new_tokens: int,
-    ahead: int = 4,
-    temperature: float | int = 1.0,
-    top_k: int | None = None,
-    top_p: float | int | None = None,
-    seed: int | None = None,
+    draft_length: int = 4,
+    sampler: Sampler | float | int | None = None,
     *,
+    seed: int | None = None,
     mask: Tensor | None = None,
-    min_p: float | int | None = None,
-    typical_p: float | int | None = None,
-    repetition_penalty: float | int = 1.0,
-    presence_penalty: float | int = 0.0,
-    frequency_penalty: float | int = 0.0,
     stop: Sequence[Sequence[int] | int] | None = None,
     pad: int | None = None,
+    **options: Any,
 ) -> Tensor:
-    """Continue each row of ``ids`` as the target would, with fewer readings of the target.
+    """Speculative decoding: continue each row as the target would, with fewer readings of it.
 
     Computes::
 
@@ -292,7 +288,7 @@ def speculative_generate(
     The text has exactly the distribution of :func:`mathlm.generate.generate` with the target,
     whatever the draft; a good draft makes it faster. At temperature 0 it is the same text.
     Otherwise a seed gives another text than there, for the random numbers go other ways.
-    The options of drawing apply to both models alike; there is no constraint here. Each row
+    The sampler draws from both models alike; there is no constraint here. Each row
     accepts another number of guesses, so rows are continued one after another; each has its
     own stream of random numbers.
 
@@ -302,19 +298,14 @@ def speculative_generate(
             :class:`PromptLookup`.
         ids: Prompts (B, T), int64.
         max_new_tokens: Tokens to add to each row.
-        ahead: γ, guesses in a round.
-        temperature: Divides the logits; 0 takes the likeliest token.
-        top_k: Draw from the k likeliest tokens; None = from all.
-        top_p: Draw from the fewest tokens of this joint probability; None = from all.
+        draft_length: γ, guesses in a round.
+        sampler: How a token is drawn, from both models: a :class:`Sampler`; or a temperature,
+            and other fields of a sampler by name among the options.
         seed: Of the random numbers; None = fresh ones.
         mask: True where a prompt token is real, (B, T); padding may be on either side.
-        min_p: See :func:`mathlm.generate.keep_min_p`; None = keep all.
-        typical_p: See :func:`mathlm.generate.keep_typical`; None = keep all.
-        repetition_penalty: See :func:`mathlm.generate.penalize_repetition`; 1 = none.
-        presence_penalty: See :func:`mathlm.generate.penalize_counts`; 0 = none.
-        frequency_penalty: See :func:`mathlm.generate.penalize_counts`; 0 = none.
         stop: Token sequences or single ids that end a row and are its last tokens.
         pad: Fills rows that have ended; None = each repeats its last token.
+        options: Fields of a sampler, such as ``top_k=40``.
 
     Returns:
         Ids with the prompt in front, (B, T + n); n is ``max_new_tokens``, or less where every
@@ -326,12 +317,11 @@ def speculative_generate(
             stop sequence is empty or outside the vocabulary.
         InputTypeError: If a dtype or a kind of argument is wrong.
     """
+    sampler = sampler_of(sampler, options)
     require_pair(target, draft)
     require_prompt(target, ids, max_new_tokens, mask)
-    require_speculation(target, draft, ids.shape[1] + max_new_tokens, ahead)
+    require_speculation(target, draft, ids.shape[1] + max_new_tokens, draft_length)
     require_seed(seed)
-    penalties = repetition_penalty, presence_penalty, frequency_penalty
-    sampler = Sampler(temperature, top_k, top_p, min_p, typical_p, *penalties)
     stops = stop_sequences(stop, target.config.vocab_size, None)
     _require_pad(pad, target)
     texts = []
@@ -342,7 +332,9 @@ def speculative_generate(
         for i, row in enumerate(ids):
             prompt = row if mask is None else row[mask[i]]
             choices = RandomChoices(np.random.default_rng(None if seed is None else (seed, i)))
-            rounds = speculate(target, draft, prompt, max_new_tokens, ahead, choices, sampler)
+            rounds = speculate(
+                target, draft, prompt, max_new_tokens, draft_length, choices, sampler
+            )
             texts.append(_until_stop(rounds, max_new_tokens, stops))
     return torch.cat((ids, ids.new_tensor(_side_by_side(texts, pad))), 1)
 

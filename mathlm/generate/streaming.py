@@ -12,6 +12,7 @@ from ..errors import InputError, InputTypeError
 from ..models import GPT, Recurrent
 from ..text import ByteBPE, Bytes, DecodeStream
 from .decoding import stream
+from .sampling import Sampler
 from .stopping import Finish, Step
 
 
@@ -164,7 +165,7 @@ def stream_text(
     tokenizer: TextTokenizer,
     prompt: str | Sequence[int] | np.ndarray,
     max_new_tokens: int,
-    temperature: float | int = 1.0,
+    sampler: Sampler | float | int | None = None,
     *,
     stop: Sequence[str] | None = None,
     **options: Any,
@@ -176,11 +177,11 @@ def stream_text(
         tokenizer: Of the model's vocabulary.
         prompt: Text to continue; or its ids, for a chat say, whose marks no text can make.
         max_new_tokens: Tokens after which the text is cut off.
-        temperature: Divides the logits; 0 takes the likeliest token.
+        sampler: How a token is drawn: a :class:`Sampler`; or a temperature, and other fields of
+            a sampler by name among the options.
         stop: Strings; the text ends before the first of them. A special token is known by its
             name. One that a constraint never writes stops nothing.
-        options: The others of :func:`generate`: top_k, top_p, seed, cache, min_p, typical_p,
-            the penalties, and constraint.
+        options: The others of :func:`mathlm.generate.stream`: seed, cache, constraint, fixed.
 
     Returns:
         An iterator over pieces, none empty. Its ``finish`` says at the end whether a stop
@@ -196,7 +197,7 @@ def stream_text(
     _require_stop(stop)
     _require_same_vocabulary(model, tokenizer)
     ids = _prompt_ids(tokenizer, prompt, next(model.parameters()).device)
-    steps = stream(model, ids, max_new_tokens, temperature, **options)
+    steps = stream(model, ids, max_new_tokens, sampler, **options)
     complete: Finish = "stop" if max_new_tokens else "length"  # only the empty text may come
     return TextStream(steps, _decoder(tokenizer), stop or (), complete)
 
@@ -206,7 +207,7 @@ def write(
     tokenizer: TextTokenizer,
     prompt: str | Sequence[int] | np.ndarray,
     max_new_tokens: int,
-    temperature: float | int = 1.0,
+    sampler: Sampler | float | int | None = None,
     *,
     stop: Sequence[str] | None = None,
     **options: Any,
@@ -217,7 +218,7 @@ def write(
         The new text, without the prompt and without the stop string.
     """
     pieces = stream_text(
-        model, tokenizer, prompt, max_new_tokens, temperature, stop=stop, **options
+        model, tokenizer, prompt, max_new_tokens, sampler, stop=stop, **options
     )
     return "".join(pieces)
 

@@ -13,7 +13,7 @@ FEW = 512  # likeliest tokens that are looked at first; more only where these ar
 
 
 def keep_top_k(logits: Float[Tensor, "*batch V"], k: int) -> Bool[Tensor, "*batch V"]:
-    """The k tokens with the largest logits; of equal ones, those with the lowest ids.
+    """Top-k sampling: the k tokens of the largest logits; of equal ones, those of lowest ids.
 
     Raises:
         InputError: If k is less than 1, or a logit is NaN.
@@ -33,7 +33,7 @@ def keep_top_k(logits: Float[Tensor, "*batch V"], k: int) -> Bool[Tensor, "*batc
 
 
 def keep_top_p(p: Float[Tensor, "*batch V"], mass: float | int) -> Bool[Tensor, "*batch V"]:
-    """The fewest tokens, likeliest first, whose probabilities reach ``mass``; at least one.
+    """Nucleus sampling (top-p): the fewest tokens, likeliest first, that reach ``mass``.
 
     Implements eq-gen-sets::
 
@@ -53,7 +53,7 @@ def keep_top_p(p: Float[Tensor, "*batch V"], mass: float | int) -> Bool[Tensor, 
 
 
 def keep_min_p(p: Float[Tensor, "*batch V"], share: float | int) -> Bool[Tensor, "*batch V"]:
-    """The tokens that are at least ``share`` times as likely as the likeliest.
+    """Min-p sampling: the tokens at least ``share`` times as likely as the likeliest.
 
     Implements eq-gen-sets::
 
@@ -71,7 +71,7 @@ def keep_min_p(p: Float[Tensor, "*batch V"], share: float | int) -> Bool[Tensor,
 
 
 def keep_typical(p: Float[Tensor, "*batch V"], mass: float | int) -> Bool[Tensor, "*batch V"]:
-    """The fewest tokens, most typical first, whose probabilities reach ``mass``; at least one.
+    """Locally typical sampling: the fewest tokens, most typical first, that reach ``mass``.
 
     Implements eq-gen-sets::
 

@@ -1,4 +1,4 @@
-"""The key/value cache: what attention remembers of the tokens it has read."""
+"""The key/value cache (KV cache): what attention remembers of the tokens it has read."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from ..shapes import Bool, Float, Int
 
 
 class LayerCache:
-    """Keys and values of one layer, in memory set aside beforehand.
+    """KV cache of one layer: keys and values, in memory set aside beforehand.
 
     Args:
         k: Room for the keys, (B, G, capacity, K).
@@ -56,7 +56,7 @@ class LayerCache:
 
 
 class SlidingLayerCache(LayerCache):
-    """Keys and values of the last tokens only, for attention that sees no others.
+    """Rolling KV cache for sliding-window attention: keys and values of the last tokens only.
 
     Behind the window there is a little room to write on in order. When it is full the window
     moves back to the front: one copy of the window in as many steps as there is room.
@@ -109,7 +109,7 @@ class SlidingLayerCache(LayerCache):
 
 
 class KeyValueCache:
-    """Keys and values of every layer of a model, and which positions are real.
+    """KV cache: keys and values of every layer of a model, and which positions are real.
 
     Give it to a model with the prompt (prefill), then with each new token (decode): the model
     reads only the new tokens, and its logits are those of the whole text.
@@ -213,7 +213,7 @@ class KeyValueCache:
 
 
 class MemoryCache:
-    """Keys and values of one memory in one layer: computed once, then read at every step."""
+    """KV cache of cross-attention: a memory's keys and values, computed once, read often."""
 
     k: Float[Tensor, "B H S K"]
     v: Float[Tensor, "B H S K"]
@@ -257,7 +257,7 @@ class MemoryCache:
 
 
 class DecoderCache(KeyValueCache):
-    """What a decoder remembers: its own keys and values, and those of the memory.
+    """KV cache of an encoder-decoder: the decoder's own keys and values, and the memory's.
 
     Args:
         n_layers: L, of the decoder.

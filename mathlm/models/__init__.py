@@ -1,5 +1,6 @@
 """Whole models, one file each."""
 
+from . import one_page_gpt
 from .bert import Bert, MaskedBert, SentencePairs
 from .bert_config import BertConfig
 from .files.saving import save_pretrained
@@ -33,6 +34,7 @@ __all__ = [
     "TransformerConfig",
     "gradient_reach",
     "load_weights",
+    "one_page_gpt",
     "save_pretrained",
     "sentence_embeddings",
     "shared_hidden",

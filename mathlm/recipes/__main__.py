@@ -4,6 +4,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+import mathlm
+
 from .command import execute
 
 COMMANDS = {
@@ -17,25 +19,40 @@ COMMANDS = {
     "score": "score a completion by a reward",
     "generate": "continue a text",
     "chat": "talk with a model",
-    "judge": "score a model on held-out text",
+    "judge": "score the checkpoints of a run on held-out text",
     "export": "write a checkpoint as a Hugging Face folder",
     "whole_stack": "all of it: from raw text to a chat",
 }
+USAGE = "\n".join(
+    [
+        "usage: mathlm COMMAND [OPTIONS]",
+        "",
+        *(f"  {name:<12} {what}" for name, what in COMMANDS.items()),
+        "",
+        "mathlm COMMAND --help lists the options of one, with an example. For example:",
+        "  mathlm sft --data my.jsonl --model smollm2 --lora-rank 16 --out runs/mine",
+        "  mathlm chat --model runs/mine",
+    ]
+)
+
+
+def dispatch(argv: Sequence[str] | None = None) -> None:
+    """Hand the words after the first to the command that the first names."""
+    name, *words = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if name in ("--help", "-h"):
+        print(USAGE)
+    elif name == "--version":
+        print(mathlm.__version__)
+    elif (module := name.replace("-", "_")) in COMMANDS:
+        import_module(f"mathlm.recipes.{module}").main(words)
+    else:
+        print(f"error: {name} is no command\n{USAGE}", file=sys.stderr)
+        raise SystemExit(2)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Hand the words after the first to the command that the first names."""
-    name, *words = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    name = name.replace("-", "_")
-    if name not in COMMANDS:
-        lines = [f"  {command:<12} {what}" for command, what in COMMANDS.items()]
-        asked = name in ("__help", "_h")
-        said = "" if asked else f"error: {name} is no command\n"
-        text = "usage: mathlm COMMAND [OPTIONS]\n\n" + "\n".join(lines)
-        text += "\n\nmathlm COMMAND --help lists the options of one."
-        print(said + text, file=sys.stdout if asked else sys.stderr)
-        raise SystemExit(0 if asked else 2)
-    execute(import_module(f"mathlm.recipes.{name}").main, words)
+    """The console script."""
+    execute(dispatch, argv)
 
 
 if __name__ == "__main__":

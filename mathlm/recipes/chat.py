@@ -1,63 +1,64 @@
-"""Talk with a model in the terminal.
+"""Talk with a model in the terminal."""
 
-    python -m mathlm.recipes.chat --model runs/my-smollm2-lora
-    python -m mathlm.recipes.chat --model smollm2 --adapter runs/my-smollm2-lora
-    echo "What is rain?" | python -m mathlm.recipes.chat --model smollm2
-
-Each line is a question. /reset forgets the conversation, /quit or the end of the input leaves;
-Ctrl-C ends an answer. Answers go to standard output, all else to standard error.
-"""
-
-import argparse
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..chat.conversation import Conversation
 from ..chat.folder import load
-from ..errors import InputError, MathLMError
+from ..errors import InputError
+from ..train.distributed import DeviceName
+from .command import execute, flat, parse
+from .generate import Sampling, with_breaks
 
 HELP = "/reset forgets the conversation, /quit leaves; a line that begins with a blank is sent"
 log = logging.getLogger(__name__)
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], epilog=HELP)
-    add = parser.add_argument
-    add("--model", default="smollm2", help="'smollm2', a GGUF file, or a folder")
-    add("--adapter", type=Path, help="folder of an adapter to put on the model")
-    add("--tokenizer", help="'bytes', a file of ByteBPE.save or a folder; default: the model's")
-    add("--format", default="auto", help="chatml, named, a JSON file; default: the model's")
-    add("--system", help="system message: what the model is told before all else")
-    add("--max-new-tokens", type=int, default=200, help="tokens of an answer at most")
-    add("--temperature", type=float, default=0.7, help="0 takes the likeliest token")
-    add("--top-k", type=int, help="draw from so many tokens")
-    add("--top-p", type=float, help="draw from the fewest tokens of this probability")
-    add("--min-p", type=float, help="draw from tokens this likely beside the likeliest")
-    add("--repetition-penalty", type=float, default=1.0, help="1 = none")
-    add("--seed", type=int, help="the same questions get the same answers")
-    add("--device", default="auto", choices=["cpu", "cuda", "auto"], help="where to run")
-    return parser.parse_args(argv)
+@dataclass(frozen=True, kw_only=True)
+class ChatConfig:
+    """Talk with a model in the terminal, or ask it one thing.
+
+    Each line is a question. /reset forgets the conversation, /quit or the end of the input
+    leaves; Ctrl-C ends an answer. Answers go to standard output, all else to standard error.
+
+        mathlm chat --model runs/my-smollm2-lora
+        mathlm chat --model smollm2 --adapter runs/my-smollm2-lora
+        mathlm chat --model smollm2 --prompt "What is rain?"
+    """
+
+    model: str = "smollm2"
+    """'smollm2', a GGUF file, or a folder: of Hugging Face, or a result of these commands."""
+    adapter: Path | None = None
+    """Folder of an adapter (LoRA) to put on the model."""
+    prompt: str | None = None
+    r"""One question, whose answer is all; \n stands for a line break. None: a conversation."""
+    tokenizer: str | None = None
+    """'bytes', a file of ByteBPE.save, or a folder; None: the model's own."""
+    format: str = "auto"
+    """Chat template: chatml, named, or a JSON file; auto: the model's own."""
+    system: str | None = None
+    """System message: what the model is told before all else."""
+    max_new_tokens: int = 200
+    """Length of an answer at most [tokens]."""
+    device: DeviceName = "auto"
+    """Where to run."""
+    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.7))
 
 
-def begin(args: argparse.Namespace) -> Conversation:
+def begin(config: ChatConfig) -> Conversation:
     """The conversation that the options ask for."""
     chat_model = load(
-        args.model, args.adapter, tokenizer=args.tokenizer, form=args.format, device=args.device
+        config.model,
+        config.adapter,
+        tokenizer=config.tokenizer,
+        form=config.format,
+        device=config.device,
     )
-    return Conversation(
-        chat_model,
-        args.system,
-        args.max_new_tokens,
-        temperature=args.temperature,
-        top_k=args.top_k,
-        top_p=args.top_p,
-        min_p=args.min_p,
-        repetition_penalty=args.repetition_penalty,
-        seed=args.seed,
-    )
+    sampling = flat(config.sampling)
+    return Conversation(chat_model, config.system, config.max_new_tokens, **sampling)
 
 
 def lines() -> Iterator[str]:
@@ -81,11 +82,18 @@ def talk(conversation: Conversation, questions: Iterable[str]) -> None:
         elif line.startswith("/"):
             log.info("(%s is no command: %s)", question.split()[0], HELP)
         elif question:
-            answer(conversation, question)
+            try:
+                answer(conversation, question)
+            except InputError as error:
+                log.info("(%s)", error)
 
 
 def answer(conversation: Conversation, question: str) -> None:
-    """Write one answer while it comes."""
+    """Write one answer while it comes.
+
+    Raises:
+        InputError: If the question does not fit, or is no text.
+    """
     pieces = conversation.ask(question)
     try:
         for i, piece in enumerate(pieces):
@@ -93,9 +101,6 @@ def answer(conversation: Conversation, question: str) -> None:
                 log.info("(the context is full: %d turns forgotten)", conversation.forgotten)
             sys.stdout.write(piece)
             sys.stdout.flush()
-    except InputError as error:
-        log.info("(%s)", error)
-        return
     except KeyboardInterrupt:
         pieces.close()
         log.info("(ended)")
@@ -105,16 +110,19 @@ def answer(conversation: Conversation, question: str) -> None:
         log.info("(cut off after %d tokens)", len(conversation.stream.ids))
 
 
+def run(config: ChatConfig) -> None:
+    """Talk, or answer the one question."""
+    conversation = begin(config)
+    if config.prompt is None:
+        talk(conversation, lines())
+    else:
+        answer(conversation, with_breaks(config.prompt))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    """Talk."""
-    talk(begin(parse(argv)), lines())
+    """The command ``mathlm chat``."""
+    run(parse(ChatConfig, argv, prog="mathlm chat"))
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        main()
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
-    except BrokenPipeError:
-        sys.stderr.close()
+    execute(main)

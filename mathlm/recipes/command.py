@@ -6,15 +6,17 @@ The module of a command has a configuration, ``run(config)``, which Python calls
 """
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields, is_dataclass
 from io import StringIO
 from typing import Any, TypeVar
 
 import tyro
 
-from ..errors import ConfigError, MathLMError
+from ..errors import MathLMError
 
 C = TypeVar("C")
 FORM = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
@@ -31,20 +33,26 @@ def parse(config: type[C], argv: Sequence[str] | None = None, prog: str | None =
     Raises:
         ConfigError: If two options contradict each other (the dataclass says so).
     """
+    options: dict[str, Any] = {"args": argv, "prog": prog, "config": FORM}
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            return tyro.cli(config, args=argv, prog=prog, config=FORM)
+            return tyro.cli(config, **options)
     except SystemExit as end:
-        if (error := refusal(end)) is not None:
-            raise error from None
-    return tyro.cli(config, args=argv, prog=prog, config=FORM)  # helps, or says what is wrong
+        cause = end.__context__
+        while cause is not None and not isinstance(cause, MathLMError):
+            cause = cause.__context__
+        if cause is not None:  # our own sentence, not within a box of tyro's
+            raise cause from None
+    return tyro.cli(config, **options)  # says what is wrong, or helps
 
 
-def refusal(error: BaseException | None) -> ConfigError | None:
-    """The refusal of a configuration that ended tyro, which would print it in a box."""
-    while error is not None and not isinstance(error, ConfigError):
-        error = error.__context__
-    return error
+def flat(config: Any) -> dict[str, Any]:
+    """Options by name, those of the groups too: for the record of a run."""
+    found: dict[str, Any] = {}
+    for field in fields(config):
+        value = getattr(config, field.name)
+        found |= flat(value) if is_dataclass(value) else {field.name: value}
+    return found
 
 
 def execute(
@@ -52,10 +60,19 @@ def execute(
 ) -> None:
     """Run a command as a program: its log goes to standard error.
 
-    An error that a user can mend is one sentence, with exit status 1.
+    An error that a user can mend is one sentence, with exit status 1. Ctrl-C, and an output
+    that nobody reads any more (``| head``), end the program with the status of the signal.
     """
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        main(argv)
+        try:
+            main(argv)
+        finally:
+            sys.stdout.flush()  # a closed pipe is noticed here and not when Python ends
     except MathLMError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

@@ -1,36 +1,41 @@
-"""Write the GPT of a pretraining run as a Hugging Face folder.
+"""Write the GPT of a pretraining run as a Hugging Face folder."""
 
-    python -m mathlm.recipes.export runs/mine models/mine --dtype float16
-
-The folder is read by ``GPT.from_pretrained`` and by the transformers package. It holds no
-tokenizer: keep the one that the run was trained with.
-"""
-
-import argparse
 import json
 import logging
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import torch
+import tyro
 
-from ..errors import CheckpointMismatchError, MathLMError
+from ..errors import CheckpointMismatchError
 from ..models import GPT, GPTConfig, load_weights, save_pretrained
 from ..train import load_checkpoint
 from ..train.checkpoint import locate
+from .command import execute, parse
+
+log = logging.getLogger(__name__)
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    add = parser.add_argument
-    add(
-        "run", type=Path, help="a checkpoint, or a folder of them, of which the newest is taken"
-    )
-    add("folder", type=Path, help="where to write the model")
-    add("--dtype", choices=["float16", "bfloat16", "float32"], help="of the weights")
-    return parser.parse_args(argv)
+@dataclass(frozen=True, kw_only=True)
+class ExportConfig:
+    """Write the GPT of a pretraining run as a Hugging Face folder, in safetensors.
+
+    The folder is read by GPT.from_pretrained and by the transformers package. It holds no
+    tokenizer: keep the one that the run was trained with.
+
+        mathlm export runs/mine models/mine --dtype float16
+        mathlm generate --model models/mine --prompt "To be, or"
+    """
+
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """A checkpoint, or a folder of them, of which the newest is taken."""
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
+    """Where to write the model."""
+    dtype: Literal["float16", "bfloat16", "float32"] | None = None
+    """Of the weights; None: as they are."""
 
 
 def load(run: Path) -> GPT:
@@ -50,16 +55,18 @@ def load(run: Path) -> GPT:
     return model.eval()
 
 
-def main(argv: Sequence[str] | None = None) -> Path:
+def run(config: ExportConfig) -> Path:
     """Read and write; returns the folder."""
-    args = parse(argv)
-    dtype = None if args.dtype is None else getattr(torch, args.dtype)
-    return save_pretrained(load(args.run), args.folder, dtype=dtype)
+    dtype = None if config.dtype is None else getattr(torch, config.dtype)
+    folder = save_pretrained(load(config.run), config.folder, dtype=dtype)
+    log.info("%s", folder)
+    return folder
+
+
+def main(argv: Sequence[str] | None = None) -> Path:
+    """The command ``mathlm export``."""
+    return run(parse(ExportConfig, argv, prog="mathlm export"))
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        logging.info("%s", main())
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

@@ -1,69 +1,95 @@
-"""Continue a text with a pretrained model, while you watch.
+"""Continue a text with a pretrained model, while you watch."""
 
-    python -m mathlm.recipes.generate --model smollm2 --prompt "The capital of France is"
-    python -m mathlm.recipes.generate --model book/results/shakespeare-gpt --prompt "ROMEO:"
-
-The text goes to standard output as it is written; what it took, and why it ended, to standard
-error.
-"""
-
-import argparse
 import logging
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tyro
 
 from ..chat.folder import load_pretrained
-from ..errors import ConfigError, MathLMError
+from ..errors import ConfigError
 from ..generate import RegexConstraint, TextStream, stream_text
 from ..text import ByteBPE, ChatFormat, Message
 from ..text.tokenizers.named import Tokenizer
+from ..train.distributed import DeviceName
+from .command import execute, flat, parse
+
+log = logging.getLogger(__name__)
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    add = parser.add_argument
-    add("--model", default="smollm2", help="'smollm2', a GGUF file, or a Hugging Face folder")
-    add("--tokenizer", help="'bytes', a file of ByteBPE.save or a folder; default: the model's")
-    add("--prompt", required=True, help=r"text to continue; \n stands for a line break")
-    add("--chat", action="store_true", help="ask a chat model, in the form of SmolLM2")
-    add("--max-new-tokens", type=int, default=200, help="tokens at most")
-    add("--temperature", type=float, default=0.8, help="0 takes the likeliest token")
-    add("--top-k", type=int, help="draw from so many tokens")
-    add("--top-p", type=float, help="draw from the fewest tokens of this probability")
-    add("--min-p", type=float, help="draw from tokens this likely beside the likeliest")
-    add("--typical-p", type=float, help="draw from the most typical of this probability")
-    add("--repetition-penalty", type=float, default=1.0, help="1 = none")
-    add("--stop", action="append", default=[], help="end before this text; may be repeated")
-    add("--pattern", help="regular expression that the whole new text matches")
-    add("--seed", type=int, help="the same numbers draw the same text")
-    add("--device", default="auto", choices=["cpu", "cuda", "auto"], help="where to run")
-    return parser.parse_args(argv)
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How each token is drawn."""
+
+    temperature: float = 0.8
+    """Divides the logits; 0 takes the likeliest token."""
+    top_k: int | None = None
+    """Draw from so many of the likeliest tokens; None: all."""
+    top_p: float | None = None
+    """Nucleus sampling: draw from the fewest tokens of this probability; None: all."""
+    min_p: float | None = None
+    """Draw from tokens this likely beside the likeliest, as a share of it; None: all."""
+    typical_p: float | None = None
+    """Draw from the most typical tokens of this probability; None: all."""
+    repetition_penalty: float = 1.0
+    """Makes tokens that stand there already less likely; 1: none."""
+    seed: int | None = None
+    """The same seed draws the same text; None: another one each time."""
 
 
-def begin(args: argparse.Namespace) -> TextStream:
+@dataclass(frozen=True, kw_only=True)
+class GenerateConfig:
+    """Continue a text with a pretrained model, while you watch.
+
+    The text goes to standard output as it is written; what it took, and why it ended, to
+    standard error.
+
+        mathlm generate --model smollm2 --prompt "The capital of France is"
+        mathlm generate --model runs/my-folder --prompt "ROMEO:" --top-p 0.95
+    """
+
+    prompt: str
+    r"""Text to continue; \n stands for a line break."""
+    model: str = "smollm2"
+    """'smollm2', a GGUF file, or a Hugging Face folder, such as mathlm export writes."""
+    tokenizer: str | None = None
+    """'bytes', a file of ByteBPE.save, or a folder; None: the model's own."""
+    chat: bool = False
+    """Ask a chat model, in the form of SmolLM2."""
+    max_new_tokens: int = 200
+    """Length of the new text at most [tokens]."""
+    stop: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """End before this text; may be repeated."""
+    pattern: str | None = None
+    """Regular expression that the whole new text matches; None: any text."""
+    device: DeviceName = "auto"
+    """Where to run."""
+    sampling: Sampling = Sampling()
+
+
+def begin(config: GenerateConfig) -> TextStream:
     """The stream that the options ask for."""
-    model, tokenizer = load_pretrained(args.model, args.tokenizer, args.device)
-    text, stop = args.prompt.replace("\\n", "\n"), list(args.stop)
+    model, tokenizer = load_pretrained(config.model, config.tokenizer, config.device)
+    text, stop = with_breaks(config.prompt), [*config.stop]
     if isinstance(tokenizer, ByteBPE):
         stop += tokenizer.special  # the marks between texts are no text
-    pattern = None if args.pattern is None else RegexConstraint(args.pattern, tokenizer)
+    pattern = None if config.pattern is None else RegexConstraint(config.pattern, tokenizer)
     return stream_text(
         model,
         tokenizer,
-        asked(text, tokenizer) if args.chat else text,
-        args.max_new_tokens,
-        args.temperature,
-        top_k=args.top_k,
-        top_p=args.top_p,
-        min_p=args.min_p,
-        typical_p=args.typical_p,
-        repetition_penalty=args.repetition_penalty,
-        stop=[s.replace("\\n", "\n") for s in stop],
+        asked(text, tokenizer) if config.chat else text,
+        config.max_new_tokens,
+        stop=[with_breaks(s) for s in stop],
         constraint=pattern,
-        seed=args.seed,
+        **flat(config.sampling),
     )
+
+
+def with_breaks(text: str) -> str:
+    r"""A text as it is typed, with line breaks for \n."""
+    return text.replace("\\n", "\n")
 
 
 def asked(text: str, tokenizer: Tokenizer) -> list[int]:
@@ -74,9 +100,9 @@ def asked(text: str, tokenizer: Tokenizer) -> list[int]:
     return chat.ids.tolist()
 
 
-def main(argv: Sequence[str] | None = None) -> str:
-    """Write to the terminal; the new text."""
-    pieces, began, text = begin(parse(argv)), time.perf_counter(), ""
+def run(config: GenerateConfig) -> str:
+    """Write to the terminal; returns the new text."""
+    pieces, began, text = begin(config), time.perf_counter(), ""
     for piece in pieces:
         text += piece
         sys.stdout.write(piece)
@@ -84,13 +110,14 @@ def main(argv: Sequence[str] | None = None) -> str:
     sys.stdout.write("\n")
     took = time.perf_counter() - began
     rate = len(pieces.ids) / took
-    logging.info("%d tokens, %.1f a second, ended by %s", len(pieces.ids), rate, pieces.finish)
+    log.info("%d tokens, %.1f a second, ended by %s", len(pieces.ids), rate, pieces.finish)
     return text
 
 
+def main(argv: Sequence[str] | None = None) -> str:
+    """The command ``mathlm generate``."""
+    return run(parse(GenerateConfig, argv, prog="mathlm generate"))
+
+
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        main()
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

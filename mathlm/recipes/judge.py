@@ -1,55 +1,66 @@
-"""Judge every checkpoint of a pretraining run on held-out text, and record it.
+"""Judge every checkpoint of a pretraining run on held-out text, in bits per byte."""
 
-    python -m mathlm.recipes.judge runs/shakespeare --record shakespeare.json
-
-For each checkpoint: bits per byte of the held-out plays, mean bits per byte of the training
-batches logged since the one before, and a sample. For the last one also the cost by position
-in the window. Windows tile the text: a token is predicted from 1 to context tokens before it.
-"""
-
-import argparse
 import json
 import logging
 import math
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+import tyro
 
-from ..errors import CheckpointError, HashMismatchError, MathLMError
+from ..errors import CheckpointError, HashMismatchError
 from ..functional import token_cross_entropy
 from ..generate import generate
 from ..models import GPT, GPTConfig
-from ..text import Bytes
+from ..text import Bytes, count_bytes
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
-from ..train import checkpoints, load_checkpoint, resolve_device, write_record
+from ..train import (
+    TokenizedWindows,
+    checkpoints,
+    load_checkpoint,
+    resolve_device,
+    write_record,
+)
+from ..train.distributed import DeviceName
 from ..train.record import device_name
-from . import pretrain_data as read
-from .pretrain_data import TokenizedWindows
-from .pretrain_options import add_data
+from .command import execute, parse
+from .pretrain import Text
 
 PROMPT = "KING HENRY IV:\n"
 SAMPLE = 200  # tokens, if the context has room for them
+log = logging.getLogger(__name__)
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    add = parser.add_argument
-    add("run", type=Path, help="folder of the checkpoints")
-    add_data(parser)
-    add("--device", default="auto", choices=["cpu", "cuda", "auto"], help="where to run")
-    add("--record", type=Path, required=True, help="JSON file to write")
-    return parser.parse_args(argv)
+@dataclass(frozen=True, kw_only=True)
+class JudgeConfig:
+    """Judge every checkpoint of a pretraining run on held-out text, and record it.
+
+    For each checkpoint: bits per byte of the held-out text, mean bits per byte of the training
+    batches logged since the one before, and a sample. For the last one also the cost by
+    position in the window. Windows tile the text: a token is predicted from 1 to context tokens
+    before it. Give the text and the tokenizer that the run was trained with.
+
+        mathlm judge runs/shakespeare --record shakespeare.json
+        mathlm judge runs/mine --data my-texts --record mine.json
+    """
+
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """Folder of the checkpoints."""
+    record: Path
+    """JSON file to write."""
+    device: DeviceName = "auto"
+    """Where to run."""
+    text: Text = field(default_factory=Text)
 
 
 @torch.no_grad()
 def bits_by_position(model: GPT, windows: TokenizedWindows) -> tuple[float, list[float]]:
     """Bits per byte of the whole text, and of what stands at each position of the windows."""
-    T, bits_of_nats = windows.context, 1 / math.log(2) / read.bytes_per_target(windows)
+    T, bits_of_nats = windows.context, 1 / math.log(2) / windows.bytes_per_target
     nats, count = torch.zeros(T, dtype=torch.float64), torch.zeros(T)
     device = next(model.parameters()).device
     for batch in windows:
@@ -84,35 +95,36 @@ def judge(
         state = load_checkpoint(path, model)
         T = sizes["context"]
         windows = TokenizedWindows(ids, tokenizer, context=T, batch_size=32)
-        size = read.bytes_per_target(windows)
         bits, positions = bits_by_position(model.eval(), windows)
         since = lines[-1]["step"] if lines else 0
         recent = [r["loss"] for r in state["history"] if r["step"] > since]
         line = {"step": state["step"], "bits_per_byte": bits}
         line["sample"] = sample(model, tokenizer)
         line["tokens"] = line["step"] * config["data"]["batch_size"] * T
-        line["training_bits_per_byte"] = np.mean(recent).item() / math.log(2) / size
+        nats = np.mean(recent).item()
+        line["training_bits_per_byte"] = nats / math.log(2) / windows.bytes_per_target
         lines.append(line)
-        logging.info("step %d: %.4f bits/byte", line["step"], bits)
+        log.info("step %d: %.4f bits/byte", line["step"], bits)
     if not lines:
         raise CheckpointError(f"{run} holds no checkpoint: train with recipes.pretrain --out")
     return {"config": config, "evaluations": lines, "bits_by_position": positions}
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Judge and record."""
-    args = parse(argv)
-    device, tokenizer = resolve_device(args.device), load_tokenizer(args.tokenizer)
-    ids = read.load(args, tokenizer)[1]
-    record = judge(args.run, ids, tokenizer, device)
-    record |= {"device": device_name(device), "held_out_bytes": read.bytes_of(ids, tokenizer)}
-    write_record(args.record, **record)
+def run(config: JudgeConfig) -> dict[str, Any]:
+    """Judge and record; returns the record."""
+    device = resolve_device(config.device)
+    tokenizer = load_tokenizer(config.text.tokenizer)
+    ids = config.text.load(tokenizer)[1]
+    record = judge(config.run, ids, tokenizer, device)
+    record |= {"device": device_name(device), "held_out_bytes": count_bytes(ids, tokenizer)}
+    write_record(config.record, **record)
     return record
 
 
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """The command ``mathlm judge``."""
+    return run(parse(JudgeConfig, argv, prog="mathlm judge"))
+
+
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        main()
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

@@ -1,13 +1,12 @@
 """From a folder of documents to a file of tokens: clean, filter, deduplicate, tokenize."""
 
-import argparse
 import logging
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ..errors import DataError, MathLMError
+from ..errors import DataError
 from ..text import (
     C4_RULES,
     GOPHER_RULES,
@@ -23,97 +22,128 @@ from ..text import (
     read_documents,
     write_tokens,
 )
+from ..text.corpora.token_file import END
+from ..text.tokenizers.named import Tokenizer
+from .command import execute, parse
 
 RULES = {"none": (), "c4": C4_RULES, "gopher": GOPHER_RULES, "both": GOPHER_RULES + C4_RULES}
-END = "<|endoftext|>"
+log = logging.getLogger(__name__)
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options from the command line."""
-    defaults = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=defaults)
-    add = parser.add_argument
-    add("--data", type=Path, required=True, help="file or folder of .txt, .md and .jsonl")
-    add("--out", type=Path, required=True, help="file of tokens to write; OUT.json goes beside")
-    add("--field", default="text", help="name under which a line of .jsonl has its text")
-    add("--common-lines", type=int, help="drop lines that stand in so many documents")
-    add("--quality", default="none", choices=RULES, help="rules of thumb, made for web pages")
-    add("--near", type=float, default=0.8, help="least similarity of near duplicates; 0: none")
-    add(
-        "--index", default="datasketch", choices=["datasketch", "numpy"], help="what finds them"
-    )
-    add("--test", type=Path, help="documents whose runs of 13 words the others may not share")
-    add("--tokenizer", default="bytes", help='"bytes", or the file of a saved ByteBPE')
-    add("--vocab-size", type=int, help="train a ByteBPE of this size; it is saved beside OUT")
-    return parser.parse_args(argv)
+@dataclass(frozen=True, kw_only=True)
+class Cleaning:
+    """What is dropped."""
+
+    common_lines: int | None = None
+    """Drop lines that stand in so many documents or more, such as menus."""
+    quality: Literal["none", "c4", "gopher", "both"] = "none"
+    """Quality filter: rules of thumb, made for web pages."""
+    near: float = 0.8
+    """Least similarity of near duplicates, 0 to 1, of which one stays; 0: all stay."""
+    index: Literal["datasketch", "numpy"] = "datasketch"
+    """What finds near duplicates: the package datasketch, or mathlm's own, which is faster."""
+    test: Path | None = None
+    """Decontamination: documents whose runs of 13 words no other document may share."""
 
 
-def deduplicated(
-    texts: list[str], args: argparse.Namespace
-) -> tuple[list[str], dict[str, int]]:
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """How the text is cut into tokens."""
+
+    tokenizer: str = "bytes"
+    """'bytes', or the file of a saved ByteBPE."""
+    vocab_size: int | None = None
+    """Train a byte-level BPE of so many tokens; it is saved as OUT.tokenizer.json."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareConfig:
+    """Prepare raw text for pretraining: clean, filter, deduplicate, decontaminate, tokenize.
+
+    Says how many documents each step dropped. The file of tokens can be the --data of
+    mathlm pretrain, with the same --tokenizer.
+
+        mathlm prepare --data my-texts --out tokens.bin --vocab-size 4096
+        mathlm pretrain --data tokens.bin --tokenizer tokens.bin.tokenizer.json
+    """
+
+    data: Path
+    """File or folder of .txt, .md and .jsonl."""
+    out: Path
+    """File of tokens to write; OUT.json, which describes it, goes beside."""
+    field: str = "text"
+    """Name under which a line of .jsonl has its text."""
+    cleaning: Cleaning = Cleaning()
+    tokens: Tokens = Tokens()
+
+
+def deduplicated(texts: list[str], rules: Cleaning) -> tuple[list[str], dict[str, int]]:
     """The first of each group of equal or similar documents, and how many were dropped."""
     first = exact_duplicates(texts)
     kept = [text for i, text in enumerate(texts) if first[i] == i]
     counts = {"exact duplicates": len(texts) - len(kept)}
-    if args.near:
-        groups = first_of_group(len(kept), near_duplicates(kept, args.near, index=args.index))
+    if rules.near:
+        pairs = near_duplicates(kept, rules.near, index=rules.index)
+        groups = first_of_group(len(kept), pairs)
         counts["near duplicates"] = int((groups != range(len(kept))).sum())
         kept = [text for i, text in enumerate(kept) if groups[i] == i]
     return kept, counts
 
 
-def without_test(
-    texts: list[str], args: argparse.Namespace
-) -> tuple[list[str], dict[str, int]]:
+def without_test(texts: list[str], config: PrepareConfig) -> tuple[list[str], dict[str, int]]:
     """The documents that share no run of words with the test documents."""
-    if args.test is None:
+    if config.cleaning.test is None:
         return texts, {}
-    found = set(contamination(read_documents(args.test, args.field), texts).documents)
+    test = read_documents(config.cleaning.test, config.field)
+    found = set(contamination(test, texts).documents)
     return [text for i, text in enumerate(texts) if i not in found], {"in test": len(found)}
 
 
-def tokenizer(texts: list[str], args: argparse.Namespace) -> tuple[Any, int | None]:
+def tokenizer(texts: list[str], config: PrepareConfig) -> tuple[Tokenizer, int | None]:
     """The tokenizer that was asked for, and its id for the end of a document."""
-    if args.vocab_size:
-        bpe = ByteBPE.train(texts, args.vocab_size, special=[END])
-        bpe.save(args.out.with_name(args.out.name + ".tokenizer.json"))
+    if config.tokens.vocab_size:
+        bpe = ByteBPE.train(texts, config.tokens.vocab_size, special=[END])
+        bpe.save(config.out.with_name(config.out.name + ".tokenizer.json"))
         return bpe, bpe.special[END]
-    if args.tokenizer == "bytes":
+    if config.tokens.tokenizer == "bytes":
         return Bytes(), None
-    bpe = ByteBPE.load(args.tokenizer)
+    bpe = ByteBPE.load(config.tokens.tokenizer)
     return bpe, bpe.special.get(END)
 
 
-def prepared_texts(args: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+def prepared_texts(config: PrepareConfig) -> tuple[list[str], dict[str, Any]]:
     """The documents that are kept, and how many each stage dropped."""
-    raw = list(read_documents(args.data, args.field))
-    lines = common_lines(raw, args.common_lines) if args.common_lines else ()
+    rules = config.cleaning
+    raw = list(read_documents(config.data, config.field))
+    lines = common_lines(raw, rules.common_lines) if rules.common_lines else ()
     cleaned = [clean(text, lines=lines) for text in raw]
     changes = {rule: sum(c.counts[rule] for c in cleaned) for rule in cleaned[0].counts}
     texts = [c.text for c in cleaned if c.text.strip()]
     report = {"documents": len(raw), "changes": changes, "empty": len(raw) - len(texts)}
-    kept, broken = filter_quality(texts, RULES[args.quality])
+    kept, broken = filter_quality(texts, RULES[rules.quality])
     report["low quality"] = len(texts) - len(kept)
     report["rules"] = {name: count for name, count in broken.items() if count}
-    texts, duplicates = deduplicated([texts[i] for i in kept], args)
-    texts, leaked = without_test(texts, args)
+    texts, duplicates = deduplicated([texts[i] for i in kept], rules)
+    texts, leaked = without_test(texts, config)
     if not texts:
-        raise DataError(f"none of the {len(raw)} documents of {args.data} is left: {report}")
+        raise DataError(f"none of the {len(raw)} documents of {config.data} is left: {report}")
     return texts, report | duplicates | leaked | {"kept": len(texts)}
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+def run(config: PrepareConfig) -> dict[str, Any]:
     """Prepare the documents; returns how many each stage dropped and what was written."""
-    args = parse(argv)
-    texts, report = prepared_texts(args)
-    encoder, end = tokenizer(texts, args)
-    manifest = write_tokens(texts, args.out, encoder, end_id=end)
-    return report | {"tokens": manifest.tokens}
+    texts, report = prepared_texts(config)
+    encoder, end = tokenizer(texts, config)
+    manifest = write_tokens(texts, config.out, encoder, end_id=end)
+    found = report | {"tokens": manifest.tokens}
+    log.info("%s", found)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """The command ``mathlm prepare``."""
+    return run(parse(PrepareConfig, argv, prog="mathlm prepare"))
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        logging.info("%s", main())
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

@@ -1,56 +1,222 @@
-"""Pretrain a GPT on a text of any size; run by python -m or torchrun -m.
+"""Pretrain a GPT on a text of any size; run by ``mathlm pretrain`` or ``torchrun -m``."""
 
-    python -m mathlm.recipes.pretrain --data my-texts --size small --out runs/mine
-    torchrun --nproc_per_node 2 -m mathlm.recipes.pretrain --parallel fsdp --out runs/both
-
-The result is in bits per byte, which does not depend on the tokenizer. Text is encoded into a
-file at the start, by every process for itself; a large one is better encoded once, by
-recipes.prepare or write_tokens, and given as that file.
-"""
-
-import argparse
 import logging
 import math
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
 import torch
 
-from ..errors import MathLMError
+from ..errors import ConfigError
 from ..models import GPT, GPTConfig
 from ..optim import AdamW, warmup_cosine
-from ..train import Trainer, TrainerConfig, distribute, next_token, resolve_device
+from ..text import corpus, encode_corpus
+from ..text.tokenizers.named import Tokenizer, load_tokenizer
+from ..train import (
+    TokenizedWindows,
+    Trainer,
+    TrainerConfig,
+    distribute,
+    next_token,
+    resolve_device,
+)
 from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
 from ..train.record import device_name, write_record
-from .pretrain_data import bytes_per_target, windows
-from .pretrain_options import SIZES, parse
+from .command import execute, flat, parse
+from .options import Machine
+
+log = logging.getLogger(__name__)
+Size = Literal["nano", "tiny", "small", "medium", "base", "gpt2"]
+SIZES: dict[Size, dict[str, Any]] = {
+    "nano": {"d_model": 32, "n_layers": 1, "n_heads": 2},
+    "tiny": {"d_model": 64, "n_layers": 2, "n_heads": 4},
+    "small": {"d_model": 128, "n_layers": 4, "n_heads": 4},
+    "medium": {"d_model": 192, "n_layers": 4, "n_heads": 6},
+    "base": {"d_model": 384, "n_layers": 6, "n_heads": 6},
+    "gpt2": {"d_model": 768, "n_layers": 12, "n_heads": 12},
+}
 
 
-def build(args: argparse.Namespace) -> tuple[Trainer, float]:
-    """Trainer of a run, and the bytes that a held-out target stands for."""
-    training, held_out = windows(args)
-    torch.manual_seed(args.seed)
-    sizes = SIZES[args.size] | {"context": args.context, "dropout": args.dropout}
-    sizes["vocab_size"] = training.vocab_size
-    shape = GPTConfig(norm="rms", activation="swiglu", position="rope", bias=False, **sizes)
-    one = GPT(shape).to(getattr(torch, args.dtype))
-    if args.recompute:
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """What is read, and as which tokens."""
+
+    data: Path | None = None
+    """File (.txt, .md, .jsonl), folder, or tokens of mathlm prepare; a tenth is held out."""
+    corpus: Literal["shakespeare", "glosses"] = "shakespeare"
+    """Installed corpus, in place of --data; every tenth document is held out."""
+    tokenizer: str = "bytes"
+    """'bytes', a file of ByteBPE.save, or a folder with GPT-2's vocab.bpe."""
+    held_out: int | None = None
+    """Held-out tokens that are scored [tokens]; None: all."""
+
+    def __post_init__(self) -> None:
+        if self.held_out is not None and self.held_out < 2:
+            raise ConfigError(f"--held-out {self.held_out} must be 2 tokens or more")
+
+    def load(self, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
+        """Ids to train on and ids held out, at most as many as ``held_out`` says."""
+        if self.data is not None:
+            training, held_out = split(*encode_corpus(self.data, tokenizer))
+        else:
+            parts = corpus.split(self.corpus)
+            training, held_out = (encode_corpus([text], tokenizer)[0] for text in parts)
+        return training, held_out[: self.held_out]
+
+
+def split(ids: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut off the last tenth; where a document begins, if one does within half of a tenth."""
+    cut, half = len(ids) - len(ids) // 10, len(ids) // 20
+    near = starts[np.abs(starts - cut) <= half]
+    if len(near):
+        cut = int(near[np.abs(near - cut).argmin()])
+    return ids[:cut], ids[cut:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """The GPT: RMSNorm, SwiGLU, rotary positions, no biases."""
+
+    size: Size = "tiny"
+    """Width, layers and heads: from 32, 1, 2 of nano to 768, 12, 12 of gpt2."""
+    context: int = 128
+    """Context window [tokens]."""
+    dropout: float = 0.0
+    """Probability of dropping a unit."""
+
+    def config(self, vocab_size: int) -> GPTConfig:
+        """The configuration of the model."""
+        sizes = SIZES[self.size] | {"context": self.context, "dropout": self.dropout}
+        form: dict[str, Any] = {"norm": "rms", "activation": "swiglu", "position": "rope"}
+        return GPTConfig(vocab_size=vocab_size, bias=False, **form, **sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimization:
+    """AdamW, warmup and a cosine to a tenth of the learning rate."""
+
+    steps: int = 500
+    """Optimizer steps."""
+    batch_size: int = 16
+    """Windows in a step, over all processes."""
+    micro_batches: int = 1
+    """Gradient accumulation: parts that a process cuts its share of a batch into."""
+    lr: float = 3e-3
+    """Learning rate: the largest step size."""
+    warmup: int = 20
+    """Steps until the largest step size."""
+    weight_decay: float = 0.1
+    """Decay of all weights: a step shrinks them by this times the step size."""
+    clip: float = 1.0
+    """Gradient clipping: largest norm of the gradient."""
+    ema: float | None = None
+    """Decay of an exponential moving average of the weights, judged beside them; None: none."""
+    seed: int = 0
+    """Seed of weights, order and dropout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What is written, and when. The same command resumes a run that was interrupted."""
+
+    out: Path | None = None
+    """Folder of the checkpoints; a run found there is resumed. None: nothing is kept."""
+    record: Path | None = None
+    """JSON file for options, history and results."""
+    log_every: int = 10
+    """Steps between log lines."""
+    eval_every: int | None = None
+    """Steps between evaluations; the last step is evaluated in any case."""
+    save_every: int = 100
+    """Steps between checkpoints."""
+    keep: int | None = None
+    """Newest checkpoints that stay; None: all."""
+    allow_change: bool = False
+    """Resume although the options differ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainConfig:
+    """Pretrain a GPT on a text of any size, on one processor or several.
+
+    The result is in bits per byte, which does not depend on the tokenizer. Text is encoded into
+    a file at the start, by every process for itself; a large one is better encoded once, by
+    mathlm prepare, and given as that file.
+
+        mathlm pretrain --data my-texts --size small --out runs/mine
+        torchrun --nproc_per_node 2 -m mathlm.recipes.pretrain --parallel fsdp --out runs/both
+    """
+
+    text: Text = Text()
+    model: Model = Model()
+    optimization: Optimization = Optimization()
+    output: Output = Output()
+    machine: Machine = field(default_factory=Machine)
+
+
+def windows(config: PretrainConfig) -> tuple[TokenizedWindows, TokenizedWindows]:
+    """Windows to train on and windows held out."""
+    tokenizer = load_tokenizer(config.text.tokenizer)
+    sizes = {
+        "context": config.model.context,
+        "batch_size": config.optimization.batch_size,
+        "seed": config.optimization.seed,
+    }
+    training, held_out = (
+        TokenizedWindows(ids, tokenizer, **sizes) for ids in config.text.load(tokenizer)
+    )
+    if rank() == 0:
+        counts = f"{len(training.ids):,} tokens to train on, {len(held_out.ids):,} held out"
+        log.info("%s; a token stands for %.2f bytes", counts, held_out.bytes_per_target)
+    return training, held_out
+
+
+def trainer_config(config: PretrainConfig) -> TrainerConfig:
+    """How long and how to train."""
+    by, to, on = config.optimization, config.output, config.machine
+    return TrainerConfig(
+        steps=by.steps,
+        schedule=warmup_cosine(by.lr, by.warmup, by.steps, final=by.lr / 10),
+        clip=by.clip,
+        micro_batches=by.micro_batches,
+        ema=by.ema,
+        seed=by.seed,
+        folder=to.out,
+        log_every=to.log_every,
+        eval_every=to.eval_every,
+        save_every=to.save_every,
+        keep=to.keep,
+        device=on.device,
+        precision=on.precision,
+        parallel=on.parallel,
+        compile=on.compile,
+    )
+
+
+def build(config: PretrainConfig) -> tuple[Trainer, TokenizedWindows]:
+    """Trainer of a run, and its held-out windows."""
+    plan = trainer_config(config)  # refuses wrong options before a long text is read
+    training, held_out = windows(config)
+    torch.manual_seed(config.optimization.seed)
+    shape = config.model.config(training.vocab_size)
+    one = GPT(shape).to(getattr(torch, config.machine.dtype))
+    if config.machine.activation_checkpointing:
         recompute_blocks(one)
-    model = distribute(one, args.parallel, resolve_device(args.device))
-    optimizer = AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=args.weight_decay)
-    options = {f.name: getattr(args, f.name) for f in fields(TrainerConfig) if f.name in args}
-    schedule = warmup_cosine(args.lr, args.warmup, args.steps, final=args.lr / 10)
-    config = TrainerConfig(**options, schedule=schedule, folder=args.out)
-    trainer = Trainer(model, next_token, training, optimizer, config, held_out=held_out)
-    return trainer, bytes_per_target(held_out)
+    model = distribute(one, config.machine.parallel, resolve_device(config.machine.device))
+    decay = config.optimization.weight_decay
+    optimizer = AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=decay)
+    trainer = Trainer(model, next_token, training, optimizer, plan, held_out=held_out)
+    return trainer, held_out
 
 
-def results(trainer: Trainer, size: float) -> dict[str, float]:
+def results(trainer: Trainer, bytes_per_target: float) -> dict[str, float]:
     """What the last evaluation found, in nats per token and in bits per byte."""
-    last, bits = trainer.history[-1], size * math.log(2)
+    last, bits = trainer.history[-1], bytes_per_target * math.log(2)
     found = {name: x for name, x in last.items() if name.startswith("held_out_loss")}
     found["bits_per_byte"] = last["held_out_loss"] / bits
     if "held_out_loss_ema" in last:
@@ -59,24 +225,28 @@ def results(trainer: Trainer, size: float) -> dict[str, float]:
     return found
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, float]:
+def run(config: PretrainConfig) -> dict[str, float]:
     """Train, evaluate and record; returns the results."""
-    args = parse(argv, (__doc__ or "").split("\n")[0])
-    with process_group(args.device, timeout=args.timeout):
-        (trainer, size), start = build(args), time.perf_counter()
-        trainer.resume(allow_change=args.allow_change)
+    with process_group(config.machine.device, timeout=config.machine.timeout):
+        (trainer, held_out), start = build(config), time.perf_counter()
+        trainer.resume(allow_change=config.output.allow_change)
         trainer.fit()
-        found = results(trainer, size) | {"seconds": time.perf_counter() - start}
-        if args.record and rank() == 0:
-            parts = {"options": vars(args), "history": trainer.history, "results": found}
-            parts |= {"config": trainer.describe(), "device": device_name(trainer.device)}
-            write_record(args.record, **parts)
+        found = results(trainer, held_out.bytes_per_target)
+        found |= {"seconds": time.perf_counter() - start}
+        if rank() == 0:
+            log.info("%s", found)
+            if config.output.record is not None:
+                parts = {"options": flat(config), "history": trainer.history}
+                parts |= {"config": trainer.describe(), "results": found}
+                device = device_name(trainer.device)
+                write_record(config.output.record, **parts, device=device)
         return found
 
 
+def main(argv: Sequence[str] | None = None) -> dict[str, float]:
+    """The command ``mathlm pretrain``."""
+    return run(parse(PretrainConfig, argv, prog="mathlm pretrain"))
+
+
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        logging.info("%s", main())
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

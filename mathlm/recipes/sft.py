@@ -12,14 +12,13 @@ from ..align import ChatBatches, Encoded, encode_chats
 from ..chat.model import ChatModel
 from ..errors import ConfigError
 from ..optim import AdamW
-from ..text import corpus, instructions
-from ..train import Trainer, distribute, next_token, resolve_device
+from ..text import corpus, encode_corpus, instructions
+from ..train import TokenizedWindows, Trainer, distribute, next_token, resolve_device
 from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
 from .command import execute, parse
 from .data import context_of, split
-from .pretrain_data import TokenizedWindows, encoded
 from .tuning import (
     DataConfig,
     Prepared,
@@ -125,7 +124,7 @@ def replayed(config: SFTConfig, chat_model: ChatModel, batches: ChatBatches) -> 
     text = [corpus.split(name)[0]] if known else Path(name)
     longest = max(map(len, batches.encoded.chats))
     old = TokenizedWindows(
-        encoded(text, tokenizer)[0],
+        encode_corpus(text, tokenizer)[0],
         tokenizer,
         context=batches.context if config.packed else longest,
         batch_size=config.passes.batch_size,

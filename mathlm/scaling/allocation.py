@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checks import require_positive
 from ..errors import InputError
 from ..shapes import Float
 from .chinchilla import ChinchillaLaw
 from .kaplan import KaplanLaw
-from .parameters import require_positive
 from .power_law import Numbers, positive
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..checks import require_counts, require_positive
 from ..errors import InputError
-from .parameters import require_counts, require_positive
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checks import require_positive
 from ..errors import InputError
 from ..shapes import Float
 from .fitting import (
@@ -18,7 +19,6 @@ from .fitting import (
     require_minimum,
     student_quantile,
 )
-from .parameters import require_positive
 from .power_law import Numbers, positive, require_delta
 
 

@@ -1,8 +1,9 @@
 """What a step of writing reads from memory, and how many tokens a second that allows."""
 
+from ..checks import require_counts, require_positive
 from ..errors import InputTypeError
 from ..models import GPTConfig
-from .parameters import count_parameters, kv_cache_bytes, require_counts, require_positive
+from .parameters import count_parameters, kv_cache_bytes
 
 
 def decode_bytes(

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from ..checks import require_counts, require_positive
 from ..errors import InputError
 from ..layers.feedforward import GATES
 from ..models import BertConfig, GPTConfig, MLPConfig, RecurrentConfig, TransformerConfig
@@ -15,8 +16,6 @@ from .parameters import (
     entry_of,
     feed_forward,
     kv_cache_bytes,
-    require_counts,
-    require_positive,
 )
 
 Tokens = int | tuple[int, int]

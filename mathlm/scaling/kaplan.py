@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checks import require_positive
 from ..errors import InputError
 from ..shapes import Float
 from .chinchilla import centred_runs
@@ -17,7 +18,6 @@ from .fitting import (
     require_minimum,
     student_quantile,
 )
-from .parameters import require_positive
 from .power_law import Numbers, positive
 
 NAMES = ("N_c", "D_c", "alpha_n", "alpha_d", "share")

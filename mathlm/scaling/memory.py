@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..checks import require_counts
 from ..errors import InputError
 from ..layers.feedforward import GATES
 from ..models import BertConfig, GPTConfig, TransformerConfig
 from .flops import Tokens, pair
-from .parameters import Parts, count_parameters, entry_of, kv_cache_bytes, require_counts
+from .parameters import Parts, count_parameters, entry_of, kv_cache_bytes
 
 
 def saved_numbers(config: Any, tokens: Tokens, batch: int = 1) -> int:

@@ -1,11 +1,11 @@
 """How many numbers a model learns, counted from its configuration."""
 
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from ..errors import InputError, InputTypeError
+from ..checks import require_counts
+from ..errors import InputTypeError
 from ..layers.feedforward import GATES
 from ..models import BertConfig, GPTConfig, MLPConfig, RecurrentConfig, TransformerConfig
 
@@ -150,21 +150,6 @@ PARTS: dict[type, Callable[[Any], Parts]] = {
     RecurrentConfig: recurrent,
     MLPConfig: mlp,
 }
-
-
-def require_counts(least: int, **values: object) -> None:
-    """Refuse what is not an integer of at least ``least``."""
-    for name, value in values.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise InputError(f"{name}={value!r} must be an integer of at least {least}")
-
-
-def require_positive(**values: object) -> None:
-    """Refuse what is not a positive, finite number."""
-    for name, value in values.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value < math.inf:  # type: ignore[operator]
-            raise InputError(f"{name}={value!r} must be a positive, finite number")
 
 
 def kv_cache_bytes(

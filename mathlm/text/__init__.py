@@ -15,7 +15,6 @@ from .cleaning.deduplication import (
     shingles,
 )
 from .cleaning.quality import C4_RULES, GOPHER_RULES, QualityRule, broken_rules, filter_quality
-from .cleaning.quality_classifier import QualityClassifier, hashed_features
 from .cooccurrence import cooccurrence_counts, pair_counts, shrinking_windows, skip_gram_pairs
 from .corpora import (
     corpus,
@@ -30,11 +29,15 @@ from .corpora import (
     vectors,
     word_tests,
 )
-from .corpora.archive import extract
 from .corpora.documents import read_documents
-from .corpora.download import fetch
 from .corpora.preferences import Judged, Preference
-from .corpora.token_file import TokenManifest, open_tokens, read_manifest, write_tokens
+from .corpora.token_file import (
+    TokenManifest,
+    encode_corpus,
+    open_tokens,
+    read_manifest,
+    write_tokens,
+)
 from .gguf_file import gguf_tensor, open_gguf
 from .masking import (
     choose_tokens,
@@ -50,6 +53,7 @@ from .measures import (
     block_entropy,
     compression_ratio,
     conditional_bits_per_byte,
+    count_bytes,
     distinct_share,
     letters,
     repeated_share,
@@ -116,7 +120,6 @@ __all__ = [
     "PATTERNS",
     "Packed",
     "Preference",
-    "QualityClassifier",
     "QualityRule",
     "TokenManifest",
     "TokenTrie",
@@ -138,6 +141,7 @@ __all__ = [
     "cooccurrence_counts",
     "corpus",
     "corrupt_spans",
+    "count_bytes",
     "count_pairs",
     "count_words",
     "cut_spans",
@@ -145,15 +149,13 @@ __all__ = [
     "distinct_share",
     "draw_spans",
     "em_step",
+    "encode_corpus",
     "exact_duplicates",
     "expected_counts",
-    "extract",
-    "fetch",
     "filter_quality",
     "first_of_group",
     "from_printable",
     "gguf_tensor",
-    "hashed_features",
     "instructions",
     "jaccard",
     "keep_probability",

@@ -12,6 +12,10 @@ from numpy import ndarray
 from ..errors import InputError, InputTypeError
 from ..shapes import Int
 from .ngrams import BYTES, as_ids, longest_order, pack
+from .tokenizers.bytes import Bytes
+from .tokenizers.named import Tokenizer
+
+PART = 1 << 20  # tokens whose bytes are counted at a time
 
 
 def bits_per_byte(nats: float, n_bytes: int) -> float:
@@ -40,6 +44,23 @@ def bits_per_byte(nats: float, n_bytes: int) -> float:
     if n_bytes < 1:
         raise InputError(f"n_bytes={n_bytes} must be positive: an empty text has no average")
     return float(nats) / math.log(2) / n_bytes
+
+
+def count_bytes(ids: ndarray, tokenizer: Tokenizer) -> int:
+    """Bytes of text that token ids stand for; special tokens stand for none.
+
+    Args:
+        ids: Token ids, one dimension; a memory map is read in parts.
+        tokenizer: What made them.
+
+    Returns:
+        Length of the text in UTF-8 [bytes].
+    """
+    if isinstance(tokenizer, Bytes):
+        return len(ids)
+    sizes = np.array([len(tokenizer.token_bytes(i)) for i in range(tokenizer.vocab_size)])
+    sizes[list(tokenizer.special.values())] = 0
+    return sum(int(sizes[ids[i : i + PART]].sum()) for i in range(0, len(ids), PART))
 
 
 def conditional_bits_per_byte(

@@ -31,7 +31,7 @@ from .parallel import bare, distribute
 from .precision import LossScale
 from .record import describe, write_record
 from .trainer import Trainer
-from .windows import TokenWindows, check_ids
+from .windows import TokenizedWindows, TokenWindows, check_ids
 from .word2vec import NegativeSampling, SkipGramBatches
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "SkipGramBatches",
     "TokenLoss",
     "TokenWindows",
+    "TokenizedWindows",
     "Trainer",
     "TrainerConfig",
     "bare",

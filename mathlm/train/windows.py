@@ -3,12 +3,15 @@
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
 from ..errors import ConfigError, DataError, InputError, InputTypeError
+from ..text import count_bytes
+from ..text.tokenizers.named import Tokenizer
 from .objectives import IGNORED, Batch
 
 SHARD = 1 << 20  # tokens that are hashed together
@@ -100,6 +103,31 @@ class TokenWindows:
         """What decides the batches, beside the corpus itself."""
         names = ("context", "batch_size", "vocab_size", "seed")
         return {"tokens": len(self.ids)} | {name: getattr(self, name) for name in names}
+
+
+class TokenizedWindows(TokenWindows):
+    """Token windows that know their tokenizer: for losses in bits per byte.
+
+    A run on them is not resumed with another tokenizer.
+
+    Args:
+        ids: Token ids, as for :class:`TokenWindows`.
+        tokenizer: What made them; it sets ``vocab_size``.
+        **sizes: ``context``, ``batch_size`` and ``seed`` of :class:`TokenWindows`.
+    """
+
+    def __init__(self, ids: ArrayLike, tokenizer: Tokenizer, **sizes: Any) -> None:
+        super().__init__(ids, vocab_size=tokenizer.vocab_size, **sizes)
+        self.tokenizer = tokenizer
+
+    @cached_property
+    def bytes_per_target(self) -> float:
+        """Bytes of text for each target, in the mean; the first token is no target."""
+        return count_bytes(self.ids[1:], self.tokenizer) / (len(self.ids) - 1)
+
+    def describe(self) -> dict:
+        """What decides the batches, beside the corpus itself."""
+        return super().describe() | {"tokenizer_sha256": self.tokenizer.sha256}
 
 
 @lru_cache(maxsize=4)

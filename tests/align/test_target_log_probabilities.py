@@ -180,7 +180,7 @@ def test_a_batch_in_which_nothing_is_asked_has_zeros_and_no_gradient():
 
 @pytest.mark.parametrize("temperature", [0, -1.0, float("inf"), float("nan")])
 def test_a_temperature_that_is_none_is_refused(temperature):
-    with pytest.raises(InputError, match=r"temperature=.* must be positive and finite"):
+    with pytest.raises(InputError, match=r"temperature=.* must be a positive, finite number"):
         target_log_probabilities(model(n_layers=1), batch(), temperature=temperature)
 
 

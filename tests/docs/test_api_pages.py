@@ -8,6 +8,7 @@ from types import ModuleType
 from sources import expect_nothing
 
 import mathlm
+from mathlm.recipes.__main__ import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 API = ROOT / "book" / "api"
@@ -15,7 +16,7 @@ DIRECTIVE = re.compile(
     r"^\.\. (automodule|autofunction|autoclass|autoexception|data|currentmodule):: (\S+)",
     re.M,
 )
-LAYERS = [name for name in mathlm.__all__ if name not in {"shapes", "recipes"}]
+LAYERS = [name for name in mathlm.__all__ if name not in {"shapes", "checks", "recipes"}]
 
 
 def documented(layer: str) -> list[str]:
@@ -77,15 +78,22 @@ def order(pages: list[str]) -> list[str]:
     return [name for name in mathlm.__all__ if name in pages]
 
 
-def test_every_recipe_is_named_with_its_command():
+def test_every_command_has_its_section_with_an_example():
     page = (API / "recipes.md").read_text(encoding="utf-8")
-    commands = [name for name, text in recipes() if "__main__" in text]
-    missing = [
-        name
-        for name in commands
-        if f"-m mathlm.recipes.{name}" not in page and f"\nmathlm {name} " not in page
-    ]
+    sections = {part.split(":")[0]: part for part in page.split("\n## ")[1:]}
+    missing = [name for name in COMMANDS if f"\nmathlm {name} " not in sections.get(name, "")]
     assert not missing
+
+
+def test_the_page_lists_the_commands_as_the_console_script_does():
+    page = (API / "recipes.md").read_text(encoding="utf-8")
+    listed = [f"{name:<12} {what}\n" for name, what in COMMANDS.items()]
+    assert "".join(listed) in page
+
+
+def test_a_file_that_is_run_is_a_command():
+    run = {name for name, text in recipes() if "__main__" in text}
+    assert run == {"__main__", *COMMANDS} - {"whole_stack"}
 
 
 def test_a_recipe_without_a_command_is_part_of_one():

@@ -6,7 +6,7 @@ import torch
 from mathlm.errors import InputError, InputTypeError
 from mathlm.functional import (
     acceptance_probability,
-    best_ahead,
+    best_draft_length,
     expected_operations,
     expected_speedup,
     expected_tokens,
@@ -78,15 +78,15 @@ def test_disjoint_distributions_are_never_accepted():
     assert torch.equal(output_distribution(p, q), p)
 
 
-@pytest.mark.parametrize("ahead", [0, 1, 4])
+@pytest.mark.parametrize("draft_length", [0, 1, 4])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9])
-def test_tokens_of_a_round_are_the_mean_over_how_many_are_accepted(alpha, ahead):
+def test_tokens_of_a_round_are_the_mean_over_how_many_are_accepted(alpha, draft_length):
     """i < γ accepted with probability αⁱ (1 - α), all γ with α^γ; one token more each time."""
-    mean = sum((i + 1) * alpha**i * (1 - alpha) for i in range(ahead))
-    mean += (ahead + 1) * alpha**ahead
-    assert expected_tokens(alpha, ahead) == pytest.approx(mean, rel=1e-14)
-    closed = (1 - alpha ** (ahead + 1)) / (1 - alpha)
-    assert expected_tokens(alpha, ahead) == pytest.approx(closed, rel=1e-14)
+    mean = sum((i + 1) * alpha**i * (1 - alpha) for i in range(draft_length))
+    mean += (draft_length + 1) * alpha**draft_length
+    assert expected_tokens(alpha, draft_length) == pytest.approx(mean, rel=1e-14)
+    closed = (1 - alpha ** (draft_length + 1)) / (1 - alpha)
+    assert expected_tokens(alpha, draft_length) == pytest.approx(closed, rel=1e-14)
 
 
 def test_perfect_guesses_are_all_kept():
@@ -119,20 +119,20 @@ def test_no_guesses_change_nothing():
 @pytest.mark.parametrize("cost", [0.01, 0.1, 0.5, 0.9, 1.5])
 @pytest.mark.parametrize("alpha", [0.05, 0.4, 0.8, 1.0])
 def test_guessing_pays_exactly_if_a_guess_is_accepted_oftener_than_it_costs(alpha, cost):
-    ahead = best_ahead(alpha, cost)
-    assert (ahead > 0) == (alpha > cost)
+    draft_length = best_draft_length(alpha, cost)
+    assert (draft_length > 0) == (alpha > cost)
     gains = [expected_speedup(alpha, n, cost) for n in range(65)]
-    assert gains[ahead] == max(gains)
+    assert gains[draft_length] == max(gains)
 
 
 @pytest.mark.parametrize(("alpha", "cost"), [(0.8, 0.05), (0.6, 0.02), (0.9, 0.2)])
 def test_one_guess_more_pays_as_long_as_its_chance_exceeds_cost_times_speedup(alpha, cost):
     pays = [alpha ** (n + 1) > cost * expected_speedup(alpha, n, cost) for n in range(65)]
-    assert best_ahead(alpha, cost) == pays.index(False)
+    assert best_draft_length(alpha, cost) == pays.index(False)
 
 
 def test_free_and_perfect_guesses_are_made_without_end():
-    assert best_ahead(1, 0, most=9) == 9
+    assert best_draft_length(1, 0, most=9) == 9
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_free_and_perfect_guesses_are_made_without_end():
         (lambda: expected_operations(0.5, 3, -0.1), "cost=-0.1 must be finite"),
         (lambda: expected_speedup(0.5, 3, math.inf), "cost=inf must be finite"),
         (lambda: expected_speedup(0.5, 3, 0.1, 0), "verify=0 must be finite and positive"),
-        (lambda: best_ahead(0.5, 0.1, -2), "-2 guesses"),
+        (lambda: best_draft_length(0.5, 0.1, -2), "-2 guesses"),
         (lambda: acceptance_probability(P, 2 * Q), "q is no distribution.*up to 1;"),
         (lambda: residual_distribution(P - 0.3, Q), "p is no distribution.*entry is -0.1"),
         (lambda: output_distribution(P * math.nan, Q), "p is no distribution.*nan"),

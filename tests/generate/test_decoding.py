@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from mathlm.errors import InputError, InputTypeError
-from mathlm.generate import generate, generate_ragged, stream
+from mathlm.generate import Sampler, generate, generate_ragged, speculative_generate, stream
 from mathlm.models import GPT, GPTConfig
 
 FAMILIES = {
@@ -215,6 +215,50 @@ def test_masks_that_are_not_bool_are_refused():
 def test_options_out_of_range_are_refused_even_if_nothing_is_drawn(options, message, n):
     with pytest.raises(InputError, match=message):
         generate(make(), torch.zeros(1, 3, dtype=torch.long), n, **options)
+
+
+OPTIONS = {"temperature": 0.7, "top_k": 9, "min_p": 0.01, "presence_penalty": 0.5}
+WAYS = {  # each continues a text with a sampler, or with its fields by name
+    "generate": lambda m, x, **how: generate(m, x, 9, seed=1, **how),
+    "ragged": lambda m, x, **how: torch.stack(generate_ragged(m, [*x], 9, seed=1, **how)),
+    "stream": lambda m, x, **how: torch.stack(
+        [s.tokens for s in stream(m, x, 9, seed=1, **how)]
+    ),
+    "guessed": lambda m, x, **how: speculative_generate(m, m, x, 9, 2, seed=1, **how),
+}
+EVERY_WAY = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+@EVERY_WAY
+def test_a_sampler_stands_for_its_fields(way):
+    model, ids = make().eval(), torch.randint(30, (4, 3))
+    found = way(model, ids, sampler=Sampler(**OPTIONS))
+    assert torch.equal(found, way(model, ids, **OPTIONS))
+    assert not torch.equal(found, way(model, ids))
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("beside", [{"temperature": 0.5}, {"top_k": 3}, {"min_p": 0.1}])
+def test_a_sampler_and_an_option_beside_it_are_refused(way, beside):
+    (name,) = beside
+    with pytest.raises(
+        InputTypeError, match=rf"got Sampler\(.*\) and {name} beside it: give a"
+    ):
+        way(make().eval(), torch.zeros(1, 3, dtype=torch.long), sampler=Sampler(), **beside)
+
+
+@EVERY_WAY
+def test_an_unknown_option_is_refused(way):
+    with pytest.raises(InputTypeError, match=r"no option 'top_q'; .* are frequency_pen.*top_k"):
+        way(make().eval(), torch.zeros(1, 3, dtype=torch.long), top_q=0.5)
+
+
+def test_a_temperature_in_the_place_of_a_sampler_is_taken_once():
+    model, ids = make(), torch.zeros(1, 3, dtype=torch.long)
+    steps = [next(stream(model, ids, 1, *how)) for how in ((0.5,), (Sampler(0.5),))]
+    assert torch.equal(*(step.probabilities for step in steps))
+    with pytest.raises(InputTypeError, match=r"got 0\.5 and temperature beside it"):
+        stream(model, ids, 1, 0.5, temperature=0.6)
 
 
 def test_a_stopped_row_repeats_its_last_token_and_the_others_go_on():

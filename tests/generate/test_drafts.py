@@ -17,9 +17,9 @@ def make(**changes):
     return model
 
 
-def lookup(text, ahead=3, **options):
+def lookup(text, draft_length=3, **options):
     ids = torch.tensor([ord(c) for c in text])
-    proposal = PromptLookup(**options)(ids, ahead, CHOICES)
+    proposal = PromptLookup(**options)(ids, draft_length, CHOICES)
     assert proposal.q is None
     return "".join(map(chr, proposal.tokens.tolist()))
 
@@ -35,12 +35,12 @@ def test_of_equally_long_runs_the_latest_is_taken():
 
 @pytest.mark.parametrize(("longest", "expected"), [(2, "2"), (3, "1")])
 def test_no_more_tokens_are_compared_than_asked_for(longest, expected):
-    assert lookup("xab1 ab2 xab", ahead=1, longest=longest) == expected
+    assert lookup("xab1 ab2 xab", draft_length=1, longest=longest) == expected
 
 
 def test_a_run_that_reaches_the_end_is_copied_again_and_again():
-    assert lookup("abcabc", ahead=7) == "abcabca"
-    assert lookup("aaa", ahead=2) == "aa"
+    assert lookup("abcabc", draft_length=7) == "abcabca"
+    assert lookup("aaa", draft_length=2) == "aa"
 
 
 @pytest.mark.parametrize("text", ["a", "ab", "abcdb", "abcd"])

@@ -4,7 +4,7 @@ from generate.reading_families import EVERY, TIGHT, logits, make, tokens
 from torch import nn
 
 from mathlm.errors import InputError
-from mathlm.generate import Reader, quantize
+from mathlm.generate import IncrementalReader, quantize
 from mathlm.generate.cuda_graph import FixedStep
 from mathlm.generate.fused_step import STEPS, DecodeStep, prepared_step, side_by_side
 from mathlm.models import GPT, Recurrent
@@ -25,7 +25,7 @@ def test_the_step_is_the_forward_pass_for_new_tokens(family, n):
 @EVERY
 def test_in_single_precision_the_step_is_right_to_one_in_a_hundred_thousand(family):
     model, ids = make(family).float(), tokens(2, 24)
-    reader = Reader(model, 2, 24)
+    reader = IncrementalReader(model, 2, 24)
     reader.read(ids[:, :8])
     found = torch.stack([reader.read(ids[:, t : t + 1]) for t in range(8, 24)], 1)
     expected = logits(model.double(), ids)[:, 8:]
@@ -35,7 +35,7 @@ def test_in_single_precision_the_step_is_right_to_one_in_a_hundred_thousand(fami
 @EVERY
 def test_the_reader_uses_the_step_for_every_family(family, monkeypatch):
     model = make(family)
-    reader = Reader(model, 1, 10)
+    reader = IncrementalReader(model, 1, 10)
     reader.read(tokens(1, 4))
     monkeypatch.setattr(GPT, "hidden", None)
     assert reader.read(tokens(1, 1)).shape == (1, 30)
@@ -44,7 +44,7 @@ def test_the_reader_uses_the_step_for_every_family(family, monkeypatch):
 @pytest.mark.parametrize("family", ["gpt2", "llama", "alibi"])
 def test_what_a_row_reads_does_not_depend_on_the_other_rows(family):
     model, ids = make(family), tokens(5, 12)
-    together, alone = Reader(model, 5, 12), Reader(model, 1, 12)
+    together, alone = IncrementalReader(model, 5, 12), IncrementalReader(model, 1, 12)
     for part in ids.split([8, 1, 1, 2], 1):
         found, single = together.read(part), alone.read(part[3:4])
     torch.testing.assert_close(found[3:4], single, **TIGHT)
@@ -54,7 +54,7 @@ def test_what_a_row_reads_does_not_depend_on_the_other_rows(family):
 def test_with_fixed_shapes_the_logits_are_the_same(family):
     """On the CPU the operations run one by one; only CUDA records them."""
     model, ids = make(family), tokens(2, 20)
-    reader, whole = Reader(model, 2, 32, fixed=True), logits(model, ids)
+    reader, whole = IncrementalReader(model, 2, 32, fixed=True), logits(model, ids)
     reader.read(ids[:, :6])
     for t in range(6, 20):
         torch.testing.assert_close(reader.read(ids[:, t : t + 1]), whole[:, t], **TIGHT)
@@ -63,7 +63,7 @@ def test_with_fixed_shapes_the_logits_are_the_same(family):
 
 def test_with_fixed_shapes_a_reader_goes_back_and_changes_its_rows():
     model, ids = make("llama"), tokens(2, 20)
-    reader = Reader(model, 2, 20, fixed=True)
+    reader = IncrementalReader(model, 2, 20, fixed=True)
     reader.read(ids[:, :15])
     reader.read(ids[:, 15:16])
     reader.rewind(10)
@@ -107,7 +107,7 @@ def test_a_model_that_has_changed_is_laid_out_anew(change):
             model.blocks[1].feed_forward.activation = "relu"
         else:
             weight.data = weight.data.flip(0)
-    reader = Reader(model, 1, 6)
+    reader = IncrementalReader(model, 1, 6)
     reader.read(ids[:, :5])
     torch.testing.assert_close(reader.read(ids[:, 5:]), logits(model, ids)[:, 5], **TIGHT)
 
@@ -129,7 +129,7 @@ def test_models_with_unknown_parts_are_read_by_their_own_forward_pass():
     changed.blocks[0].feed_forward.forward = lambda x, taps=None: 2 * x
     for model in (hooked, changed, patched):
         assert prepared_step(model) is None
-        reader = Reader(model, 1, 4)
+        reader = IncrementalReader(model, 1, 4)
         reader.read(ids[:, :3])
         torch.testing.assert_close(reader.read(ids[:, 3:]), logits(model, ids)[:, 3], **TIGHT)
     assert prepared_step(Recurrent(vocab_size=5, d_model=4)) is None
@@ -139,7 +139,7 @@ def test_models_with_unknown_parts_are_read_by_their_own_forward_pass():
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_quantized_models_take_the_step_too(family, bits):
     model = quantize(make(family), bits, group=None if bits == 8 else 16)
-    ids, reader = tokens(2, 9), Reader(model, 2, 9)
+    ids, reader = tokens(2, 9), IncrementalReader(model, 2, 9)
     assert reader.step is not None
     for part in ids.split([6, 1, 2], 1):
         found = reader.read(part)
@@ -157,7 +157,7 @@ def test_maps_of_other_kinds_are_applied_one_by_one():
 
 
 def test_a_token_outside_the_vocabulary_is_refused_and_nothing_changes():
-    reader = Reader(make(), 1, 9)
+    reader = IncrementalReader(make(), 1, 9)
     reader.read(tokens(1, 3))
     for bad in (30, -1):
         with pytest.raises(InputError, match=rf"token id {bad} at \[0, 0\] is outside 0..29"):
@@ -167,7 +167,7 @@ def test_a_token_outside_the_vocabulary_is_refused_and_nothing_changes():
 
 def test_half_precision_is_decoded_as_it_is_read():
     model, ids = make("llama").bfloat16(), tokens(2, 9)
-    reader = Reader(model, 2, 9)
+    reader = IncrementalReader(model, 2, 9)
     reader.read(ids[:, :8])
     whole = logits(model, ids)[:, 8]
     torch.testing.assert_close(reader.read(ids[:, 8:]), whole, rtol=0.05, atol=0.05)

@@ -3,7 +3,7 @@ import torch
 from generate.reading_families import EVERY, FAMILIES, TIGHT, logits, make, tokens
 
 from mathlm.errors import InputError, InputTypeError
-from mathlm.generate import Reader
+from mathlm.generate import IncrementalReader
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "alibi"])
@@ -11,7 +11,7 @@ def test_every_split_of_a_text_gives_the_same_logits(family):
     model, ids = make(family), tokens(2, 33)
     whole = logits(model, ids)
     for split in range(1, 33):
-        reader = Reader(model, 2, 33)
+        reader = IncrementalReader(model, 2, 33)
         first = reader.read(ids[:, :split])
         torch.testing.assert_close(first, whole[:, split - 1], **TIGHT)
         rest = reader.read(ids[:, split:], last=False)
@@ -22,7 +22,7 @@ def test_every_split_of_a_text_gives_the_same_logits(family):
 @pytest.mark.parametrize("cache", [True, False])
 def test_a_text_read_token_by_token_is_the_text_read_at_once(family, cache):
     model, ids = make(family), tokens(3, 33)
-    reader, whole = Reader(model, 3, 33, cache=cache), logits(model, ids)
+    reader, whole = IncrementalReader(model, 3, 33, cache=cache), logits(model, ids)
     for t in range(33):
         torch.testing.assert_close(reader.read(ids[:, t : t + 1]), whole[:, t], **TIGHT)
     assert (reader.length, reader.batch) == (33, 3)
@@ -35,7 +35,7 @@ def test_a_padded_prompt_and_what_follows_are_read_as_alone(family, side):
     lengths = torch.tensor([1, 3, 7, 16])[:, None]
     places = torch.arange(16)
     mask = places < lengths if side == "right" else places >= 16 - lengths
-    ids, reader = tokens(4, 16), Reader(model, 4, 36)
+    ids, reader = tokens(4, 16), IncrementalReader(model, 4, 36)
     found = [reader.read(ids, mask), *(reader.read(more[:, t : t + 1]) for t in range(20))]
     for b, n in enumerate(lengths.flatten().tolist()):
         alone = logits(model, torch.cat((ids[b, mask[b]], more[b]))[None])[0, n - 1 :]
@@ -48,7 +48,7 @@ def test_rows_can_be_repeated_and_put_in_another_order(family, cache):
     model, ids, more = make(family), tokens(3, 7), tokens(4, 5)
     rows, mask = torch.tensor([2, 0, 2, 1]), torch.ones(3, 7, dtype=torch.bool)
     mask[0, :3] = False
-    reader = Reader(model, 3, 12, cache=cache)
+    reader = IncrementalReader(model, 3, 12, cache=cache)
     reader.read(ids, mask)
     reader.select(rows)
     found = torch.stack([reader.read(more[:, t : t + 1]) for t in range(5)], 1)
@@ -69,7 +69,7 @@ def test_equal_prompts_are_read_once_and_continued_each_on_its_own(family, last,
     monkeypatch.setattr(
         model, "hidden", lambda x, *a, **k: seen.append(len(x)) or hidden(x, *a, **k)
     )
-    reader = Reader(model, 5, 24)
+    reader = IncrementalReader(model, 5, 24)
     first = reader.read(ids, mask, last)
     rest = torch.stack([reader.read(more[:, t : t + 1]) for t in range(4)], 1)
     assert seen[0] == 3
@@ -85,7 +85,7 @@ def test_after_going_back_another_continuation_is_read_as_if_it_were_the_first(f
     model, ids, other = make(family), tokens(2, 20), tokens(2, 10)
     mask = torch.ones(2, 20, dtype=torch.bool)
     mask[1, :4] = False
-    reader = Reader(model, 2, 30)
+    reader = IncrementalReader(model, 2, 30)
     reader.read(ids, mask)
     reader.rewind(12)
     found = torch.stack([reader.read(other[:, t : t + 1]) for t in range(10)], 1)
@@ -96,7 +96,7 @@ def test_after_going_back_another_continuation_is_read_as_if_it_were_the_first(f
 
 def test_a_recurrent_state_goes_back_to_nothing_or_not_at_all():
     model, ids = make("gru"), tokens(1, 5)
-    reader = Reader(model, 1, 9)
+    reader = IncrementalReader(model, 1, 9)
     reader.read(ids)
     with pytest.raises(InputError, match="cannot go back from 5 tokens to 3: it keeps no"):
         reader.rewind(3)
@@ -125,7 +125,7 @@ def test_a_recurrent_state_goes_back_to_nothing_or_not_at_all():
 def test_tokens_that_cannot_be_read_are_refused_and_nothing_changes(
     ids, options, error, message
 ):
-    reader = Reader(make(), 2, 8)
+    reader = IncrementalReader(make(), 2, 8)
     with pytest.raises(error, match=message):
         reader.read(ids, **options)
     assert (reader.length, reader.cache.length) == (0, 0)
@@ -133,15 +133,15 @@ def test_tokens_that_cannot_be_read_are_refused_and_nothing_changes(
 
 def test_readers_that_cannot_be_are_refused():
     with pytest.raises(InputError, match="batch=0 must be at least 1"):
-        Reader(make(), 0, 8)
+        IncrementalReader(make(), 0, 8)
     with pytest.raises(InputError, match="capacity=101 tokens is more than the context 100"):
-        Reader(make(), 1, 101)
+        IncrementalReader(make(), 1, 101)
     with pytest.raises(InputError, match=r"in training mode: call model\.eval\(\) first"):
-        Reader(make().train(), 1, 8)
+        IncrementalReader(make().train(), 1, 8)
 
 
 def test_rows_and_lengths_that_are_not_there_are_refused():
-    reader = Reader(make(), 2, 8)
+    reader = IncrementalReader(make(), 2, 8)
     reader.read(tokens(2, 3))
     with pytest.raises(InputError, match="cannot go back to 4 tokens: 3 were read"):
         reader.rewind(4)
@@ -158,7 +158,7 @@ WINDOWED = pytest.mark.parametrize("family", ["alibi", "none", "mistral"])
 @pytest.mark.parametrize("parts", [[33], [1] * 33, [20, 1, 1, 11], [3, 17, *[1] * 13], [6] * 5])
 def test_a_sliding_cache_gives_the_logits_of_the_whole_text(family, parts):
     model, ids = make(family), tokens(2, sum(parts))
-    reader = Reader(model, 2, 40, sliding=True)
+    reader = IncrementalReader(model, 2, 40, sliding=True)
     found = [reader.read(part, last=False) for part in ids.split(parts, 1)]
     torch.testing.assert_close(torch.cat(found, 1), logits(model, ids), **TIGHT)
     window = model.config.window
@@ -169,7 +169,7 @@ def test_a_sliding_cache_gives_the_logits_of_the_whole_text(family, parts):
 def test_a_sliding_cache_takes_padding_in_front(family):
     model, ids, mask = make(family), tokens(2, 30), torch.ones(2, 30, dtype=torch.bool)
     mask[0, :4] = False
-    reader = Reader(model, 2, 30, sliding=True)
+    reader = IncrementalReader(model, 2, 30, sliding=True)
     found = [reader.read(ids[:, :9], mask[:, :9], last=False)]
     found += [reader.read(ids[:, t : t + 1], last=False) for t in range(9, 30)]
     whole = logits(model, ids, mask)
@@ -177,7 +177,7 @@ def test_a_sliding_cache_takes_padding_in_front(family):
 
 
 def test_a_sliding_cache_refuses_padding_behind_real_tokens():
-    reader, mask = Reader(make("mistral"), 2, 30, sliding=True), torch.ones(2, 9) > 0
+    reader, mask = IncrementalReader(make("mistral"), 2, 30, sliding=True), torch.ones(2, 9) > 0
     mask[1, 8] = False
     with pytest.raises(InputError, match=r"row 1 has padding behind .* window of 5; put the"):
         reader.read(tokens(2, 9), mask)
@@ -187,7 +187,7 @@ def test_a_sliding_cache_refuses_padding_behind_real_tokens():
 def test_a_sliding_cache_goes_back_as_far_as_it_can():
     """Six places for a window of five: two are kept beyond the four that token 20 sees."""
     model, ids = make("mistral"), tokens(1, 24)
-    reader = Reader(model, 1, 30, sliding=True)
+    reader = IncrementalReader(model, 1, 30, sliding=True)
     for t in range(22):
         reader.read(ids[:, t : t + 1])
     with pytest.raises(InputError, match="cannot go back from 22 tokens to 9: a sliding cache"):

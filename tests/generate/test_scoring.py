@@ -73,13 +73,13 @@ def test_pieces_of_any_size_give_the_same_numbers(family, tokens, monkeypatch):
 
 
 def test_under_no_grad_the_logits_of_a_long_text_are_never_held_together(monkeypatch):
-    seen, read = [], scoring.Reader.read
+    seen, read = [], scoring.IncrementalReader.read
 
     def watched(self, *args, **options):
         seen.append(read(self, *args, **options))
         return seen[-1]
 
-    monkeypatch.setattr(scoring.Reader, "read", watched)
+    monkeypatch.setattr(scoring.IncrementalReader, "read", watched)
     monkeypatch.setattr(scoring, "LOGITS", 7 * 2 * V)
     with torch.no_grad():
         token_log_probabilities(make(), texts(2, 40))

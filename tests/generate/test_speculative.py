@@ -4,10 +4,10 @@ import torch
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.generate import (
+    IncrementalReader,
     PromptLookup,
     Proposal,
     RandomChoices,
-    Reader,
     Sampler,
     drafts,
     generate,
@@ -41,7 +41,7 @@ def prompt(V, *shape):
     return torch.randint(V, shape, generator=torch.Generator().manual_seed(5))
 
 
-class Table(Reader):
+class Table(IncrementalReader):
     """A reader of a language without a model: its logits are a function of the text."""
 
     def __init__(self, model, batch, capacity):
@@ -70,8 +70,8 @@ def logits_of(model, text):
 @pytest.fixture
 def tables(monkeypatch):
     """Tables are read in place of models."""
-    monkeypatch.setattr(rounds, "Reader", Table)
-    monkeypatch.setattr(drafts, "Reader", Table)
+    monkeypatch.setattr(rounds, "IncrementalReader", Table)
+    monkeypatch.setattr(drafts, "IncrementalReader", Table)
 
 
 def law_of_the_target(model, ids, n, **options):
@@ -88,9 +88,9 @@ def law_of_the_target(model, ids, n, **options):
     return law
 
 
-def law_of_speculation(target, draft, ids, n, ahead, **options):
+def law_of_speculation(target, draft, ids, n, draft_length, **options):
     def run(choices):
-        made = speculate(target, draft, ids, n, ahead, choices, Sampler(**options))
+        made = speculate(target, draft, ids, n, draft_length, choices, Sampler(**options))
         return tuple(torch.cat([done.tokens for done in made]).tolist())
 
     return outcome_distribution(run)
@@ -111,9 +111,9 @@ def test_every_text_has_exactly_its_probability_under_the_target(options, tables
     assert law == pytest.approx(law_of_the_target(target, ids, 3, **options), abs=1e-12)
 
 
-def stubborn(ids, ahead, choices):
+def stubborn(ids, draft_length, choices):
     """A bad draft: token 2 each time, whatever the text."""
-    return Proposal(ids.new_full((ahead,), 2))
+    return Proposal(ids.new_full((draft_length,), 2))
 
 
 @pytest.mark.parametrize("draft", [PromptLookup(shortest=1), stubborn])
@@ -224,12 +224,12 @@ def test_models_in_training_are_evaluated_and_trained_on():
     assert torch.equal(found, expected)
 
 
-def wrong_q(ids, ahead, choices):
-    return Proposal(ids.new_zeros(ahead), torch.ones(ahead, 4) / 4)
+def wrong_q(ids, draft_length, choices):
+    return Proposal(ids.new_zeros(draft_length), torch.ones(draft_length, 4) / 4)
 
 
-def undrawn(ids, ahead, choices):
-    return Proposal(ids.new_zeros(ahead), torch.eye(9)[1:2].repeat(ahead, 1))
+def undrawn(ids, draft_length, choices):
+    return Proposal(ids.new_zeros(draft_length), torch.eye(9)[1:2].repeat(draft_length, 1))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,11 @@ def test_drafts_that_do_not_fit_are_refused(draft, message):
         ((prompt(9, 2, 0), 5), {}, r"prompt has shape \(2, 0\)"),
         ((prompt(9, 1, 5), 56), {}, "sequence of 61 tokens, longer than the context 60"),
         ((prompt(9, 1, 5), -1), {}, "max_new_tokens=-1"),
-        ((prompt(9, 1, 5), 5, 0), {}, "ahead=0 must be at least 1; without guesses, use gen"),
+        (
+            (prompt(9, 1, 5), 5, 0),
+            {},
+            "draft_length=0 must be at least 1; without guesses, use gen",
+        ),
         ((prompt(9, 1, 5), 5, 4, -0.5), {}, "temperature=-0.5 must be finite"),
         ((prompt(9, 1, 5), 5), {"stop": [[]]}, r"stop\[0\] is empty"),
         ((prompt(9, 1, 5), 5), {"pad": 9}, "pad=9 is outside 0..8"),
@@ -304,7 +308,7 @@ def test_a_draft_that_gives_no_proposal_is_refused(answer, unchecked):
     [
         (([[1, 2]], 5), {}, "ids is a list: give an int64 tensor"),
         ((prompt(9, 1, 5), 2.0), {}, "max_new_tokens=2.0 must be an integer"),
-        ((prompt(9, 1, 5), 5, "4"), {}, "ahead='4' must be an integer"),
+        ((prompt(9, 1, 5), 5, "4"), {}, "draft_length='4' must be an integer"),
         ((prompt(9, 1, 5), 5), {"pad": 1.0}, "pad=1.0 must be an integer"),
         ((prompt(9, 1, 5), 5), {"mask": [[True] * 5]}, "mask is a list: give a bool tensor"),
     ],

@@ -6,7 +6,7 @@ import re
 import matplotlib.pyplot as plt
 import pytest
 
-from mathlm import plot
+from mathlm.plot import whole_stack as plot
 
 
 @pytest.fixture(autouse=True)

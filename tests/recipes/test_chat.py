@@ -8,7 +8,7 @@ import pytest
 from chat.test_conversation import chat_model
 
 from mathlm.chat.conversation import Conversation
-from mathlm.errors import DataError
+from mathlm.errors import DataError, InputError
 from mathlm.recipes import chat
 
 
@@ -21,8 +21,8 @@ def piped(monkeypatch, caplog, capsys):
     caplog.set_level(logging.INFO)
     talks = []
 
-    def begin(args):
-        talks.append(Conversation(chat_model(), args.system, 4, seed=args.seed))
+    def begin(config):
+        talks.append(Conversation(chat_model(), config.system, 4, seed=config.sampling.seed))
         return talks[-1]
 
     def call(text, *options):
@@ -85,6 +85,17 @@ def test_ctrl_c_ends_an_answer_and_not_the_chat(piped, monkeypatch):
     _, said, talk = piped("a\nb\n", "--seed", "1")
     assert "(ended)" in said
     assert len(talk.messages) == 4
+
+
+def test_one_prompt_is_answered_and_nothing_is_read(piped):
+    out, _, talk = piped("never read\n", "--prompt", "/a\\nb")
+    assert [m.content for m in talk.messages[::2]] == ["/a\nb"]
+    assert out == talk.messages[1].content + "\n"
+
+
+def test_a_prompt_that_cannot_be_asked_is_an_error(piped):
+    with pytest.raises(InputError, match="the model reads 40 in all"):
+        piped("", "--prompt", "x" * 50)
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):

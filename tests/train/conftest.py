@@ -23,7 +23,10 @@ def pytest_collection_modifyitems(items):
 def groups(tmp_path_factory):
     """How each group of ranks ended and what it found; the folder holds its checkpoints."""
     folder = tmp_path_factory.mktemp("groups")
-    shared = {"PYTHONPATH": f"{TESTS}:{TESTS.parent}", "OMP_NUM_THREADS": "1"}
+    shared = {
+        "PYTHONPATH": f"{TESTS}:{TESTS.parent}:{TESTS.parent / 'book'}",
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(
         [sys.executable, "-m", "train.forked", str(folder)],
         env=os.environ | shared,

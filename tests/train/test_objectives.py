@@ -371,5 +371,5 @@ def test_weights_that_make_no_sense_are_refused(make, says):
 def test_a_run_records_which_objective_it_had():
     assert describe(MaskedPairs(2.5)) == {"class": "MaskedPairs", "weight": 2.5}
     told = describe(TokenLoss(z=1e-4))
-    assert told["read"] == "mathlm.train.objectives.read_causal"
+    assert told["read"] == "mathlm.train.read_causal"
     assert (told["class"], told["z"]) == ("TokenLoss", 1e-4)

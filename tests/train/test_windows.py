@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from train.tiny_runs import IDS, tiny_data
 
 from mathlm.errors import ConfigError, InputError, InputTypeError
-from mathlm.train import TokenWindows, check_ids
+from mathlm.text import ByteBPE
+from mathlm.train import TokenizedWindows, TokenWindows, check_ids
 from mathlm.train.objectives import split
 
 SIZES = {
@@ -116,3 +117,11 @@ def test_a_split_keeps_every_row_once_and_is_even(rows, parts):
     assert torch.cat([piece["x"] for piece in pieces]).tolist() == list(range(rows))
     assert len(pieces) == min(parts, rows)
     assert max(sizes) - min(sizes) <= 1
+
+
+def test_bytes_per_target_are_those_of_every_token_but_the_first():
+    bpe = ByteBPE.train(["abababab"], 258)
+    ids = [*bpe.encode("abab"), *bpe.encode("é")]
+    windows = TokenizedWindows(ids, bpe, context=1, batch_size=1)
+    assert windows.bytes_per_target == len("é".encode()) / (len(ids) - 1)
+    assert windows.describe()["tokenizer_sha256"] == bpe.sha256

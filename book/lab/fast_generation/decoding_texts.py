@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mathlm.generate import Reader, beam_generate, stream
+from mathlm.generate import IncrementalReader, beam_generate, stream
 from mathlm.models import GPT
 from mathlm.text import ByteBPE, Bytes, corpus, pretrained
 
@@ -89,7 +89,7 @@ def read(writer: Writer, ids: Tensor) -> Written:
     logps, entropies = [], []
     for prompt, row in zip(writer.prompts, ids, strict=True):
         whole = torch.cat((prompt, row))[None, :-1]
-        logits = Reader(writer.model, 1, whole.shape[1]).read(whole, last=False)
+        logits = IncrementalReader(writer.model, 1, whole.shape[1]).read(whole, last=False)
         logp = logits[0, len(prompt) - 1 :].log_softmax(-1)  # (n, V)
         logps.append(logp.gather(1, row[:, None])[:, 0])
         entropies.append(torch.special.entr(logp.exp()).sum(-1))

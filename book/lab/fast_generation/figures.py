@@ -122,15 +122,15 @@ def shared_mass(tokens: Sequence[str], p: ArrayLike, q: ArrayLike) -> Figure:
     return fig
 
 
-def speedup_lines(ahead: ArrayLike, speedups: Mapping[str, ArrayLike]) -> Figure:
+def speedup_lines(draft_length: ArrayLike, speedups: Mapping[str, ArrayLike]) -> Figure:
     """Speed by the number of guesses, the best of each line marked.
 
     Args:
-        ahead: Guesses in a round.
+        draft_length: Guesses in a round.
         speedups: Name -> tokens a second over those without guesses.
     """
     fig, ax = plt.subplots(figsize=WIDE)
-    n = np.asarray(ahead)
+    n = np.asarray(draft_length)
     for i, (name, values) in enumerate(speedups.items()):
         s = np.asarray(values)
         ax.plot(n, s, color=COLORS[i], label=name)

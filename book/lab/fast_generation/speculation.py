@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mathlm import generate as gen
 from mathlm.functional import expected_tokens
-from mathlm.generate import Draft, Reader, Round
+from mathlm.generate import Draft, IncrementalReader, Round
 from mathlm.models import GPT
 
 
@@ -43,7 +43,7 @@ def measure(
     draft: GPT | Draft,
     prompts: Tensor,
     new: int,
-    ahead: int,
+    draft_length: int,
     temperature: float | int = 1.0,
     seed: int = 0,
 ) -> Fates:
@@ -52,16 +52,16 @@ def measure(
     for i, ids in enumerate(prompts):
         choices = gen.RandomChoices(np.random.default_rng((seed, i)))
         rounds += gen.speculate(
-            target, draft, ids, new, ahead, choices, gen.Sampler(temperature)
+            target, draft, ids, new, draft_length, choices, gen.Sampler(temperature)
         )
     examined = max(sum(done.examined for done in rounds), 1)
     chance = min(sum(done.chances.sum().item() for done in rounds) / examined, 1.0)
-    full = [len(done.tokens) for done in rounds if len(done.guesses) == ahead]
+    full = [len(done.tokens) for done in rounds if len(done.guesses) == draft_length]
     return {
         "chance": chance,
         "accepted": sum(done.accepted for done in rounds) / examined,
         "tokens": float(np.mean(full or [1])),
-        "formula": expected_tokens(chance, ahead),
+        "formula": expected_tokens(chance, draft_length),
         "rounds": len(rounds),
         "silent": sum(len(done.guesses) == 0 for done in rounds),
     }
@@ -79,7 +79,7 @@ def speedup(
     draft: GPT | Draft,
     prompt: Tensor,
     new: int,
-    ahead: int,
+    draft_length: int,
     temperature: float | int = 1.0,
     turns: int = 3,
 ) -> float:
@@ -89,7 +89,7 @@ def speedup(
         plain = seconds(lambda: gen.generate(target, prompt[None], new, temperature, seed=seed))
         return plain / seconds(
             lambda: gen.speculative_generate(
-                target, draft, prompt[None], new, ahead, temperature, seed=seed
+                target, draft, prompt[None], new, draft_length, temperature, seed=seed
             )
         )
 
@@ -98,7 +98,8 @@ def speedup(
 
 def reading_seconds(model: GPT, prompt: Tensor, count: int, turns: int = 15) -> float:
     """Time in which a model reads ``count`` more tokens; the least of some turns."""
-    reader, more = Reader(model, 1, len(prompt) + count), prompt[None, :1].expand(1, count)
+    reader = IncrementalReader(model, 1, len(prompt) + count)
+    more = prompt[None, :1].expand(1, count)
     reader.read(prompt[None])
     times = []
     for _ in range(turns):
@@ -111,7 +112,7 @@ def main(folder: str | Path = "book/results") -> Fates:
     """What becomes of the small draft's guesses for the GPT of the plays."""
     names = "shakespeare-gpt", "shakespeare-draft"
     target, draft = (GPT.from_pretrained(Path(folder, name)) for name in names)
-    return measure(target, draft, torch.tensor([list(b"ROMEO:\nI ")]), new=48, ahead=4)
+    return measure(target, draft, torch.tensor([list(b"ROMEO:\nI ")]), new=48, draft_length=4)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def case(
     draft: GPT | Draft,
     prompts: Tensor,
     new: int,
-    ahead: int,
+    draft_length: int,
     temperature: float,
     turns: int,
 ) -> dict[str, Any]:
@@ -41,12 +41,12 @@ def case(
 
     The formula is of rounds with guesses; where most rounds are silent it does not apply.
     """
-    fates = measure(target, draft, prompts, new, ahead, temperature)
+    fates = measure(target, draft, prompts, new, draft_length, temperature)
     one = reading_seconds(target, prompts[0], 1)
     step = reading_seconds(draft, prompts[0], 1) if isinstance(draft, GPT) else 0.0
-    cost, verify = step / one, reading_seconds(target, prompts[0], ahead + 1) / one
-    formula = expected_speedup(fates["chance"], ahead, cost, verify)
-    actual = speedup(target, draft, prompts[0], new, ahead, temperature, turns)
+    cost, verify = step / one, reading_seconds(target, prompts[0], draft_length + 1) / one
+    formula = expected_speedup(fates["chance"], draft_length, cost, verify)
+    actual = speedup(target, draft, prompts[0], new, draft_length, temperature, turns)
     times = {"cost": cost, "verify": verify, "speedup_formula": formula, "speedup": actual}
     return dict(fates) | times
 
@@ -56,17 +56,17 @@ def cases(
     drafts: Drafts,
     texts: dict[str, Tensor],
     new: int,
-    aheads: Sequence[int],
+    draft_lengths: Sequence[int],
     temperatures: Sequence[float],
     turns: int = 3,
 ) -> list[dict[str, Any]]:
     """Every draft on every kind of text, with its formulas beside it."""
     found: list[dict[str, Any]] = []
-    for (name, draft), (kind, prompts), ahead, temperature in product(
-        drafts.items(), texts.items(), aheads, temperatures
+    for (name, draft), (kind, prompts), draft_length, temperature in product(
+        drafts.items(), texts.items(), draft_lengths, temperatures
     ):
-        options = {"draft": name, "text": kind, "ahead": ahead, "temperature": temperature}
-        found.append(options | case(target, draft, prompts, new, ahead, temperature, turns))
+        told = {"draft": name, "text": kind, "ahead": draft_length, "temperature": temperature}
+        found.append(told | case(target, draft, prompts, new, draft_length, temperature, turns))
         print(found[-1], flush=True)
     return found
 

@@ -21,7 +21,7 @@ from .fine_tuning_measures import Measures
 from .fine_tuning_own_texts import OwnTexts
 from .fine_tuning_run import Task
 
-PLAYS = Path(__file__).parents[2] / "book" / "results" / "shakespeare-gpt"
+PLAYS = Path(__file__).parents[2] / "results" / "shakespeare-gpt"
 FIRST = {Bytes: 10, ByteBPE: 0}  # the base writes behind a new line, at the start of a text
 PROMPT = "Answer the question briefly, please. One sentence is enough, no more than that."
 USUAL = Sizes()

@@ -32,7 +32,7 @@ from mathlm.train import Trainer, TrainerConfig
 from .steering_looks import decode, look, openings
 from .steering_rewards import REWARDS
 
-MODEL = Path(__file__).parents[2] / "book" / "results" / "shakespeare-gpt"
+MODEL = Path(__file__).parents[2] / "results" / "shakespeare-gpt"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mathlm.recipes.whole_stack.dirty_text import plant
+from mathlm.recipes.whole_stack.dirt import plant
 from mathlm.text import clean, contamination, exact_duplicates, filter_quality, near_duplicates
 from mathlm.train.record import write_record
 

@@ -12,7 +12,7 @@ import torch
 
 from mathlm.align import ChatBatches, encode_chats
 from mathlm.models import GPT, GPTConfig
-from mathlm.recipes.pretrain_options import SIZES
+from mathlm.recipes.pretrain import SIZES
 from mathlm.text import Bytes, ChatFormat, corpus, instructions
 from mathlm.train import TokenWindows
 from mathlm.train.objectives import Batch

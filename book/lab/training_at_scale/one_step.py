@@ -57,7 +57,7 @@ def require_two(recipe: str) -> None:
     if ranks() != 2:
         raise ConfigError(
             f"{recipe} compares two processes with one, but {ranks()} run; start it with "
-            f"torchrun --nproc-per-node 2 -m mathlm.recipes.{recipe}"
+            f"torchrun --nproc-per-node 2 -m lab.training_at_scale.{recipe}"
         )
 
 

@@ -1,6 +1,6 @@
 """When the time of sending hides behind the time of computing."""
 
-from mathlm.scaling.parameters import require_counts, require_positive
+from mathlm.checks import require_counts, require_positive
 
 
 def tokens_to_hide(

@@ -2,8 +2,8 @@
 
 from typing import Literal, NamedTuple
 
+from mathlm.checks import require_counts
 from mathlm.errors import InputError
-from mathlm.scaling.parameters import require_counts
 
 Order = Literal["gpipe", "1f1b"]
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from ...checks import require_positive
 from ...errors import InputError
 from ...shapes import Float
 from ..policy.kl import kl_k3
@@ -39,7 +40,7 @@ def forward_tilt(
     Raises:
         InputError: If β is not positive and finite.
     """
-    _require_positive(beta)
+    require_positive(beta=beta)
     return (logp_ref + q / beta).log_softmax(-1)
 
 
@@ -65,7 +66,7 @@ def reverse_tilt(
     Raises:
         InputError: If β is not positive and finite.
     """
-    _require_positive(beta)
+    require_positive(beta=beta)
     share = beta * logp_ref.exp()
     low = (q + share).amax(-1, keepdim=True)  # there one term alone is 1
     high = q.amax(-1, keepdim=True) + beta  # there no term exceeds its share of the reference
@@ -155,11 +156,6 @@ def _spread(logp: Tensor, rewards: Tensor) -> Tensor:
     """Standard deviation of the reward under a policy, (P, 1)."""
     above = rewards - expectation(logp, rewards)[:, None]
     return expectation(logp, above.square()).sqrt()[:, None]
-
-
-def _require_positive(beta: float | int) -> None:
-    if not 0 < beta < torch.inf:
-        raise InputError(f"beta={beta} must be positive and finite")
 
 
 Estimate = Callable[[Tensor, Tensor], Tensor]

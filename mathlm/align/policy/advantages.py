@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor
 
+from ...checks import require_nonnegative, require_share
 from ...errors import InputError
 from ...shapes import Bool, Float
-from ..masks import counted, require_alike, require_finite, require_row_each, require_share
+from ..masks import counted, require_alike, require_finite, require_row_each
 
 GROUP_EPS = 1e-4  # below it a spread of rewards is taken for noise
 
@@ -140,8 +141,7 @@ def rewards_with_kl(
     require_alike(logp=logp, logp_ref=logp_ref, mask=mask)
     require_row_each(rewards, logp, "rewards")
     require_finite(rewards, "reward", "sample")
-    if not 0 <= beta < torch.inf:
-        raise InputError(f"beta={beta} must be at least 0 and finite")
+    require_nonnegative(beta=beta)
     if not mask.any(1).all():
         row = int((~mask.any(1)).nonzero()[0])
         raise InputError(f"text {row} has no token to carry its reward; leave it out")

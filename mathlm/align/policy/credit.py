@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ...checks import require_nonnegative, require_share
 from ...errors import ConfigError, InputError
 from ...train.objectives import IGNORED, Batch
-from ..masks import require_columns, require_share, require_weight
+from ..masks import require_columns
 from .advantages import gae, leave_one_out_advantages, rewards_with_kl, whiten
 
 Credit = Callable[[Batch, int], Batch]
@@ -47,7 +48,7 @@ class GroupCredit:
     cut: Cut = "score"
 
     def __post_init__(self) -> None:
-        require_weight(beta=self.beta)
+        require_nonnegative(beta=self.beta)
         require_cut(self.cut, ("score",))
 
     def __call__(self, batch: Batch, group_size: int) -> Batch:
@@ -94,7 +95,7 @@ class TokenCredit:
 
     def __post_init__(self) -> None:
         require_share(gamma=self.gamma, lam=self.lam)
-        require_weight(beta=self.beta)
+        require_nonnegative(beta=self.beta)
         require_cut(self.cut, ("score", "bootstrap"))
 
     def __call__(self, batch: Batch, group_size: int) -> Batch:

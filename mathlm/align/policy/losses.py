@@ -5,9 +5,10 @@ import math
 import torch
 from torch import Tensor
 
+from ...checks import require_nonnegative
 from ...errors import InputError
 from ...shapes import Bool, Float
-from ..masks import counted, require_alike, require_row_each, require_weight
+from ..masks import counted, require_alike, require_row_each
 from .aggregation import fixed_share_of_each, mean_of_each, sequence_sum
 from .kl import kl_k2, kl_k3
 
@@ -220,7 +221,7 @@ def grpo_loss(
     References:
         Shao et al. (2024), arXiv:2402.03300, eq. (3) and (4).
     """
-    require_weight(beta=beta)
+    require_nonnegative(beta=beta)
     surrogate = _token_surrogate(logp, logp_old, advantages, mask, clip, clip)
     return mean_of_each(surrogate + beta * kl_k3(logp, logp_ref.detach(), mask), mask)
 
@@ -376,7 +377,7 @@ def corrected_grpo_loss(
     References:
         Tang and Munos (2025), arXiv:2506.09477; Liu et al. (2025), arXiv:2503.20783.
     """
-    require_weight(beta=beta)
+    require_nonnegative(beta=beta)
     require_alike(logp=logp, logp_ref=logp_ref)
     surrogate = _token_surrogate(logp, logp_old, advantages, mask, clip, clip)
     of_text, of_text_ref = sequence_sum(logp, mask), sequence_sum(logp_ref.detach(), mask)

@@ -8,12 +8,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from ...checks import require_nonnegative
 from ...errors import ConfigError, InputError
 from ...functional import token_cross_entropy
 from ...shapes import Bool, Float, Int
 from ...train.objectives import IGNORED, Batch
 from ..answers import LogProbabilities, answer_logits, target_log_probabilities
-from ..masks import require_columns, require_weight
+from ..masks import require_columns
 from ..value_model import PolicyAndValue, target_values
 from .aggregation import token_mean
 from .kl import kl_k2
@@ -231,7 +232,7 @@ class PPO(PolicyObjective):
     needs = ("logp_old", "advantages")
 
     def __post_init__(self) -> None:
-        require_weight(
+        require_nonnegative(
             value_weight=self.value_weight, entropy_bonus=self.entropy_bonus, beta=self.beta
         )
 

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, relu
 
+from ...checks import require_nonnegative, require_positive
 from ...errors import InputError, InputTypeError
 from ...functional import log1mexp
 from ...shapes import Bool, Float
-from ..masks import require_alike, require_positive, require_weight
+from ..masks import require_alike
 
 
 def implicit_reward(
@@ -101,7 +102,7 @@ def dpo_loss(
         Rafailov et al. (2023), arXiv:2305.18290, eq. (7).
         Mitchell (2023), A note on DPO with noisy preferences, eq. (3), for ε > 0.
     """
-    require_share("label_smoothing", label_smoothing, open_end=False)
+    require_below_half("label_smoothing", label_smoothing, open_end=False)
     margin = margin_of(reward_chosen, reward_rejected)
     return -(1 - label_smoothing) * logsigmoid(margin) - label_smoothing * logsigmoid(-margin)
 
@@ -134,7 +135,7 @@ def robust_dpo_loss(
     References:
         Chowdhury, Kini and Natarajan (2024), arXiv:2403.00409, section 3.1.
     """
-    require_share("flip", flip, open_end=True)
+    require_below_half("flip", flip, open_end=True)
     margin = margin_of(reward_chosen, reward_rejected)
     return (-(1 - flip) * logsigmoid(margin) + flip * logsigmoid(-margin)) / (1 - 2 * flip)
 
@@ -201,7 +202,7 @@ def margin_of(reward_chosen: Tensor, reward_rejected: Tensor) -> Tensor:
     return reward_chosen - reward_rejected
 
 
-def require_share(name: str, value: float | int, *, open_end: bool) -> None:
+def require_below_half(name: str, value: float | int, *, open_end: bool) -> None:
     """Refuse what is no share of wrong labels; from 1/2 on they tell nothing."""
     if not 0 <= value <= 0.5 or (open_end and value == 0.5):
         end = "below" if open_end else "at most"
@@ -266,7 +267,7 @@ def orpo_loss(
     References:
         Hong, Lee and Thorne (2024), arXiv:2403.07691, eq. (6) and (7).
     """
-    require_weight(weight=weight)
+    require_nonnegative(weight=weight)
     require_alike(mean_logp_chosen=mean_logp_chosen, mean_logp_rejected=mean_logp_rejected)
     ratio = log_odds(mean_logp_chosen) - log_odds(mean_logp_rejected)
     return -mean_logp_chosen - weight * logsigmoid(ratio)
@@ -301,7 +302,7 @@ def simpo_loss(
         Meng, Xia and Chen (2024), arXiv:2405.14734, eq. (6).
     """
     require_positive(beta=beta)
-    require_weight(gamma=gamma)
+    require_nonnegative(gamma=gamma)
     _require_logarithms(mean_logp_chosen, mean_logp_rejected)
     return -logsigmoid(beta * (mean_logp_chosen - mean_logp_rejected) - gamma)
 
@@ -357,7 +358,9 @@ def kto_loss(
         Ethayarajh et al. (2024), arXiv:2402.01306, section 4.1, L_KTO.
     """
     require_positive(beta=beta)
-    require_weight(desirable_weight=desirable_weight, undesirable_weight=undesirable_weight)
+    require_nonnegative(
+        desirable_weight=desirable_weight, undesirable_weight=undesirable_weight
+    )
     require_alike(reward=reward, desirable=desirable)
     if desirable.dtype != torch.bool:
         found = str(desirable.dtype).removeprefix("torch.")

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
+from ...checks import require_positive
 from ...errors import InputError
 from ...train.objectives import Batch
 from ..answers import LogProbabilities, target_log_probabilities
-from ..masks import require_columns, require_positive
+from ..masks import require_columns
 from .objectives import pair_scores
 
 ROUNDING = 1e-6  # of the log-probabilities' sizes; two equal models differ by as much

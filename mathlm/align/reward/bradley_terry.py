@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...checks import require_nonnegative
 from ...errors import InputError
 
 Array = NDArray[np.float64]
@@ -69,8 +70,7 @@ def fit_linear_reward(
         raise InputError(f"chosen {x.shape} and rejected {y.shape} must both be (N, F)")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise InputError("a feature is NaN or infinite")
-    if not 0 <= ridge < np.inf:
-        raise InputError(f"ridge={ridge} must be at least 0 and finite")
+    require_nonnegative(ridge=ridge)
     rows = x - y
     if ridge == 0:
         _require_rank(rows)

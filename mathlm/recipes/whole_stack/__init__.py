@@ -1,32 +1,27 @@
-"""From raw text to a chat: every stage of the book with one command.
+"""From raw text to a chat: every stage of the book with one command."""
 
-    python -m mathlm.recipes.whole_stack runs/stack --scale cpu
-    python -m mathlm.recipes.chat --model runs/stack/preferred
-
-Raw text is cleaned, a tokenizer learned, a GPT pretrained, tuned on requests, and tuned on
-preferences; all three models are judged, and OUT/report.html shows what each stage did. Killed
-at any moment, the same command goes on where it was.
-"""
-
-import argparse
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 import torch
+import tyro
 
-from ...train.distributed import resolve_device
+from ...errors import ConfigError
+from ...train.distributed import DeviceName, resolve_device
 from ...train.record import device_name, write_record
+from ..command import parse
 from .answers import compare
 from .judging import judge
+from .pipeline import SCALES, Result, Run, ScaleName
 from .report import write_report
 from .stack_models import preferred, pretrained, tuned
-from .stack_requests import instruct
-from .stack_run import Result, Run
-from .stack_scales import SCALES
-from .stack_text import cleaned, raw, tokens
+from .stages import cleaned, instruct, raw, tokens
 
-__all__ = ["STAGES", "main"]
+__all__ = ["STAGES", "WholeStackConfig", "main", "run"]
 
 log = logging.getLogger(__name__)
 STAGES = {
@@ -42,30 +37,54 @@ STAGES = {
 }
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    add = parser.add_argument
-    add("out", type=Path, help="folder of the run; one that was begun is gone on with")
-    add("--scale", choices=SCALES, default="cpu", help="how large the stages are")
-    add("--seed", type=int, default=0, help="of every draw")
-    add("--device", default="auto", choices=["cpu", "cuda", "auto"], help="where to train")
-    add("--threads", type=int, help="of the processor; default: as torch finds best")
-    add("--record", type=Path, help="JSON file for the results of all stages")
-    return parser.parse_args(argv)
+@dataclass(frozen=True, kw_only=True)
+class WholeStackConfig:
+    """From raw text to a chat: every stage of the book with one command.
+
+    Raw text is cleaned, a tokenizer learned, a GPT pretrained, tuned on requests, and tuned on
+    preferences; all three models are judged, and OUT/report.html shows what each stage did.
+    Killed at any moment, the same command goes on where it was.
+
+        mathlm whole_stack runs/stack --scale cpu
+        mathlm chat --model runs/stack/preferred
+    """
+
+    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")]
+    """Folder of the run; one that was begun is gone on with."""
+    scale: ScaleName = "cpu"
+    """How large the stages are: tiny takes 20 s, cpu ten minutes at most, gpu is larger."""
+    seed: int = 0
+    """Of every draw."""
+    device: DeviceName = "auto"
+    """Where to train."""
+    threads: int | None = None
+    """Threads of the processor; None: as torch finds best."""
+    record: Path | None = None
+    """JSON file for the results of all stages, beside OUT/record.json."""
+
+
+def run(config: WholeStackConfig) -> dict[str, Result]:
+    """Do what is not done yet, and report; returns what each stage found.
+
+    Raises:
+        ConfigError: If the folder holds a run with other settings, or nothing can draw the
+            figures of the report.
+    """
+    if find_spec("matplotlib") is None:
+        raise ConfigError("the report needs matplotlib: pip install 'mathlm[plot,data]'")
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+    pipeline = Run(config.out, SCALES[config.scale], config.seed, config.device)
+    found = pipeline.do(STAGES)
+    device = device_name(resolve_device(config.device))
+    for path in (pipeline.place("record.json"), config.record):
+        if path is not None:
+            write_record(path, settings=pipeline.settings, stages=found, device=device)
+    log.info("what each stage did: %s", write_report(pipeline.folder, found))
+    log.info("talk with it: mathlm chat --model %s", pipeline.place("preferred"))
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Result]:
-    """Do what is not done yet, and report; returns what each stage found."""
-    args = parse(argv)
-    if args.threads is not None:
-        torch.set_num_threads(args.threads)
-    run = Run(args.out, SCALES[args.scale], args.seed, args.device)
-    found = run.do(STAGES)
-    device = device_name(resolve_device(args.device))
-    for path in (run.place("record.json"), args.record):
-        if path is not None:
-            write_record(path, settings=run.settings, stages=found, device=device)
-    log.info("what each stage did: %s", write_report(run.folder, found))
-    log.info("talk with it: python -m mathlm.recipes.chat --model %s", run.place("preferred"))
-    return found
+    """The command ``mathlm whole_stack``."""
+    return run(parse(WholeStackConfig, argv, prog="mathlm whole_stack"))

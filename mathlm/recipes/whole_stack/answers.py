@@ -1,4 +1,4 @@
-"""Answers of a model of recipes.whole_stack, and two rules that say which one is gladder.
+"""Answers of a model of the whole stack, and two rules that say which one is gladder.
 
 The rated words of the lexicon are cut in two halves, by the first four letters, so that no word
 and hardly a relative of it stands in both: one half prefers, the other judges.
@@ -16,8 +16,8 @@ from ...chat.model import ChatModel
 from ...generate import generate_ragged
 from ...text import Message, sentiment
 from ...text.corpora.sentiment import Lexicon
-from .stack_requests import speakers
-from .stack_run import Result, Run, write_lines
+from .pipeline import Result, Run, write_lines
+from .stages import speakers
 
 AT_ONCE = 128  # answers that are written together
 

@@ -1,4 +1,4 @@
-"""The three models of recipes.whole_stack side by side, on text and requests of no stage."""
+"""The three models of the whole stack side by side, on text and requests of no stage."""
 
 import logging
 import math
@@ -12,13 +12,12 @@ from ...chat.folder import load
 from ...chat.model import ChatModel
 from ...errors import InputError
 from ...models import GPT
+from ...train import TokenizedWindows
 from ...train.objectives import next_token
-from ..pretrain_data import TokenizedWindows, bytes_per_target
 from .answers import answers, halves, repeated
+from .pipeline import Result, Run
 from .report import MODELS
-from .stack_requests import held_out_conversations, speakers
-from .stack_run import Result, Run
-from .stack_text import held_out_texts
+from .stages import held_out_conversations, held_out_texts, speakers
 
 log = logging.getLogger(__name__)
 SEED = 2_000_003  # of the answers that are judged
@@ -41,7 +40,7 @@ def bits_per_byte(run: Run, chat_model: ChatModel) -> float:
     ids = np.array(chat_model.tokenizer.encode("".join(held_out_texts(run)))[:TEXT])
     sizes = {"context": run.scale.context, "batch_size": 16, "seed": 0}
     windows = TokenizedWindows(ids, chat_model.tokenizer, **sizes)
-    return mean_loss(chat_model.model, windows) / (bytes_per_target(windows) * math.log(2))
+    return mean_loss(chat_model.model, windows) / (windows.bytes_per_target * math.log(2))
 
 
 def answer_loss(run: Run, chat_model: ChatModel) -> float:

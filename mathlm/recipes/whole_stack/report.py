@@ -1,18 +1,9 @@
-"""The page of figures that recipes.whole_stack leaves in its folder.
+"""The page of figures that the whole stack leaves in its folder; it needs matplotlib."""
 
-    python -m mathlm.recipes.whole_stack.report runs/stack
-
-Writes the page again from the record that stands there.
-"""
-
-import json
-import sys
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
-
-from ... import plot
 
 ORDER = [
     "raw",
@@ -57,6 +48,8 @@ def with_bits(found: Found) -> list[dict[str, float]]:
 
 def figures(found: Found) -> dict[str, Any]:
     """A figure for each part of the page."""
+    from ...plot import whole_stack as plot
+
     histories = [found[name]["history"] for name in ("tuned", "preferred")]
     seconds = {name: found[name]["cpu_seconds"] for name in ORDER}
     return {
@@ -102,7 +95,9 @@ def samples(found: Found) -> str:
 
 def write_report(folder: Path, found: Found) -> Path:
     """Write report.html; returns its path."""
-    images = plot.figures_as_html(lambda: figures(found))
+    from ...plot.whole_stack import figures_as_html
+
+    images = figures_as_html(lambda: figures(found))
     parts = [f"<h2>{name}</h2>{image}" for name, image in images.items()]
     said = "".join(f"<li>{escape(text)}</li>" for text in sentences(found))
     body = f"<ul>{said}</ul>{''.join(parts)}<h2>What they answer</h2>{samples(found)}"
@@ -110,9 +105,3 @@ def write_report(folder: Path, found: Found) -> Path:
     part.write_text(PAGE.format(body=body), encoding="utf-8")
     part.replace(path)
     return path
-
-
-if __name__ == "__main__":
-    place = Path(sys.argv[1])
-    stages = json.loads((place / "record.json").read_text(encoding="utf-8"))["stages"]
-    print(write_report(place, stages))

@@ -14,8 +14,8 @@ from ..dpo import DPOConfig
 from ..options import BaseModel, Machine, Optimization, Output
 from ..sft import SFTConfig
 from ..tuning import Adaptation, Passes
-from .stack_run import Result, Run, clear_half_written
-from .stack_text import FORMAT
+from .pipeline import Result, Run, clear_half_written
+from .stages import FORMAT
 
 
 def flags(**options: object) -> list[str]:

@@ -5,12 +5,12 @@ Each function returns weights in the form that :func:`multilayer_perceptron` tak
 """
 
 from collections.abc import Sequence
-from numbers import Integral
 
 import numpy as np
 from numpy import ndarray
 
-from ...errors import InputError, InputTypeError
+from ...checks import require_integer
+from ...errors import InputError
 from ...shapes import Float
 
 Weights = list[tuple[ndarray, ndarray]]
@@ -29,7 +29,7 @@ def all_bits(n: int) -> tuple[ndarray, ndarray]:
         InputTypeError: If n is no integer.
         InputError: If n < 1, or n > 20: a table of a million rows is enough.
     """
-    _require_integer("n", n)
+    require_integer(n=n)
     if not 1 <= n <= 20:
         raise InputError(f"n={n} must lie between 1 and 20: the table has 2^n rows")
     x = (np.arange(2**n)[:, None] >> np.arange(n)[::-1] & 1).astype(float)
@@ -53,7 +53,7 @@ def parity_network(n: int) -> Weights:
         InputTypeError: If n is no integer.
         InputError: If n < 1.
     """
-    _require_at_least_one("n", n)
+    _require_at_least_one(n=n)
     slopes = 2.0 * (-1.0) ** np.arange(n)  # change of slope at s = 0, 1, ..., n - 1
     slopes[0] = 1.0
     return [(np.ones((n, n)), -np.arange(float(n))), (slopes[None], np.zeros(1))]
@@ -78,7 +78,7 @@ def parity_folds(n: int) -> Weights:
         InputTypeError: If n is no integer.
         InputError: If n < 2.
     """
-    _require_integer("n", n)
+    require_integer(n=n)
     if n < 2:
         raise InputError(f"n={n} must be at least 2: there is nothing to fold")
     depth = int(n - 1).bit_length()
@@ -108,7 +108,7 @@ def parity_tree(n: int) -> Weights:
         InputTypeError: If n is no integer.
         InputError: If n < 2.
     """
-    _require_integer("n", n)
+    require_integer(n=n)
     if n < 2:
         raise InputError(f"n={n} must be at least 2: there is no pair")
     layers, read = [], np.eye(n)
@@ -150,7 +150,7 @@ def tent_network(depth: int) -> Weights:
         InputTypeError: If depth is no integer.
         InputError: If depth < 1.
     """
-    _require_at_least_one("depth", depth)
+    _require_at_least_one(depth=depth)
     read, layers = np.ones((1, 1)), []
     for _ in range(depth):
         layers.append((np.repeat(read, 2, axis=0), np.array([0.0, -0.5])))
@@ -199,15 +199,11 @@ def interpolating_network(
     return [(np.ones((len(slopes), 1)), -k[:-1]), (changes[None], v[:1])]
 
 
-def _require_integer(name: str, value: object) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise InputTypeError(f"{name}={value!r} must be an integer")
-
-
-def _require_at_least_one(name: str, value: float | int) -> None:
-    _require_integer(name, value)
-    if value < 1:
-        raise InputError(f"{name}={value} must be at least 1")
+def _require_at_least_one(**values: float | int) -> None:
+    require_integer(**values)
+    for name, value in values.items():
+        if value < 1:
+            raise InputError(f"{name}={value} must be at least 1")
 
 
 __all__ = [

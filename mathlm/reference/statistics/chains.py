@@ -6,6 +6,7 @@ Row i of a transition matrix P is the distribution of the token behind token i.
 import numpy as np
 from numpy import ndarray
 
+from ...checks import require_share
 from ...errors import InputError
 from ...shapes import Float, Int
 from ..arrays import Numbers, finite_array
@@ -160,9 +161,7 @@ def lost_share(
         InputError: If a probability is outside 0..1, or a step is negative.
     """
     t = finite_array(steps, "steps")
-    for name, share in (("slip", slip), ("recovery", recovery)):
-        if not 0 <= share <= 1:
-            raise InputError(f"{name}={share} is outside 0..1")
+    require_share(slip=slip, recovery=recovery)
     if t.min() < 0:
         raise InputError(f"steps begin at {t.min():g}; they are counted from 0")
     if slip == 0:
@@ -198,8 +197,7 @@ def scheduled_optimum(first: Numbers, P: Numbers, share: float | int) -> Float[n
     p, P = distribution(first, "first"), rows_of_distributions(P)
     if len(p) != len(P):
         raise InputError(f"first has {len(p)} tokens and P {len(P)} rows")
-    if not 0 <= share <= 1:
-        raise InputError(f"share={share} is outside 0..1")
+    require_share(share=share)
     return (1 - share) * P + share * (p @ P)
 
 

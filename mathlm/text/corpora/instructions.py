@@ -6,7 +6,6 @@ says little about other questions.
 
 import json
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -204,44 +203,28 @@ def text_of(content: dict[str, Any], key: str, where: str) -> str:
     return value
 
 
-START, NEXT, DEEPER = "- - ", "  - ", "    "
+def dialogs(text: str) -> list[list[str]]:
+    """The turns of each dialog in a YAML file of the ChatterBot corpus.
 
-
-def dialogs(text: str) -> Iterator[list[str]]:
-    """The turns of each dialog below the line ``conversations:``.
-
-    A dialog begins with ``- - `` and its further turns with two blanks and ``- ``; lines with
-    four blanks go on. A turn may be in quotes, plain, or a block of lines behind ``|``. An item
-    that is no list of turns is no dialog, and is passed over.
+    Every scalar is text, so that a turn "Yes" or "1963" is no truth value and no number. An
+    item of ``conversations:`` that is no list of turns is no dialog, and is passed over.
 
     Raises:
-        DataError: If the line ``conversations:`` is missing.
+        DataNotFoundError: If PyYAML is not installed.
+        DataError: If the text is not YAML, or has no list ``conversations:``.
     """
-    _, found, body = text.partition("\nconversations:\n")
-    if not found:
-        raise DataError("there is no line 'conversations:'; such a file is no list of dialogs")
-    for item in re.split(r"^(?=- )", body, flags=re.MULTILINE):
-        if item.startswith(START):
-            turns = re.split(r"^  - ", item[len(START) :], flags=re.MULTILINE)
-            yield [scalar(turn) for turn in turns]
-
-
-def scalar(source: str) -> str:
-    r"""A string of YAML: plain, in quotes or a literal block.
-
-    Example:
-        >>> scalar("'it''s\n    here'\n")
-        "it's here"
-    """
-    first, *rest = [re.sub(r"^ {4}", "", line) for line in source.split("\n")]
-    if first.strip() == "|":
-        return "\n".join(rest).rstrip("\n") + "\n"
-    folded = " ".join(line.strip(" ") for line in (first, *rest)).strip(" ")
-    if folded[:1] == "'" and folded[-1:] == "'":
-        return folded[1:-1].replace("''", "'")
-    if folded[:1] == '"' and folded[-1:] == '"':
-        return re.sub(r'\\(["\\])', r"\1", folded[1:-1])
-    return folded
+    try:
+        import yaml
+    except ImportError as error:
+        raise DataNotFoundError("dialogs in YAML need PyYAML: pip install pyyaml") from error
+    try:  # the loader of text alone, in C where PyYAML was built with it
+        content = yaml.load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except yaml.YAMLError as error:
+        raise DataError(f"a file of dialogs is not YAML: {error}") from error
+    items = content.get("conversations") if isinstance(content, dict) else None
+    if not isinstance(items, list):
+        raise DataError("a file of dialogs has no list under 'conversations:'")
+    return [turns for turns in items if isinstance(turns, list)]
 
 
 Conversation = list[Message]
@@ -417,3 +400,6 @@ def same_prompt(text: str) -> str:
         " " if unicodedata.category(char)[0] in "PZC" else char for char in plain
     ).split()
     return " ".join(kept) or text
+
+
+__all__ = ["Conversation", "available", "load", "read", "split_by_prompt"]

@@ -224,3 +224,6 @@ def _read(
     if not found:
         raise DataError(f"{file} holds no preference; expected lines such as {forms}")
     return found
+
+
+__all__ = ["read", "read_judged"]

@@ -8,6 +8,7 @@ SHA-256 of each 2²⁰ ids. The second file is written last: without it the firs
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -25,10 +26,13 @@ from ...errors import (
     InputError,
     InputTypeError,
 )
+from ..tokenizers.byte_bpe import ByteBPE
 from ..tokenizers.files import hash_of, path_of
+from ..tokenizers.named import Tokenizer
 from .documents import document_parts
 
 FORMAT, VERSION = "mathlm tokens", 1
+END = "<|endoftext|>"  # written behind each document, if the tokenizer has it
 SHARD = 1 << 20  # tokens that are hashed together
 
 
@@ -132,6 +136,35 @@ def open_tokens(
     if verify:
         _require_hashes(ids, manifest, place)
     return ids
+
+
+def encode_corpus(
+    texts: Iterable[str] | os.PathLike[str], tokenizer: Tokenizer
+) -> tuple[np.memmap, ndarray]:
+    """A corpus of any size as a memory map of token ids, and where its documents begin.
+
+    It is encoded into a temporary file, which takes its space on the disk until the ids are no
+    longer used. Behind each document stands the token ``<|endoftext|>``, if there is one.
+
+    Args:
+        texts: Documents; or the path of a file or folder that :func:`read_documents` reads, or
+            of a file that :func:`write_tokens` wrote, which is read from where it is.
+        tokenizer: What cuts them into tokens.
+
+    Returns:
+        Ids, as :func:`open_tokens` gives them; the first token of each document [tokens].
+
+    Raises:
+        DataError: If there are no tokens or the documents cannot be read.
+        HashMismatchError: If a file of tokens has changed or is of another tokenizer.
+    """
+    if isinstance(texts, os.PathLike) and manifest_path(path_of(texts)).is_file():
+        return open_tokens(texts, tokenizer), np.array(read_manifest(texts).documents)
+    end = tokenizer.special.get(END) if isinstance(tokenizer, ByteBPE) else None
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "tokens"
+        manifest = write_tokens(texts, path, tokenizer, end_id=end)
+        return open_tokens(path, verify=False), np.array(manifest.documents)
 
 
 def read_manifest(path: str | os.PathLike[str]) -> TokenManifest:

@@ -11,6 +11,7 @@ from typing import ClassVar, SupportsIndex
 import numpy as np
 from numpy import ndarray
 
+from ...checks import require_positive, require_share
 from ...errors import DataError, InputError, InputTypeError
 from ...shapes import Float, Int
 
@@ -283,8 +284,7 @@ def keep_probability(
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (5).
     """
-    if not 0 < t < np.inf:
-        raise InputError(f"t={t} must be positive and finite")
+    require_positive(t=t)
     frequency = _frequencies(counts, 1.0)
     with np.errstate(divide="ignore", over="ignore"):  # a rare word: min(1, ∞)
         return np.minimum(1.0, np.sqrt(t / frequency))
@@ -316,8 +316,7 @@ def negative_distribution(
     References:
         Mikolov et al. (2013), arXiv:1310.4546, section 2.2.
     """
-    if not 0 <= power <= 1:
-        raise InputError(f"power={power} is outside 0..1")
+    require_share(power=power)
     return _frequencies(counts, power)
 
 

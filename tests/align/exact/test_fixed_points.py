@@ -97,5 +97,5 @@ def test_a_search_that_does_not_settle_is_an_error(monkeypatch):
 
 def test_prices_of_nothing_are_refused():
     for tilt in (forward_tilt, reverse_tilt):
-        with pytest.raises(InputError, match="beta=0 must be positive"):
+        with pytest.raises(InputError, match="beta=0 must be a positive, finite number"):
             tilt(torch.zeros(2), torch.zeros(2), 0)

@@ -298,7 +298,7 @@ def test_text_goes_to_the_reward_without_its_end():
 @pytest.mark.slow
 def test_two_processes_do_what_one_does_and_both_learn_of_an_error(tmp_path):
     command = [sys.executable, "-m", "align.policy_run", str(tmp_path)]
-    paths = os.pathsep.join((str(TESTS), str(TESTS.parent)))
+    paths = os.pathsep.join((str(TESTS), str(TESTS.parent), str(TESTS.parent / "book")))
     done = subprocess.run(command, capture_output=True, text=True,
                           env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
                           timeout=200, check=False)  # fmt: skip

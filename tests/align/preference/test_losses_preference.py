@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.functional import logsigmoid
+from witnesses import alignment
 
 from mathlm.align import (
     dpo_loss,
@@ -21,7 +22,6 @@ from mathlm.align import (
     simpo_loss,
 )
 from mathlm.errors import InputError
-from mathlm.reference.training import alignment
 
 LOG = math.log
 H = torch.tensor([0.0, 10.0, 20.0], dtype=torch.float64)  # differences of log-ratios
@@ -132,7 +132,7 @@ def test_the_gradient_of_dpo_in_the_weights_is_that_of_the_paper():
 
 @pytest.mark.parametrize("name", ["direct", "identity"])
 def test_values_and_gradients_are_those_written_out_by_hand(name, rng):
-    """DPO and IPO against the NumPy half, in the policy's log-probabilities."""
+    """DPO and IPO against NumPy, in the policy's log-probabilities."""
     logp, logp_ref = (-rng.random((2, 7)) * 9 for _ in range(2))
     dy, beta = rng.standard_normal(7), 0.3
     forward = getattr(alignment, f"{name}_preference")
@@ -185,7 +185,7 @@ def test_what_the_reference_says_of_the_prompt_cancels():
 
 @pytest.mark.parametrize("beta", [0, -0.1, math.inf, math.nan])
 def test_a_price_that_is_none_is_refused(beta):
-    with pytest.raises(InputError, match=r"beta=.* must be positive and finite"):
+    with pytest.raises(InputError, match=r"beta=.* must be a positive, finite number"):
         implicit_reward(H, H, beta)
     with pytest.raises(InputError, match="beta="):
         ipo_loss(H, H, beta)

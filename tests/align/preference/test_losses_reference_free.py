@@ -47,7 +47,7 @@ def test_simpo_is_a_half_where_the_margin_is_just_met():
     ("loss", "options", "match"),
     [
         (orpo_loss, {"weight": -1}, "weight=-1 must be at least 0"),
-        (simpo_loss, {"beta": 0}, "beta=0 must be positive"),
+        (simpo_loss, {"beta": 0}, "beta=0 must be a positive, finite number"),
         (simpo_loss, {"gamma": -1}, "gamma=-1 must be at least 0"),
     ],
     ids=["orpo", "simpo-beta", "simpo-gamma"],

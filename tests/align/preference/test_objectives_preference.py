@@ -374,7 +374,7 @@ def test_kto_needs_a_reference():
 
 
 def test_a_price_that_is_none_is_refused_at_the_first_batch():
-    with pytest.raises(InputError, match="beta=0 must be positive"):
+    with pytest.raises(InputError, match="beta=0 must be a positive, finite number"):
         DPO(beta=0)(model(), whole(model()))
 
 

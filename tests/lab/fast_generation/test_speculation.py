@@ -37,8 +37,8 @@ def test_a_draft_that_is_always_wrong_keeps_no_guess():
     assert fates["formula"] == expected_tokens(0.0, 2) == 1.0
 
 
-def guess(ids, ahead):
-    return Proposal(ids.new_full((ahead,), 6))
+def guess(ids, draft_length):
+    return Proposal(ids.new_full((draft_length,), 6))
 
 
 def test_rounds_without_any_guess_are_counted():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lab.pretraining import duplicates, raw_text
-from mathlm.recipes.whole_stack import dirty_text
+from mathlm.recipes.whole_stack import dirt
 from mathlm.text import clean, collision_probability, jaccard, read_documents, shingles
 
 SMALL = ["--documents", "48", "--planted", "12", "--glosses", "400"]
@@ -20,7 +20,7 @@ def results():
 
 @pytest.fixture(scope="module")
 def dirty():
-    return dirty_text.plant(90, 12, np.random.default_rng(0))
+    return dirt.plant(90, 12, np.random.default_rng(0))
 
 
 def test_score_by_hand():
@@ -111,7 +111,8 @@ def test_dirt_is_visible_before_cleaning(dirty):
 
 
 def test_dirty_documents_can_be_written_and_read_again(tmp_path):
-    data = dirty_text.main(["--documents", "9", "--planted", "2", "--out", str(tmp_path)])
+    data = dirt.plant(9, 2, np.random.default_rng(0))
+    dirt.write(data, tmp_path)
     assert list(read_documents(tmp_path / "documents.jsonl")) == data.documents
     truth = json.loads((tmp_path / "truth.json").read_text())
     assert {tuple(pair) for pair in truth["exact"]} == data.exact

@@ -185,7 +185,7 @@ def small_study(monkeypatch):
     monkeypatch.setattr(GPT, "from_pretrained", lambda path: tiny())
     monkeypatch.setattr("lab.small_updates.low_rank_long.start_of_pretraining", lambda: tiny(1))
     for name in ("low_rank_study", "low_rank_long", "low_rank_tuning", "low_rank_subspace"):
-        monkeypatch.setattr(f"mathlm.recipes.{name}.text", lambda *args, **kwargs: DATA)
+        monkeypatch.setattr(f"lab.small_updates.{name}.text", lambda *args, **kwargs: DATA)
 
 
 def test_a_study_goes_on_where_it_was_left(small_study, tmp_path, monkeypatch):

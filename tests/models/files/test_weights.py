@@ -155,7 +155,7 @@ def test_a_model_is_tied_as_before_after_saving_and_loading(tmp_path, kind, tied
 
 def test_torch_is_of_a_version_that_does_not_run_code_when_it_reads_weights():
     """CVE-2025-32434 before 2.6 and CVE-2026-24747 before 2.10."""
-    project = tomllib.loads((Path(mathlm.__file__).parents[2] / "pyproject.toml").read_text())
+    project = tomllib.loads((Path(mathlm.__file__).parents[1] / "pyproject.toml").read_text())
     (torch_line,) = (d for d in project["project"]["dependencies"] if d.startswith("torch"))
     least = re.search(r">=(\d+)\.(\d+)", torch_line)
     assert tuple(map(int, least.groups())) >= (2, 10)

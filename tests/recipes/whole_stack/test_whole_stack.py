@@ -16,14 +16,14 @@ from mathlm.chat.folder import load
 from mathlm.errors import ConfigError, InputError
 from mathlm.recipes import chat, whole_stack
 from mathlm.recipes.chat import answer
-from mathlm.recipes.whole_stack import STAGES, answers, report, stack_scales
+from mathlm.recipes.whole_stack import STAGES, answers, pipeline, report
 from mathlm.recipes.whole_stack.judging import of_like_length, win_rate
-from mathlm.recipes.whole_stack.stack_requests import LONGEST_NAME, speeches
-from mathlm.recipes.whole_stack.stack_run import Run, clear_half_written
+from mathlm.recipes.whole_stack.pipeline import Run, clear_half_written
+from mathlm.recipes.whole_stack.stages import LONGEST_NAME, speeches
 from mathlm.train import Trainer
 
 SMALLEST = replace(
-    stack_scales.SCALES["tiny"],
+    pipeline.SCALES["tiny"],
     documents=60,
     planted=6,
     steps=12,
@@ -254,3 +254,10 @@ def test_a_dictionary_is_read_and_asked_for_where_the_scale_says_so(tmp_path):
     assert 0 < found["instructions"]["rows"]["dictionary"] <= 16
     asked = run.place("instructions.jsonl").read_text(encoding="utf-8")
     assert asked.count('"What does ') == found["instructions"]["rows"]["dictionary"]
+
+
+def test_without_matplotlib_nothing_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr(whole_stack, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="the report needs matplotlib: pip install"):
+        whole_stack.main([str(tmp_path / "run")])
+    assert not (tmp_path / "run").exists()

@@ -18,6 +18,7 @@ from mathlm.text import (
     ByteBPE,
     Bytes,
     corpus,
+    encode_corpus,
     open_tokens,
     pre_tokenize,
     read_manifest,
@@ -246,3 +247,20 @@ def test_bytes_are_a_byte_pair_encoding_without_merges():
     assert Bytes().decode([195]) == "\ufffd"
     with pytest.raises(InputError, match="no byte"):
         Bytes().decode([256])
+
+
+def test_a_corpus_is_a_memory_map_with_the_starts_of_its_documents():
+    bpe = ByteBPE.train(TEXTS, 260, special=[token_file.END])
+    ids, starts = encode_corpus(TEXTS, bpe)
+    assert isinstance(ids, np.memmap)
+    assert [bpe.decode(part) for part in np.split(ids, starts[1:])] == [
+        text + token_file.END for text in TEXTS
+    ]
+
+
+def test_a_file_of_tokens_is_a_corpus_as_it_is(path, bpe):
+    ids, starts = encode_corpus(path, Bytes())
+    assert ids.tobytes() == open_tokens(path).tobytes()
+    assert starts.tolist() == list(read_manifest(path).documents)
+    with pytest.raises(HashMismatchError, match="tokenizer differs"):
+        encode_corpus(path, bpe)

@@ -116,7 +116,7 @@ def test_bad_counts_are_refused(f, counts, message):
 
 @pytest.mark.parametrize("t", [0, -1.0, np.nan, np.inf])
 def test_threshold_is_positive_and_finite(t):
-    with pytest.raises(InputError, match=f"t={t} must be positive"):
+    with pytest.raises(InputError, match=f"t={t} must be a positive, finite number"):
         keep_probability(np.array([1]), t)
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from witnesses.alignment import generalized_advantages, group_scores, leave_one_out_scores
 
 from mathlm.errors import InputError
-from mathlm.reference import generalized_advantages, group_scores, leave_one_out_scores
 
 
 def test_three_tokens_by_hand():

@@ -1,4 +1,8 @@
-"""Alignment over a few listed completions: what is best, and what estimates of it are worth."""
+"""Alignment in NumPy, from the definitions: what mathlm.align is compared with.
+
+Over a few listed completions, what is best and what estimates of it are worth; advantages as
+the sums they are; losses on pairs and the clipped objective with their gradients by hand.
+"""
 
 import math
 from collections.abc import Callable
@@ -6,10 +10,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy import ndarray
 
-from ...errors import InputError
-from ...shapes import Float
-from ..arrays import Numbers, Value, finite_array, gradient_array, require_same_shape
-from ..statistics.information import require_distribution
+from mathlm.errors import InputError
+from mathlm.reference.arrays import (
+    Numbers,
+    Value,
+    finite_array,
+    gradient_array,
+    require_same_shape,
+)
+from mathlm.reference.statistics.information import require_distribution
+from mathlm.shapes import Float
 
 
 def tilted_distribution(

@@ -3,16 +3,16 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-
-from mathlm.errors import InputError
-from mathlm.reference import (
+from witnesses.alignment import (
     best_of_n,
     best_of_n_divergence_bound,
     divergence_estimate,
-    kl_divergence,
     tilted_distribution,
     tilted_value,
 )
+
+from mathlm.errors import InputError
+from mathlm.reference import kl_divergence
 
 KINDS = pytest.mark.parametrize("kind", ["k1", "k2", "k3"])
 

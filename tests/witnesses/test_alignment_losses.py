@@ -2,9 +2,7 @@ import math
 
 import numpy as np
 import pytest
-
-from mathlm.errors import InputError
-from mathlm.reference import (
+from witnesses.alignment import (
     bradley_terry,
     bradley_terry_backward,
     clipped_objective,
@@ -13,8 +11,10 @@ from mathlm.reference import (
     direct_preference_backward,
     identity_preference,
     identity_preference_backward,
-    numerical_vjp,
 )
+
+from mathlm.errors import InputError
+from mathlm.reference import numerical_vjp
 
 PREFERENCES = pytest.mark.parametrize(
     ("forward", "backward"),

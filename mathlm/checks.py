@@ -1,0 +1,56 @@
+"""Checks of numbers that several parts share: refused by name, value and the range expected."""
+
+import math
+from numbers import Integral, Real
+
+from .errors import InputError, InputTypeError
+
+
+def require_integer(**values: object) -> None:
+    """Refuse what is no integer; True and False are none."""
+    for name, value in values.items():
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise InputTypeError(f"{name}={value!r} must be an integer")
+
+
+def require_counts(least: int, /, **values: object) -> None:
+    """Refuse what is not an integer of at least ``least``."""
+    for name, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise InputError(f"{name}={value!r} must be an integer of at least {least}")
+
+
+def require_positive(**values: object) -> None:
+    """Refuse what is not a positive, finite number."""
+    for name, value in values.items():
+        if not 0 < _real(value) < math.inf:
+            raise InputError(f"{name}={value!r} must be a positive, finite number")
+
+
+def require_nonnegative(**values: object) -> None:
+    """Refuse what is not a finite number of at least 0."""
+    for name, value in values.items():
+        if not 0 <= _real(value) < math.inf:
+            raise InputError(f"{name}={value!r} must be at least 0 and finite")
+
+
+def require_share(**values: object) -> None:
+    """Refuse what is no part of a whole: a number outside 0..1, or none."""
+    for name, value in values.items():
+        if not 0 <= _real(value) <= 1:
+            raise InputError(f"{name}={value!r} is outside 0..1")
+
+
+def _real(value: object) -> float:
+    """A number as it is; NaN, which lies in no range, for everything else."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return value if number else math.nan  # type: ignore[return-value]
+
+
+__all__ = [
+    "require_counts",
+    "require_integer",
+    "require_nonnegative",
+    "require_positive",
+    "require_share",
+]
