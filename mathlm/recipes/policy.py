@@ -90,17 +90,27 @@ class Rollouts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyConfig(TuningConfig):
-    """Options of the commands that train a policy on a reward."""
+class Rewarding:
+    """What is rewarded."""
 
-    prompts: str
-    """JSON lines with a prompt each: {"prompt": "..."} or {"prompt": [messages]}."""
     reward: str
     """sentiment, length, arithmetic, format, a folder of mathlm reward, or module:function."""
     target: int = 100
     """Of --reward length: how long an answer is to be [characters]."""
     pattern: str | None = None
     """Of --reward format: regular expression that a whole completion matches."""
+
+    def function(self, device: DeviceName) -> RewardFunction:
+        """The reward function; ``device`` is that of a learned one."""
+        return find_reward(self.reward, self.target, self.pattern, device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig(Rewarding, TuningConfig):
+    """Options of the commands that train a policy on a reward."""
+
+    prompts: str
+    """JSON lines with a prompt each: {"prompt": "..."} or {"prompt": [messages]}."""
     plain: bool = False
     """Prompts are text to continue, without turns."""
     stop: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
@@ -275,7 +285,7 @@ def batches(
     return PolicyBatches(
         policy,
         asked.ids,
-        find_reward(config.reward, config.target, config.pattern, config.machine.device),
+        config.function(config.machine.device),
         plan.credit,
         sampler=TextSampler(own.max_new_tokens, own.temperature, asked.stop),
         reference=Reference.of(policy),

@@ -3,41 +3,44 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from ..align import judged
+from ..train.distributed import DeviceName
 from .command import execute, parse
-from .policy import find_reward
+from .policy import Rewarding
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreConfig:
+class Answer:
+    """What is judged."""
+
+    completion: str
+    """The completion, or the answer."""
+    prompt: str = ""
+    """What was asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreConfig(Rewarding):
     """Score a completion by a reward: built in, learned, or a function of your own.
+
+    It is what mathlm ppo and mathlm grpo would give: the way to try a reward.
 
     mathlm score --reward sentiment --completion "What a lovely day!"
     mathlm score --reward runs/mine --prompt "What is rain?" --completion "Water."
     """
 
-    reward: str
-    """sentiment, length, arithmetic, format, a folder of mathlm reward, or module:function."""
-    completion: str
-    """What is judged."""
-    prompt: str = ""
-    """What was asked."""
-    target: int = 100
-    """Of --reward length: how long an answer is to be [characters]."""
-    pattern: str | None = None
-    """Of --reward format: regular expression that a whole completion matches."""
-    device: Literal["cpu", "cuda", "auto"] = "auto"
+    answer: Answer
+    device: DeviceName = "auto"
     """Where a learned reward runs."""
 
 
 def run(config: ScoreConfig) -> float:
     """The reward of the completion, logged as well."""
-    reward = find_reward(config.reward, config.target, config.pattern, config.device)
-    found = float(judged(reward, [config.prompt], [config.completion])[0])
+    prompt, completion = config.answer.prompt, config.answer.completion
+    found = float(judged(config.function(config.device), [prompt], [completion])[0])
     log.info("%.4f", found)
     return found
 
