@@ -6,13 +6,13 @@ from .files import base_fingerprint
 from .freezing import count_trainable, freeze, trainable
 from .lora import adapter_names, add_lora, merge_lora, remove_adapter, unmerge_lora, use_adapter
 from .prefix import add_prefix, add_prompt
-from .retention import Replay, TowardsStart
+from .retention import L2SP, Replay
 from .saving import load_adapter, save_adapter
 
 __all__ = [
     "Addition",
     "Replay",
-    "TowardsStart",
+    "L2SP",
     "adapter_names",
     "add_adapters",
     "add_lora",

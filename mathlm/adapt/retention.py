@@ -17,7 +17,7 @@ from ..train.state import tensors_sha256
 
 
 @dataclass(frozen=True)
-class TowardsStart:
+class L2SP:
     """An objective, and a penalty on the distance from the weights of the start.
 
     Implements eq-tune-towards::
@@ -77,7 +77,7 @@ class TowardsStart:
             other = sorted(now.keys() ^ start.keys())
             raise InputError(
                 f"{len(other)} parameters are trained now but were not at the start, or the "
-                f"other way, first {other[0]}: make TowardsStart after freezing and adding"
+                f"other way, first {other[0]}: make L2SP after freezing and adding"
             )
         for name, p in now.items():
             start[name] = start[name].to(p.device)  # the trainer may have moved the model
@@ -93,7 +93,7 @@ def _trained(model: nn.Module) -> dict[str, nn.Parameter]:
     found = {n: p for n, p in bare(model).named_parameters() if p.requires_grad}
     if cut := [name for name, p in found.items() if is_sharded(p)]:
         raise ConfigError(
-            f"{cut[0]} is sharded: TowardsStart needs whole weights, parallel 'sum' or 'ddp'"
+            f"{cut[0]} is sharded: L2SP needs whole weights, parallel 'sum' or 'ddp'"
         )
     return found
 

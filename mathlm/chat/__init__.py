@@ -2,6 +2,6 @@
 
 from .conversation import Conversation
 from .folder import load, load_pretrained
-from .model import Chatting
+from .model import ChatModel
 
-__all__ = ["Chatting", "Conversation", "load", "load_pretrained"]
+__all__ = ["ChatModel", "Conversation", "load", "load_pretrained"]

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InputError
 from ..generate import TextStream, stream_text
 from ..text import Message
-from .model import Chatting
+from .model import ChatModel
 
 
 class Conversation:
@@ -19,7 +19,7 @@ class Conversation:
     answer; the system message stays.
 
     Args:
-        chatting: The model, its tokens and its format.
+        chat_model: The model, its tokens and its format.
         system: Content of the system message, or None.
         max_new_tokens: Tokens of an answer at most.
         options: Of :func:`mathlm.generate.stream_text`, such as temperature and top_p.
@@ -30,16 +30,16 @@ class Conversation:
 
     def __init__(
         self,
-        chatting: Chatting,
+        chat_model: ChatModel,
         system: str | None = None,
         max_new_tokens: int = 200,
         **options: Any,
     ) -> None:
-        if system is not None and "system" not in chatting.format.markers:
+        if system is not None and "system" not in chat_model.format.markers:
             raise InputError("--system: the format of this model has no system message")
         if max_new_tokens < 1:
             raise InputError(f"--max-new-tokens {max_new_tokens} must be at least 1")
-        self.chatting, self.max_new_tokens, self.options = chatting, max_new_tokens, options
+        self.chat_model, self.max_new_tokens, self.options = chat_model, max_new_tokens, options
         self.system = [] if system is None else [Message("system", system)]
         self.messages: list[Message] = []
         self.forgotten = 0  # messages, at the last question
@@ -58,13 +58,13 @@ class Conversation:
             InputError: If the question alone does not fit, or is no text; it is not remembered.
         """
         kept, ids = self.fitting([*self.messages, Message("user", question)])
-        room = self.chatting.context - len(ids)
+        room = self.chat_model.context - len(ids)
         self.stream = stream_text(
-            self.chatting.model,
-            self.chatting.tokenizer,
+            self.chat_model.model,
+            self.chat_model.tokenizer,
             ids,
             min(self.max_new_tokens, room),
-            stop=self.chatting.format.special,
+            stop=self.chat_model.format.special,
             **self.options,
         )
         self.forgotten = len(self.messages) + 1 - len(kept)
@@ -79,20 +79,20 @@ class Conversation:
 
     def fitting(self, messages: list[Message]) -> tuple[list[Message], list[int]]:
         """The newest messages that leave room for an answer, and their ids."""
-        room = min(self.max_new_tokens, self.chatting.context // 4)
+        room = min(self.max_new_tokens, self.chat_model.context // 4)
         while True:
             ids = self.encoded(messages)
-            if len(ids) + room <= self.chatting.context or len(messages) == 1:
+            if len(ids) + room <= self.chat_model.context or len(messages) == 1:
                 break
             messages = messages[2:]
-        if len(ids) >= self.chatting.context:
+        if len(ids) >= self.chat_model.context:
             raise InputError(
                 f"the message takes {len(ids)} tokens with its marks, the model reads "
-                f"{self.chatting.context} in all and has to answer: shorten it"
+                f"{self.chat_model.context} in all and has to answer: shorten it"
             )
         return messages, ids
 
     def encoded(self, messages: list[Message]) -> list[int]:
         """Ids of the conversation, up to where the answer begins."""
-        form, tokenizer = self.chatting.format, self.chatting.tokenizer
+        form, tokenizer = self.chat_model.format, self.chat_model.tokenizer
         return form.encode([*self.system, *messages], tokenizer, answer=True).ids.tolist()

@@ -2,7 +2,7 @@
 
     python -m mathlm.chat.folder runs/mine
 
-Prints what a folder of recipes.sft holds.
+Prints what a folder of mathlm sft holds.
 """
 
 import json
@@ -18,8 +18,8 @@ from ..models import GPT
 from ..text import ByteBPE, Bytes, pretrained
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import resolve_device
-from .model import Chatting, find_format, format_from, read_json
-from .special_rows import put_marks
+from .model import ChatModel, find_format, format_from, read_json
+from .special_tokens import load_special_tokens
 
 FILE, BPE, BYTES = "chat.json", "byte_bpe.json", "bytes"
 SAID = {"kind", "base", "quantize", "marks", "tokenizer", "turns"}
@@ -32,8 +32,8 @@ def load(
     tokenizer: str | None = None,
     form: str = "auto",
     device: str = "auto",
-) -> Chatting:
-    """A model by name: 'smollm2', a GGUF file, a folder of Hugging Face or of recipes.sft.
+) -> ChatModel:
+    """A model by name: 'smollm2', a GGUF file, a folder of Hugging Face or of mathlm sft.
 
     Args:
         name: Of the model; an adapter's folder stands for its base with the adapter.
@@ -58,8 +58,8 @@ def load(
     if adapter is not None:
         adapt.load_adapter(model, adapter)
         if own.get("marks"):
-            put_marks(model, adapter)
-    return Chatting(model=model.eval(), tokenizer=tokens, format=chosen)
+            load_special_tokens(model, adapter)
+    return ChatModel(model=model.eval(), tokenizer=tokens, format=chosen)
 
 
 def load_pretrained(
@@ -99,12 +99,12 @@ def require_base(base: str, name: str | Path, adapter: Path | None) -> None:
         )
 
 
-def write(folder: Path, chatting: Chatting, **said: Any) -> None:
+def write(folder: Path, chat_model: ChatModel, **said: Any) -> None:
     """Write beside weights what a conversation needs; ``said``: kind, base, quantize, marks."""
-    bpe = chatting.tokenizer if isinstance(chatting.tokenizer, ByteBPE) else None
+    bpe = chat_model.tokenizer if isinstance(chat_model.tokenizer, ByteBPE) else None
     if bpe is not None:
         bpe.save(folder / BPE)
-    said |= {"tokenizer": BYTES if bpe is None else BPE, "turns": asdict(chatting.format)}
+    said |= {"tokenizer": BYTES if bpe is None else BPE, "turns": asdict(chat_model.format)}
     (folder / FILE).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 

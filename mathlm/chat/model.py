@@ -21,7 +21,7 @@ FORMATS = {"chatml": ChatFormat.chatml, "named": ChatFormat.named}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chatting:
+class ChatModel:
     """What a conversation needs: a model, its tokens, and how the turns are written."""
 
     model: GPT

@@ -16,6 +16,7 @@ COMMANDS = {
     "dpo": "fine-tune a model on preferences (DPO, IPO, KTO, ORPO, SimPO)",
     "ppo": "train a policy on a reward by PPO",
     "grpo": "train a policy on a reward by GRPO or RLOO",
+    "score": "score a completion by a reward",
     "generate": "continue a text",
     "chat": "talk with a model",
     "judge": "score the checkpoints of a run on held-out text",

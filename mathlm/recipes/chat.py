@@ -50,7 +50,7 @@ class ChatConfig:
 
 def begin(config: ChatConfig) -> Conversation:
     """The conversation that the options ask for."""
-    chatting = load(
+    chat_model = load(
         config.model,
         config.adapter,
         tokenizer=config.tokenizer,
@@ -58,7 +58,7 @@ def begin(config: ChatConfig) -> Conversation:
         device=config.device,
     )
     sampling = flat(config.sampling)
-    return Conversation(chatting, config.system, config.max_new_tokens, **sampling)
+    return Conversation(chat_model, config.system, config.max_new_tokens, **sampling)
 
 
 def lines() -> Iterator[str]:

@@ -1,101 +1,353 @@
-"""Tune a model on preferences; run by python -m or torchrun -m.
+"""Fine-tune a model on preferences: ``mathlm dpo``, or ``torchrun -m mathlm.recipes.dpo``."""
 
-    python -m mathlm.recipes.dpo --data pairs.jsonl --model smollm2 --loss dpo --beta 0.1
-    python -m mathlm.recipes.dpo --data judged.jsonl --loss kto --lora-rank 16
-
-A line of the data is {"prompt": ..., "chosen": ..., "rejected": ...} or another form of
-mathlm.text.preferences; of --loss kto it is {"prompt": ..., "completion": ..., "label": true}.
-The reference is the model as it was; with --method lora it costs no memory, and it is asked
-once. The same command resumes a run that was interrupted.
-"""
-
-import argparse
 import logging
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
-from ..align import Reference
-from ..chat.model import Chatting
-from ..errors import MathLMError
-from ..optim import AdamW, warmup_cosine
-from ..train import TrainerConfig, distribute, resolve_device
+from ..align import (
+    DPO,
+    IPO,
+    KTO,
+    ORPO,
+    Hinge,
+    JudgedBatches,
+    LengthNormalizedDPO,
+    PairBatches,
+    Reference,
+    RobustDPO,
+    SimPO,
+    completions_of,
+    encode_judged,
+    judged_metrics,
+    kl_k1,
+    kl_k3,
+    preference_metrics,
+    roll_out,
+    target_log_probabilities,
+)
+from ..chat.model import ChatModel
+from ..errors import ConfigError
+from ..optim import AdamW
+from ..text import Message, preferences
+from ..train import Trainer, bare, distribute, resolve_device
 from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
-from .dpo_data import Preferred, preferred
-from .dpo_judging import BETA, PreferenceTrainer, judge
-from .dpo_losses import objective
-from .dpo_options import parse
-from .run_record import record_run
-from .sft import Tuning, groups
-from .sft_method_options import OWN, step_size
-from .sft_methods import prepared
-from .sft_result import written
+from ..train.objectives import Objective
+from ..train.trainer import Record
+from .command import execute, parse
+from .data import context_of, read_pairs, split
+from .tuning import (
+    DataConfig,
+    Prepared,
+    Schedule,
+    Tuning,
+    finish,
+    own_options,
+    parameter_groups,
+    prepare,
+    trainer_config,
+)
+
+log = logging.getLogger(__name__)
+LOSSES: dict[str, Any] = {
+    "dpo": DPO,
+    "robust": RobustDPO,
+    "ipo": IPO,
+    "hinge": Hinge,
+    "length-normalized": LengthNormalizedDPO,
+    "kto": KTO,
+    "orpo": ORPO,
+    "simpo": SimPO,
+}
+OWN = {  # options that a loss has, with its defaults
+    name: {f.name: f.default for f in fields(loss) if f.name != "read"}
+    for name, loss in LOSSES.items()
+}
+FREE = ("orpo", "simpo")  # of a reference
+SHOWN = ("margin", "accuracy", "chosen_change", "rejected_change")
+SAMPLED = 1_000_003  # seed of what is written before and after
+BETA = 0.1  # of the implicit rewards that are reported, where a loss has none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """What is minimized; a loss refuses the options of the others."""
+
+    loss: Literal[
+        "dpo", "robust", "ipo", "hinge", "length-normalized", "kto", "orpo", "simpo"
+    ] = "dpo"
+    """Name of the preference loss; kto learns from single answers that are good or bad."""
+    beta: float | None = None
+    """Price of the divergence from the reference [1/nat]; 0.1, of simpo 2, if not given."""
+    label_smoothing: float | None = None
+    """Of dpo: share of wrong labels (conservative DPO); 0 if not given."""
+    flip: float | None = None
+    """Of robust: share of flipped labels; 0.1 if not given."""
+    per_token: bool = False
+    """Of ipo: means over tokens."""
+    weight: float | None = None
+    """Of orpo: weight of the odds ratio; 0.1 if not given."""
+    gamma: float | None = None
+    """Of simpo: margin that is asked for; 1 if not given."""
+    desirable_weight: float | None = None
+    """Of kto: weight of good answers; 1 if not given."""
+    undesirable_weight: float | None = None
+    """Of kto: weight of bad answers; 1 if not given."""
+
+    def __post_init__(self) -> None:
+        own_options(self, "loss", OWN)
+
+    @property
+    def objective(self) -> Objective:
+        """The objective, with its options."""
+        return LOSSES[self.loss](**own_options(self, "loss", OWN))
+
+    @property
+    def reported_beta(self) -> float:
+        """β of the implicit rewards that are reported."""
+        return own_options(self, "loss", OWN).get("beta") or BETA
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPOConfig(DataConfig):
+    """Fine-tune a model on preferences: DPO, IPO, KTO, ORPO, SimPO and others.
+
+    Example: mathlm dpo --data pairs.jsonl --model smollm2 --loss dpo --beta 0.1
+
+    Then: mathlm chat --model runs/pairs-smollm2-dpo
+
+    A line of the data is {"prompt": ..., "chosen": ..., "rejected": ...} or another form of
+    mathlm.text.preferences; of --loss kto it is {"prompt": ..., "completion": ..., "label":
+    true}. The reference is the model as it was; with --method lora it costs no memory, and it
+    is asked once. The same command resumes a run that was interrupted.
+    """
+
+    samples: int = 16
+    """Prompts that the model answers, before and after."""
+    max_new_tokens: int = 64
+    """Longest such answer [tokens]."""
+    loss: Loss = Loss()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.adaptation.l2_sp is not None:
+            raise ConfigError("--l2-sp is for mathlm sft: take a larger --beta")
+        if self.adaptation.lora_dropout:
+            raise ConfigError(
+                "--lora-dropout: a policy is compared with its reference without dropout"
+            )
+        if self.samples < 0 or self.max_new_tokens < 1:
+            raise ConfigError(
+                f"--samples {self.samples} must not be negative, --max-new-tokens "
+                f"{self.max_new_tokens} be positive"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Data, model and loss."""
+        return Path(self.data).stem, Path(self.base.model).stem, self.loss.loss
+
+
+Batches = PairBatches | JudgedBatches
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Batches to train on and to evaluate on, what was left out, and prompts to answer."""
+
+    training: Batches
+    held_out: Batches | None
+    dropped: dict[str, int]
+    prompts: list[Tensor]
+
+    def with_reference(self, reference: Reference, loss: str) -> "Preferences":
+        """The same, compared with a reference; training without one asks for none."""
+        held_out = None if self.held_out is None else self.held_out.with_reference(reference)
+        free = loss in FREE
+        training = self.training if free else self.training.with_reference(reference)
+        return replace(self, training=training, held_out=held_out)
+
+
+def read_preferences(config: DPOConfig, chat_model: ChatModel) -> Preferences:
+    """The preferences, or judged answers, of ``--data`` as batches."""
+    training: Batches
+    held_out: Batches | None
+    if config.loss.loss == "kto":
+        training, held_out, dropped = read_judged(config, chat_model)
+        texts: Sequence[Any] = preferences.read_judged(config.data)
+    else:
+        found = read_pairs(config, chat_model)
+        training, held_out, dropped = found.training, found.held_out, found.encoded.dropped
+        texts = preferences.read(config.data)
+    seen = (training if held_out is None else held_out).encoded.index
+    asked = list(dict.fromkeys(tuple(texts[i].prompt) for i in seen))
+    return Preferences(training, held_out, dropped, prompt_ids(config, chat_model, asked))
+
+
+def read_judged(
+    config: DPOConfig, chat_model: ChatModel
+) -> tuple[JudgedBatches, JudgedBatches | None, dict[str, int]]:
+    """Answers that were found good or bad, as batches."""
+    context, seed = context_of(config, chat_model), config.optimization.seed
+    given = preferences.read_judged(config.data)
+    whole = encode_judged(given, chat_model.format, chat_model.tokenizer, context)
+    sides = split([given[i].prompt for i in whole.index], config.held_out, seed)
+    batches = []
+    for rows in filter(None, sides):
+        names = ("chats", "labels", "index")
+        some: dict[str, Any] = {name: [getattr(whole, name)[i] for i in rows] for name in names}
+        size = config.passes.batch_size
+        batches.append(JudgedBatches(replace(whole, **some), batch_size=size, seed=seed))
+    log.info("%d answers to train on, %d held out", *map(len, sides))
+    return batches[0], batches[1] if sides[1] else None, whole.dropped
+
+
+def prompt_ids(
+    config: DPOConfig, chat_model: ChatModel, asked: list[tuple[Message, ...]]
+) -> list[Tensor]:
+    """Ids of the first prompts that leave room for an answer."""
+    found: list[Tensor] = []
+    for prompt in asked:
+        ids = chat_model.format.encode(prompt, chat_model.tokenizer, answer=True).ids
+        room = len(ids) + config.max_new_tokens <= chat_model.context
+        if len(found) < config.samples and room:
+            found.append(torch.from_numpy(ids))
+    if len(found) < min(config.samples, len(asked)):
+        log.info(
+            "%d of %d prompts leave room for %d tokens",
+            len(found),
+            len(asked),
+            config.max_new_tokens,
+        )
+    return found
+
+
+class PreferenceTrainer(Trainer):
+    """A trainer whose log has margins and accuracy beside each held-out loss."""
+
+    def __init__(self, *parts: Any, beta: float) -> None:
+        super().__init__(*parts)
+        self.beta = beta
+
+    def say(self, record: Record) -> None:
+        """Add what held-out answers say, then log."""
+        if "held_out_loss" in record:
+            found = metrics(bare(self.model), self.held_out, self.beta)
+            record |= {name: found[name] for name in SHOWN if name in found}
+        super().say(record)
+
+
+def metrics(model: nn.Module, batches: Any, beta: float) -> dict[str, float]:
+    """Metrics of pairs or of judged answers."""
+    device = next(model.parameters()).device
+    moved = ({name: x.to(device) for name, x in batch.items()} for batch in batches)
+    if isinstance(batches, JudgedBatches):
+        return judged_metrics(model, moved, beta)
+    return preference_metrics(model, moved, beta)
+
+
+@torch.no_grad()
+def answers(
+    config: DPOConfig, chat_model: ChatModel, prompts: list[Tensor], reference: Reference
+) -> dict[str, Any]:
+    """Answers to some prompts, and the divergence of the model from the reference there."""
+    if not prompts:
+        return {}
+    model, device = chat_model.model, reference.device
+    end = chat_model.tokenizer.special[chat_model.format.end]
+    asked = [ids.to(device) for ids in prompts]
+    batch = roll_out(model, asked, config.max_new_tokens, seed=SAMPLED, stop=(end,))
+    both = target_log_probabilities(model, batch), reference.log_probabilities(batch)
+    mask = batch["targets"] != -100
+    texts = zip(prompts, completions_of(batch), strict=True)
+    say = chat_model.tokenizer.decode
+    samples = [{"prompt": say(x.tolist()), "answer": say(y.tolist())} for x, y in texts]
+    return {
+        "kl_k1": float(kl_k1(*both, mask=mask).sum(1).mean()),
+        "kl_k3": float(kl_k3(*both, mask=mask).sum(1).mean()),
+        "length": float(batch["lengths"].double().mean()),
+        "finished": float(batch["finished"].double().mean()),
+        "samples": samples,
+    }
+
+
+def judge(
+    config: DPOConfig, chat_model: ChatModel, data: Preferences, reference: Reference, when: str
+) -> dict[str, Any]:
+    """Everything that is compared before and after; logged."""
+    found: dict[str, Any] = {}
+    if data.held_out is not None:
+        found |= metrics(chat_model.model, data.held_out, config.loss.reported_beta)
+    found |= answers(config, chat_model, data.prompts, reference)
+    numbers = [f"{name} {x:.4g}" for name, x in found.items() if isinstance(x, float)]
+    log.info("%s: %s", when, ", ".join(numbers) or "nothing is held out or written")
+    for sample in found.get("samples", [])[:2]:
+        log.info("%s: %r -> %r", when, sample["prompt"], sample["answer"])
+    return found
 
 
 def build(
-    args: argparse.Namespace,
-    chatting: Chatting,
+    config: DPOConfig,
+    schedule: Schedule,
+    prepared: Prepared,
     model: nn.Module,
-    first: Tensor | None,
-    data: Preferred,
+    data: Preferences,
 ) -> PreferenceTrainer:
-    """Trainer of a run; fills in the options that depend on the data."""
-    args.steps = args.steps or args.epochs * data.training.steps_per_epoch
-    if args.lr is None:
-        args.lr = step_size(args.method, chatting.model.config.d_model) / 10
-    if data.held_out is not None:
-        args.eval_every = args.eval_every or max(1, args.steps // 10)
-    names = ("method", "quantize", "marks", *OWN[args.method])
-    method = {name: getattr(args, name) for name in names} | {"model": Path(args.model)}
-    options = {f.name: getattr(args, f.name) for f in fields(TrainerConfig) if f.name in args}
-    warmup = args.steps // 20 if args.warmup is None else args.warmup
-    schedule = warmup_cosine(args.lr, warmup, args.steps, final=args.lr / 10)
-    config = TrainerConfig(**options, schedule=schedule, folder=args.out / "checkpoints")
-    tuning, optimizer = (
-        Tuning(objective(args), method),
-        AdamW(groups(args, chatting.model, first)),
+    """Trainer of a run; ``model`` is the prepared one, distributed."""
+    return PreferenceTrainer(
+        model,
+        Tuning(config.loss.objective, config.identity),
+        data.training,
+        AdamW(parameter_groups(config, prepared.chat_model.model, prepared)),
+        trainer_config(config, schedule),
+        data.held_out,
+        beta=config.loss.reported_beta,
     )
-    trainer = PreferenceTrainer(model, tuning, data.training, optimizer, config, data.held_out)
-    trainer.beta = args.beta or BETA
-    return trainer
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Tune, judge, write and record; returns the results."""
-    args = parse(argv)
-    with process_group(args.device, timeout=args.timeout):
-        chatting, first = prepared(args)
-        data = preferred(args, chatting)
-        if args.recompute:
-            recompute_blocks(chatting.model)
-        model = distribute(chatting.model, args.parallel, resolve_device(args.device))
-        reference = Reference.of(chatting.model)
-        data = data.with_reference(reference, args.loss)
-        trainer, start = build(args, chatting, model, first, data), time.perf_counter()
-        before = judge(args, chatting, data, reference, "before")
-        trainer.resume(allow_change=args.allow_change)
+def run(config: DPOConfig) -> dict[str, Any]:
+    """Fine-tune, evaluate, write the result and the record.
+
+    Returns:
+        ``step``, ``dropped``, ``seconds``, ``reference_sha256``, and ``before`` and ``after``:
+        margins and accuracy of held-out pairs, divergence from the reference, samples.
+    """
+    machine = config.machine
+    with process_group(machine.device, timeout=machine.timeout):
+        prepared = prepare(config)
+        chat_model = prepared.chat_model
+        data = read_preferences(config, chat_model)
+        if machine.activation_checkpointing:
+            recompute_blocks(chat_model.model)
+        model = distribute(chat_model.model, machine.parallel, resolve_device(machine.device))
+        reference = Reference.of(chat_model.model)
+        data, start = data.with_reference(reference, config.loss.loss), time.perf_counter()
+        per_epoch, width = data.training.steps_per_epoch, chat_model.model.config.d_model
+        schedule = Schedule.of_passes(config, per_epoch, width, share=0.1)
+        trainer = build(config, schedule, prepared, model, data)
+        before = judge(config, chat_model, data, reference, "before")
+        trainer.resume(allow_change=config.output.allow_change)
         trainer.fit()
-        after = judge(args, chatting, data, reference, "after")
+        after = judge(config, chat_model, data, reference, "after")
         found = {"step": trainer.step, "dropped": data.dropped, "before": before}
         found |= {"after": after, "reference_sha256": reference.sha256}
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
-            if args.record:
-                record_run(args, trainer, found)
-            place = written(args, chatting, first)
-            logging.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
+            place = finish(config, schedule, trainer, prepared, found)
+            log.info("talk with it: mathlm chat --model %s", place)
         return found
 
 
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Run by the options of the command line."""
+    return run(parse(DPOConfig, argv, prog="mathlm dpo"))
+
+
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        logging.info("%s", main())
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

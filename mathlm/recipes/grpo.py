@@ -1,18 +1,9 @@
-"""Train a policy on a reward by groups of answers; run by python -m or torchrun -m.
+"""Train a policy on a reward by groups of answers: ``mathlm grpo``, also by torchrun -m."""
 
-    python -m mathlm.recipes.grpo --prompts my.jsonl --model smollm2 --reward arithmetic
-    python -m mathlm.recipes.grpo --prompts my.jsonl --reward my_module:my_reward --loss dr
-
-A line of the prompts is {"prompt": "..."} or {"prompt": [messages]}. The same command resumes a
-run that was interrupted, within an iteration too. The reference is the model as it was; with
---method lora it costs no memory.
-"""
-
-import argparse
-import logging
-import sys
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 from ..align import (
     GRPO,
@@ -23,56 +14,64 @@ from ..align import (
     centred_advantages,
     group_advantages,
 )
-from ..errors import ConfigError, MathLMError
-from .policy_options import parse
-from .policy_setup import Plan
-from .policy_training import run
-
-LOSSES = ("corrected", "published", "dr", "rloo")
+from ..errors import ConfigError
+from .command import execute, parse
+from .policy import Plan, PolicyConfig, run_plan
 
 
-def add_loss(parser: argparse.ArgumentParser) -> None:
-    """What is minimized."""
-    words = "corrected: no spread, k2 of texts; dr: fixed length; rloo: REINFORCE; or published"
-    parser.add_argument("--loss", choices=LOSSES, default="corrected", help=words)
+@dataclass(frozen=True, kw_only=True)
+class GRPOConfig(PolicyConfig):
+    """Train a policy on a reward by GRPO or RLOO: the answers to a prompt are compared.
+
+    Example: mathlm grpo --prompts my.jsonl --model smollm2 --reward arithmetic
+
+    Own reward: mathlm grpo --prompts my.jsonl --reward my_module:my_reward --loss dr
+
+    The same command resumes a run that was interrupted, within an iteration too. The reference
+    is the model as it was; with --method lora it costs no memory.
+    """
+
+    loss: Literal["corrected", "published", "dr", "rloo"] = "corrected"
+    """corrected: no spread, k2 of texts; dr: fixed length; rloo: REINFORCE; or published."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.loss == "rloo" and self.rollouts.epochs * self.rollouts.minibatches > 1:
+            raise ConfigError(
+                "--loss rloo has no ratio to the policy that wrote: one epoch, one minibatch"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Prompts, model and command."""
+        return Path(self.prompts).stem, Path(self.base.model).stem, "grpo"
 
 
-def plan_of(args: argparse.Namespace) -> Plan:
+def plan_of(config: GRPOConfig) -> Plan:
     """Objective and credit of ``--loss``; the divergence stands in one of them."""
-    cut = cut_of(args.cut)
-    clip: dict[str, Any] = {"clip": args.clip_ratio}
-    if args.loss == "published":
+    own, beta = config.rollouts, config.rollouts.beta
+    clip: dict[str, Any] = {"clip": own.clip_ratio}
+    cut: Any = own.cut
+    if config.loss == "published":
         credit = GroupCredit(baseline=group_advantages, cut=cut)
-        return Plan(GRPO(beta=args.beta, **clip), credit)
-    if args.loss == "corrected":
-        return Plan(CorrectedGRPO(beta=args.beta, **clip), GroupCredit(cut=cut))
-    if args.loss == "dr":
-        credit = GroupCredit(baseline=centred_advantages, beta=args.beta, cut=cut)
-        return Plan(DrGRPO(length=args.max_new_tokens, **clip), credit)
-    if args.epochs * args.minibatches > 1:
-        raise ConfigError(
-            "--loss rloo has no ratio to the policy that wrote: one epoch, one minibatch"
-        )
-    return Plan(Reinforce(), GroupCredit(beta=args.beta, cut=cut))
+        return Plan(GRPO(beta=beta, **clip), credit)
+    if config.loss == "corrected":
+        return Plan(CorrectedGRPO(beta=beta, **clip), GroupCredit(cut=cut))
+    if config.loss == "dr":
+        credit = GroupCredit(baseline=centred_advantages, beta=beta, cut=cut)
+        return Plan(DrGRPO(length=own.max_new_tokens, **clip), credit)
+    return Plan(Reinforce(), GroupCredit(beta=beta, cut=cut))
 
 
-def cut_of(cut: str) -> Any:
-    """``--cut`` as the credits take it: a word, or a number."""
-    try:
-        return float(cut)
-    except ValueError:
-        return cut
+def run(config: GRPOConfig) -> dict[str, Any]:
+    """Train; see :func:`mathlm.recipes.policy.run_plan` for the results."""
+    return run_plan(config, plan_of(config))
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train; returns the results."""
-    args = parse(argv, add_loss, "grpo")
-    return run(args, plan_of(args))
+    """Run by the options of the command line."""
+    return run(parse(GRPOConfig, argv, prog="mathlm grpo"))
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        main()
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

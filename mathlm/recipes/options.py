@@ -1,7 +1,10 @@
 """Groups of options that several commands share, as frozen dataclasses."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from ..errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,3 +25,62 @@ class Machine:
     """How processes share the work."""
     timeout: float = 60.0
     """Longest wait for another process [s]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseModel:
+    """The model that a run begins with, and how its conversations are written."""
+
+    model: str = "smollm2"
+    """'smollm2', a GGUF file, or a folder: of Hugging Face, or a result of these commands."""
+    tokenizer: str | None = None
+    """'bytes', a file of ByteBPE.save or a folder; the model's own if not given."""
+    format: str = "auto"
+    """Chat template: chatml or named; auto = by the tokenizer."""
+    template: str | None = None
+    """Chat template as a JSON file with the arguments of ChatFormat, in place of --format."""
+
+    def __post_init__(self) -> None:
+        if self.format != "auto" and self.template is not None:
+            raise ConfigError("--format or --template, not both")
+
+    @property
+    def form(self) -> str:
+        """The chat template, by name or file."""
+        return self.template or self.format
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimization:
+    """AdamW, its step size and its gradient accumulation."""
+
+    lr: float | None = None
+    """Largest step size; if not given by command, method and width of the model."""
+    warmup: int | None = None
+    """Steps until the largest step size; a twentieth of all if not given."""
+    weight_decay: float = 0.0
+    """Decay of what is trained."""
+    micro_batches: int = 1
+    """Gradient accumulation: parts that a process cuts its share of a batch into."""
+    ema: float | None = None
+    """Decay of an exponential moving average of the weights, judged and saved beside them."""
+    seed: int = 0
+    """Seed of everything that is drawn: held-out rows, order, dropout, texts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What is written, and where. The same command resumes a run that was interrupted."""
+
+    out: Path | None = None
+    """Folder of the result and the checkpoints; if not given in runs/, named by the options."""
+    record: Path | None = None
+    """JSON file for options, history and results."""
+    log_every: int = 10
+    """Steps between log lines."""
+    save_every: int | None = None
+    """Steps between checkpoints; if not given the last step only."""
+    keep: int = 2
+    """Newest checkpoints that stay."""
+    allow_change: bool = False
+    """Resume although the options differ."""

@@ -1,66 +1,81 @@
-"""Train a policy on a reward, with values of every token; run by python -m or torchrun -m.
+"""Train a policy on a reward, with values of every token: ``mathlm ppo``, also by torchrun."""
 
-    python -m mathlm.recipes.ppo --prompts my.jsonl --model smollm2 --reward runs/my-reward
-    python -m mathlm.recipes.ppo --prompts my.jsonl --reward sentiment --plain --epochs 4
-
-A line of the prompts is {"prompt": "..."} or {"prompt": [messages]}. The price of the
-divergence is paid in the reward, token by token. The same command resumes a run that was
-interrupted, within an iteration too. The values are part of its checkpoints, not of the result.
-"""
-
-import argparse
-import logging
-import sys
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 from ..align import PPO, TokenCredit
-from ..errors import MathLMError
-from .grpo import cut_of
-from .policy_options import parse
-from .policy_setup import Plan
-from .policy_training import run
+from .command import execute, parse
+from .policy import Plan, PolicyConfig, run_plan
 
 
-def add_values(parser: argparse.ArgumentParser) -> None:
-    """How the values are learned and used."""
-    add = parser.add_argument
-    add("--values", choices=["own", "shared"], default="own", help="weights of the value model")
-    add("--value-weight", type=float, default=0.5, help="of the values' loss")
-    add("--value-clip", type=float, help="how far values may move; default: anywhere")
-    add("--entropy-bonus", type=float, default=0.0, help="reward of undecided tokens [1/nat]")
-    add("--gamma", type=float, default=1.0, help="what a reward keeps for each token before it")
-    add("--lam", type=float, default=0.95, help="trust in rewards rather than values")
-    add("--whiten", action="store_true", help="advantages with mean 0 and spread 1")
+@dataclass(frozen=True, kw_only=True)
+class Critic:
+    """How the values are learned, and what advantages are made of them (GAE)."""
+
+    values: Literal["own", "shared"] = "own"
+    """Weights of the value model: a copy of its own, or those of the policy."""
+    value_weight: float = 0.5
+    """Weight of the values' loss."""
+    value_clip: float | None = None
+    """How far values may move in an iteration [reward]; anywhere if not given."""
+    gamma: float = 1.0
+    """Discount γ: what a reward keeps for each token before it."""
+    lam: float = 0.95
+    """λ of generalized advantage estimation: trust in rewards rather than values."""
+    whiten: bool = False
+    """Advantages with mean 0 and spread 1."""
 
 
-def plan_of(args: argparse.Namespace) -> Plan:
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig(PolicyConfig):
+    """Train a policy on a reward by PPO, with values of every token.
+
+    Example: mathlm ppo --prompts my.jsonl --model smollm2 --reward runs/my-reward
+
+    Plain text: mathlm ppo --prompts my.jsonl --reward sentiment --plain --epochs 4
+
+    The price of the divergence is paid in the reward, token by token. The same command resumes
+    a run that was interrupted, within an iteration too. The values are part of its checkpoints,
+    not of the result.
+    """
+
+    entropy_bonus: float = 0.0
+    """Reward of undecided tokens [1/nat]."""
+    critic: Critic = Critic()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Prompts, model and command."""
+        return Path(self.prompts).stem, Path(self.base.model).stem, "ppo"
+
+
+def plan_of(config: PPOConfig) -> Plan:
     """Objective and credit."""
+    own, critic = config.rollouts, config.critic
+    cut: Any = own.cut
     credit = TokenCredit(
-        gamma=args.gamma,
-        lam=args.lam,
-        beta=args.beta,
-        whiten=args.whiten,
-        cut=cut_of(args.cut),
+        gamma=critic.gamma, lam=critic.lam, beta=own.beta, whiten=critic.whiten, cut=cut
     )
     objective = PPO(
-        clip=args.clip_ratio,
-        value_weight=args.value_weight,
-        value_clip=args.value_clip,
-        entropy_bonus=args.entropy_bonus,
+        clip=own.clip_ratio,
+        value_weight=critic.value_weight,
+        value_clip=critic.value_clip,
+        entropy_bonus=config.entropy_bonus,
     )
-    return Plan(objective, credit, args.values)
+    return Plan(objective, credit, critic.values)
+
+
+def run(config: PPOConfig) -> dict[str, Any]:
+    """Train; see :func:`mathlm.recipes.policy.run_plan` for the results."""
+    return run_plan(config, plan_of(config))
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train; returns the results."""
-    args = parse(argv, add_values, "ppo")
-    return run(args, plan_of(args))
+    """Run by the options of the command line."""
+    return run(parse(PPOConfig, argv, prog="mathlm ppo"))
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        main()
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

@@ -1,85 +1,158 @@
-"""Train a reward on preferences; run by python -m or torchrun -m.
+"""Train a reward model on preferences: ``mathlm reward``; and the reward that it writes."""
 
-    python -m mathlm.recipes.reward --data my.jsonl --lora-rank 16 --out runs/mine
-    python -m mathlm.recipes.reward_folder runs/mine --prompt "Hi" --answer "Hello!"
-
-A line of the data is {"prompt": ..., "chosen": ..., "rejected": ...} or another form of
-mathlm.text.preferences. The same command resumes a run that was interrupted. The folder that it
-writes can be the --reward of recipes.ppo and recipes.grpo.
-"""
-
-import argparse
 import logging
-import sys
 import time
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from ..align import BradleyTerry, RewardModel
-from ..chat.folder import FILE
-from ..chat.model import Chatting
-from ..errors import MathLMError
-from ..optim import AdamW, warmup_cosine
-from ..train import Trainer, TrainerConfig, distribute, resolve_device
+from ..align import BradleyTerry, RewardModel, pair_rewards, reward_metrics
+from ..align.reward.model import HEAD_FILE
+from ..chat import folder as chat_folder
+from ..chat.model import ChatModel
+from ..errors import ConfigError, InputError
+from ..generate.decoding import evaluating
+from ..optim import AdamW
+from ..text import Message
+from ..train import Trainer, distribute, resolve_device
 from ..train.activation_checkpointing import recompute_blocks
-from ..train.distributed import process_group, rank
-from .reward_data import Pairs, pairs
-from .reward_judging import centre, compare_with_length, judged
-from .reward_options import parse
-from .run_record import record_run
-from .sft import Tuning, groups
-from .sft_method_options import OWN, step_size
-from .sft_methods import prepared
-from .sft_result import written
+from ..train.distributed import DeviceName, process_group, rank
+from ..train.objective_batches import padded
+from .command import execute, parse
+from .data import Pairs, read_pairs
+from .tuning import (
+    DataConfig,
+    Prepared,
+    Schedule,
+    Tuning,
+    finish,
+    parameter_groups,
+    prepare,
+    trainer_config,
+)
 
 log = logging.getLogger(__name__)
+CENTRED_ON = 16  # batches of training pairs whose mean reward becomes 0
+Prompt = str | Sequence[Message | Mapping[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardConfig(DataConfig):
+    """Train a reward model on preferences (Bradley-Terry).
+
+    Example: mathlm reward --data my.jsonl --lora-rank 16 --out runs/mine
+
+    Then: mathlm score --reward runs/mine --prompt "Hi" --completion "Hello!"
+
+    A line of the data is {"prompt": ..., "chosen": ..., "rejected": ...} or another form of
+    mathlm.text.preferences. The same command resumes a run that was interrupted. The folder
+    that it writes can be the --reward of mathlm ppo and mathlm grpo.
+    """
+
+    margin: float = 0.0
+    """Difference of the rewards that is asked for [nats]."""
+    centring: float = 0.01
+    """Pull of the rewards towards 0 [1/nat]; 0 = none."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.adaptation.l2_sp is not None:
+            raise ConfigError("--l2-sp is for mathlm sft: a reward model has a new head")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Data and model."""
+        return Path(self.data).stem, Path(self.base.model).stem, "reward"
+
+
+def prepare_reward(config: RewardConfig) -> tuple[Prepared, RewardModel]:
+    """The base model with a head for rewards, which is trained beside it."""
+    prepared = prepare(config)
+    model = prepared.chat_model.model
+    if not model.config.tie_embeddings:
+        model.head.requires_grad_(False)  # no reward depends on it
+    return prepared, RewardModel(model)
 
 
 def build(
-    args: argparse.Namespace, model: RewardModel, first: Tensor | None, data: Pairs
+    config: RewardConfig,
+    schedule: Schedule,
+    prepared: Prepared,
+    model: RewardModel,
+    data: Pairs,
 ) -> Trainer:
-    """Trainer of a run; fills in the options that depend on the data."""
-    args.steps = args.steps or args.epochs * data.training.steps_per_epoch
-    if args.lr is None:
-        args.lr = step_size(args.method, model.body.config.d_model)
-    if data.held_out is not None:
-        args.eval_every = args.eval_every or max(1, args.steps // 10)
-    if args.recompute:
+    """Trainer of a run."""
+    machine = config.machine
+    if machine.activation_checkpointing:
         recompute_blocks(model.body)
-    names = ("method", "quantize", "marks", *OWN[args.method])
-    method = {name: getattr(args, name) for name in names} | {"model": Path(args.model)}
-    objective = Tuning(BradleyTerry(margin=args.margin, centring=args.centring), method)
-    spread = distribute(model, args.parallel, resolve_device(args.device))
-    head = {"params": [model.head.weight], "weight_decay": args.weight_decay}
-    optimizer = AdamW([*groups(args, model.body, first), head])
-    options = {f.name: getattr(args, f.name) for f in fields(TrainerConfig) if f.name in args}
-    warmup = args.steps // 20 if args.warmup is None else args.warmup
-    schedule = warmup_cosine(args.lr, warmup, args.steps, final=args.lr / 10)
-    config = TrainerConfig(**options, schedule=schedule, folder=args.out / "checkpoints")
-    return Trainer(spread, objective, data.training, optimizer, config, data.held_out)
+    decay = config.optimization.weight_decay
+    head = {"params": [model.head.weight], "weight_decay": decay}
+    objective = BradleyTerry(margin=config.margin, centring=config.centring)
+    return Trainer(
+        distribute(model, machine.parallel, resolve_device(machine.device)),
+        Tuning(objective, config.identity),
+        data.training,
+        AdamW([*parameter_groups(config, model.body, prepared), head]),
+        trainer_config(config, schedule),
+        data.held_out,
+    )
 
 
-def prepared_reward(args: argparse.Namespace) -> tuple[Chatting, Tensor | None, RewardModel]:
-    """The model of the options with a head for rewards, which is trained beside it."""
-    chatting, first = prepared(args)
-    if not chatting.model.config.tie_embeddings:
-        chatting.model.head.requires_grad_(False)  # no reward depends on it
-    return chatting, first, RewardModel(chatting.model)
+def judged(model: RewardModel, data: Pairs, when: str) -> dict[str, float]:
+    """What the reward is worth on the held-out pairs, and what length is worth there."""
+    if data.held_out is None:
+        return {}
+    device = model.offset.device
+    batches = ({k: t.to(device) for k, t in batch.items()} for batch in data.held_out)
+    found = reward_metrics(model, batches)
+    said = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
+    log.info("held-out pairs %s: %s", when, said)
+    return found
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, judge, write and record; returns the results."""
-    args = parse(argv)
-    with process_group(args.device, timeout=args.timeout):
-        chatting, first, model = prepared_reward(args)
-        data, start = pairs(args, chatting), time.perf_counter()
-        trainer = build(args, model, first, data)
+def compare_with_length(found: dict[str, float]) -> bool | None:
+    """Whether the reward tells more than length does, by two standard errors; says so."""
+    if not found:
+        return None
+    gain, error = found["beyond_length"], found["beyond_length_error"]
+    more = gain > 2 * error
+    log.info(
+        "%s: accuracy %.3f, of length alone %.3f, a gain of %.3f ± %.3f",
+        "the reward tells more than length" if more else "LENGTH ALONE DOES AS WELL",
+        *(found["accuracy"], found["length_accuracy"], gain, error),
+    )
+    return more
+
+
+@torch.no_grad()
+def centre(model: RewardModel, data: Pairs) -> None:
+    """Give the rewards of training answers the mean 0."""
+    device, some = model.offset.device, islice(data.training, CENTRED_ON)
+    with evaluating(model):
+        batches = ({k: t.to(device) for k, t in batch.items()} for batch in some)
+        model.centre(torch.cat([pair_rewards(model, batch).flatten() for batch in batches]))
+
+
+def run(config: RewardConfig) -> dict[str, Any]:
+    """Train, evaluate, write the result and the record.
+
+    Returns:
+        ``step``, ``dropped``, ``seconds``, ``before`` and ``after``: loss, accuracy and
+        calibration of held-out pairs; ``more_than_length``, whether it tells more than length.
+    """
+    with process_group(config.machine.device, timeout=config.machine.timeout):
+        prepared, model = prepare_reward(config)
+        data, start = read_pairs(config, prepared.chat_model), time.perf_counter()
+        per_epoch, width = data.training.steps_per_epoch, model.body.config.d_model
+        schedule = Schedule.of_passes(config, per_epoch, width)
+        trainer = build(config, schedule, prepared, model, data)
         before = judged(model, data, "before")
-        trainer.resume(allow_change=args.allow_change)
+        trainer.resume(allow_change=config.output.allow_change)
         trainer.fit()
         centre(model, data)
         after = judged(model, data, "after")
@@ -88,18 +161,81 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         found |= {"more_than_length": compare_with_length(after)}
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
-            (args.out / FILE).unlink(missing_ok=True)
-            model.save_head(args.out)
-            place = written(args, chatting, first)
+            (config.folder / chat_folder.FILE).unlink(missing_ok=True)
+            model.save_head(config.folder)
+            place = finish(config, schedule, trainer, prepared, found)
             log.info("a reward for --reward: %s", place)
-            if args.record:
-                record_run(args, trainer, found)
         return found
 
 
+class LearnedReward:
+    """A reward model as a reward function: from prompts and completions to numbers.
+
+    A prompt is what a user said, or a list of messages; a completion is the answer to it. Both
+    are written in the reward model's own format.
+
+    Args:
+        chat_model: The body, its tokenizer and its chat template.
+        model: The reward model of this body.
+        batch_size: Conversations that are read together.
+    """
+
+    def __init__(self, chat_model: ChatModel, model: RewardModel, batch_size: int = 16) -> None:
+        self.chat_model, self.model, self.batch_size = chat_model, model.eval(), batch_size
+
+    @torch.no_grad()
+    def __call__(self, prompts: Sequence[Prompt], completions: Sequence[str]) -> list[float]:
+        """The reward of each completion.
+
+        Raises:
+            InputError: If a conversation is longer than the context; it has its number.
+        """
+        ids = [self.ids(*both) for both in zip(prompts, completions, strict=True)]
+        for i, one in enumerate(ids):
+            if len(one) > self.chat_model.context:
+                raise InputError(
+                    f"conversation {i} has {len(one)} tokens, the reward model reads "
+                    f"{self.chat_model.context}"
+                )
+        found = list[float]()
+        for start in range(0, len(ids), self.batch_size):
+            found += self.rewards(ids[start : start + self.batch_size]).tolist()
+        return found
+
+    def ids(self, prompt: Prompt, completion: str) -> Tensor:
+        """A conversation as ids, up to the end of the answer."""
+        said = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
+        turns = [*said, Message("assistant", completion)]
+        chat = self.chat_model.format.encode(turns, self.chat_model.tokenizer)
+        last = int(chat.mask.nonzero()[0][-1])
+        return torch.from_numpy(chat.ids[: last + 1])
+
+    def rewards(self, ids: list[Tensor]) -> Tensor:
+        """Rewards of conversations, padded to one width."""
+        lengths = torch.tensor([len(one) for one in ids])
+        rows = padded([one.numpy() for one in ids], 0)
+        mask = torch.arange(rows.shape[1]) < lengths[:, None]
+        device = self.model.offset.device
+        return self.model(rows.to(device), mask.to(device)).double().cpu()
+
+
+def load_reward(folder: str | Path, device: DeviceName = "auto") -> LearnedReward:
+    """The reward that this command wrote into a folder.
+
+    Raises:
+        ConfigError: If the folder holds no reward.
+    """
+    if not (Path(folder) / HEAD_FILE).is_file():
+        raise ConfigError(f"{folder} holds no {HEAD_FILE}: give a folder of mathlm reward")
+    chat_model = chat_folder.load(folder, device="cpu")
+    model = RewardModel(chat_model.model).load_head(folder).to(resolve_device(device))
+    return LearnedReward(chat_model, model.requires_grad_(False))
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Run by the options of the command line."""
+    return run(parse(RewardConfig, argv, prog="mathlm reward"))
+
+
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        logging.info("%s", main())
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

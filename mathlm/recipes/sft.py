@@ -1,110 +1,197 @@
-"""Tune a model on conversations; run by python -m or torchrun -m.
+"""Fine-tune a model on conversations: ``mathlm sft``, or ``torchrun -m mathlm.recipes.sft``."""
 
-    python -m mathlm.recipes.sft --data my.jsonl --model smollm2 --lora-rank 16
-    python -m mathlm.recipes.sft --data chatterbot --model my-folder --method full
-    python -m mathlm.recipes.chat --model runs/my-smollm2-lora
-
-A line of the data is {"prompt": ..., "response": ...}, {"instruction": ..., "output": ...} or
-{"messages": [...]}; the answers alone are learned. The same command resumes a run that was
-interrupted. The result holds an adapter or a model, the tokenizer and the form of the turns.
-"""
-
-import argparse
 import logging
-import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
-
-from ..adapt import TowardsStart, trainable
-from ..chat.model import Chatting
-from ..errors import MathLMError
-from ..models import GPT
-from ..optim import AdamW, warmup_cosine
-from ..train import Trainer, TrainerConfig, distribute, next_token, resolve_device
+from ..adapt import L2SP, Replay
+from ..align import ChatBatches, Encoded, encode_chats
+from ..chat.model import ChatModel
+from ..errors import ConfigError
+from ..optim import AdamW
+from ..text import corpus, encode_corpus, instructions
+from ..train import TokenizedWindows, Trainer, distribute, next_token, resolve_device
 from ..train.activation_checkpointing import recompute_blocks
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
-from .run_record import record_run
-from .sft_data import Conversations, conversations
-from .sft_method_options import OWN, step_size
-from .sft_methods import prepared
-from .sft_options import parse
-from .sft_result import results, written
+from .command import execute, parse
+from .data import context_of, split
+from .tuning import (
+    DataConfig,
+    Prepared,
+    Schedule,
+    Tuning,
+    finish,
+    parameter_groups,
+    prepare,
+    trainer_config,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SFTConfig(DataConfig):
+    """Fine-tune a model on conversations (SFT): by LoRA, adapters, prefixes, or all weights.
+
+    Example: mathlm sft --data my.jsonl --model smollm2 --lora-rank 16
+
+    Then: mathlm chat --model runs/my-smollm2-lora
+
+    A line of the data is {"prompt": ..., "response": ...}, {"instruction": ..., "output": ...}
+    or {"messages": [...]}; the answers alone are learned. The same command resumes a run that
+    was interrupted. The folder that it writes holds an adapter or a model, the tokenizer and
+    the chat template.
+    """
+
+    data: str
+    """File of JSON lines, or an installed set: chatterbot, chitchat."""
+    packed: bool = False
+    """Several conversations in a row of --context tokens."""
+    replay: str | None = None
+    """Old text among the rows, against forgetting: a file, a folder or an installed corpus."""
+    replay_share: float | None = None
+    """Share of the rows that is old; 0.1 if not given."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.replay is None and self.replay_share is not None:
+            raise ConfigError("--replay-share needs --replay")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Data, model and method."""
+        return Path(self.data).stem, Path(self.base.model).stem, self.adaptation.method
+
+    @property
+    def share_of_old(self) -> float:
+        """Share of the rows that is old text."""
+        return 0.1 if self.replay_share is None else self.replay_share
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """An objective that says which method it tunes with: a run is resumed with the same."""
+class Conversations:
+    """Batches to train on and to evaluate on, and how many steps a pass over them takes."""
 
-    objective: Objective
-    method: dict[str, Any]
+    training: Callable[[int], Batch]
+    held_out: ChatBatches | None
+    steps_per_epoch: int
+    encoded: Encoded
 
-    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
-        """Loss [nats], summed over targets, and their number."""
-        return self.objective(model, batch)
+
+def read_conversations(config: SFTConfig, chat_model: ChatModel) -> Conversations:
+    """The conversations of ``--data`` as batches, with old text among them if asked for."""
+    context, seed = context_of(config, chat_model), config.optimization.seed
+    given = read(config.data)
+    chats = encode_chats(given, chat_model.format, chat_model.tokenizer, context)
+    rows, out = split([given[i] for i in chats.index], config.held_out, seed)
+    learned = some(chats, rows)
+    log.info(
+        "%d conversations to train on (%d tokens, %d of them learned), %d held out",
+        len(learned),
+        learned.tokens,
+        learned.targets,
+        len(out),
+    )
+    sizes: dict[str, Any] = {"batch_size": config.passes.batch_size, "seed": seed}
+    sizes["packed"] = config.packed
+    batches = ChatBatches(learned, **sizes)
+    held_out = ChatBatches(some(chats, out), **sizes) if out else None
+    training = batches if config.replay is None else replayed(config, chat_model, batches)
+    return Conversations(training, held_out, batches.steps_per_epoch, chats)
+
+
+def read(name: str) -> list[instructions.Conversation]:
+    """The conversations of a set or of a file."""
+    known = name in instructions.available() and not Path(name).exists()
+    return instructions.load(name) if known else instructions.read(name)
+
+
+def some(chats: Encoded, rows: list[int]) -> Encoded:
+    """Those of the conversations with these numbers."""
+    picked = [chats.chats[i] for i in rows]
+    return replace(chats, chats=picked, index=[chats.index[i] for i in rows])
+
+
+def replayed(config: SFTConfig, chat_model: ChatModel, batches: ChatBatches) -> Replay:
+    """The batches with rows of old text, as long as the longest conversation."""
+    name, tokenizer = str(config.replay), chat_model.tokenizer
+    known = name in corpus.available() and not Path(name).exists()
+    text = [corpus.split(name)[0]] if known else Path(name)
+    longest = max(map(len, batches.encoded.chats))
+    old = TokenizedWindows(
+        encode_corpus(text, tokenizer)[0],
+        tokenizer,
+        context=batches.context if config.packed else longest,
+        batch_size=config.passes.batch_size,
+        seed=config.optimization.seed,
+    )
+    return Replay(batches, old, config.share_of_old, config.optimization.seed)
 
 
 def build(
-    args: argparse.Namespace, chatting: Chatting, first: Tensor | None, data: Conversations
+    config: SFTConfig, schedule: Schedule, prepared: Prepared, data: Conversations
 ) -> Trainer:
-    """Trainer of a run; fills in the options that depend on the data."""
-    args.steps = args.steps or args.epochs * data.steps_per_epoch
-    if args.lr is None:
-        args.lr = step_size(args.method, chatting.model.config.d_model)
-    if data.held_out is not None:
-        args.eval_every = args.eval_every or max(1, args.steps // 10)
-    if args.recompute:
-        recompute_blocks(chatting.model)
+    """Trainer of a run."""
+    gpt, machine = prepared.chat_model.model, config.machine
+    if machine.activation_checkpointing:
+        recompute_blocks(gpt)
     objective: Objective = next_token
-    if args.towards_start is not None:
-        objective = TowardsStart(next_token, chatting.model, args.towards_start)
-    names = ("method", "quantize", "marks", *OWN[args.method])
-    method = {name: getattr(args, name) for name in names} | {"model": Path(args.model)}
-    tuning = Tuning(objective, method)
-    model = distribute(chatting.model, args.parallel, resolve_device(args.device))
-    optimizer = AdamW(groups(args, chatting.model, first))
-    options = {f.name: getattr(args, f.name) for f in fields(TrainerConfig) if f.name in args}
-    warmup = args.steps // 20 if args.warmup is None else args.warmup
-    schedule = warmup_cosine(args.lr, warmup, args.steps, final=args.lr / 10)
-    config = TrainerConfig(**options, schedule=schedule, folder=args.out / "checkpoints")
-    return Trainer(model, tuning, data.training, optimizer, config, held_out=data.held_out)
+    if config.adaptation.l2_sp is not None:
+        objective = L2SP(next_token, gpt, config.adaptation.l2_sp)
+    return Trainer(
+        distribute(gpt, machine.parallel, resolve_device(machine.device)),
+        Tuning(objective, config.identity),
+        data.training,
+        AdamW(parameter_groups(config, gpt, prepared)),
+        trainer_config(config, schedule),
+        held_out=data.held_out,
+    )
 
 
-def groups(args: argparse.Namespace, model: GPT, first: Tensor | None) -> list[dict[str, Any]]:
-    """What is trained; an embedding of which a few rows are trained does not decay."""
-    rows = [] if first is None else [model.token_embedding.weight]
-    rest = [p for p in trainable(model).values() if all(p is not row for row in rows)]
-    decay = [{"params": rest, "weight_decay": args.weight_decay}]
-    return decay + ([{"params": rows, "weight_decay": 0.0}] if rows else [])
+def judged(trainer: Trainer, before: float) -> dict[str, float]:
+    """Held-out loss before and after [nats/token]."""
+    losses = {r["step"]: r["held_out_loss"] for r in trainer.history if "held_out_loss" in r}
+    least = min(losses, key=lambda step: losses[step])
+    after = losses[least] if trainer.best else losses[trainer.step]
+    log.info("held-out answers: %.4f nats a token before, %.4f after", before, after)
+    if after > losses[least]:
+        log.info("the least was %.4f at step %d: --patience ends there", losses[least], least)
+    return {"held_out_loss_before": before, "held_out_loss": after}
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Tune, judge, write and record; returns the results."""
-    args = parse(argv)
-    with process_group(args.device, timeout=args.timeout):
-        chatting, first = prepared(args)
-        data, start = conversations(args, chatting), time.perf_counter()
-        trainer = build(args, chatting, first, data)
+def run(config: SFTConfig) -> dict[str, Any]:
+    """Fine-tune, evaluate, write the result and the record.
+
+    Returns:
+        ``step``, ``dropped``, ``seconds``, and, if some conversations are held out,
+        ``held_out_loss_before`` and ``held_out_loss`` [nats/token].
+    """
+    with process_group(config.machine.device, timeout=config.machine.timeout):
+        prepared = prepare(config)
+        data, start = read_conversations(config, prepared.chat_model), time.perf_counter()
+        width = prepared.chat_model.model.config.d_model
+        schedule = Schedule.of_passes(config, data.steps_per_epoch, width)
+        trainer = build(config, schedule, prepared, data)
         before = None if data.held_out is None else trainer.evaluate()
-        trainer.resume(allow_change=args.allow_change)
+        trainer.resume(allow_change=config.output.allow_change)
         trainer.fit()
-        found = results(trainer, data, before) | {"seconds": time.perf_counter() - start}
+        found: dict[str, Any] = {"step": trainer.step, "dropped": data.encoded.dropped}
+        found |= {} if before is None else judged(trainer, before)
+        found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
-            if args.record:
-                record_run(args, trainer, found)
-            place = written(args, chatting, first)
-            logging.info("talk with it: python -m mathlm.recipes.chat --model %s", place)
+            place = finish(config, schedule, trainer, prepared, found)
+            log.info("talk with it: mathlm chat --model %s", place)
         return found
 
 
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Run by the options of the command line."""
+    return run(parse(SFTConfig, argv, prog="mathlm sft"))
+
+
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        logging.info("%s", main())
-    except MathLMError as error:
-        sys.exit(f"error: {error}")
+    execute(main)

@@ -5,7 +5,7 @@ import torch
 from recipes.tiny_chats import make, save_base, tune
 
 from mathlm.chat import folder
-from mathlm.chat.model import Chatting
+from mathlm.chat.model import ChatModel
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataNotFoundError
 from mathlm.models import GPT, GPTConfig, save_pretrained
 from mathlm.text import ByteBPE, ChatFormat
@@ -30,7 +30,7 @@ def test_a_learned_tokenizer_and_its_format_stand_beside_the_model(tmp_path):
     sizes = {"context": 8, "d_model": 8, "n_layers": 1, "n_heads": 2}
     model = GPT(GPTConfig(vocab_size=len(bpe), activation="gelu_tanh", **sizes))
     save_pretrained(model, tmp_path)
-    whole = Chatting(model=model, tokenizer=bpe, format=form)
+    whole = ChatModel(model=model, tokenizer=bpe, format=form)
     folder.write(tmp_path, whole, kind="model", base="x", quantize=None, marks=False)
     found = folder.load(str(tmp_path), device="cpu")
     assert found.tokenizer == bpe

@@ -5,7 +5,7 @@ import logging
 import sys
 
 import pytest
-from chat.test_conversation import chatting
+from chat.test_conversation import chat_model
 
 from mathlm.chat.conversation import Conversation
 from mathlm.errors import DataError, InputError
@@ -22,7 +22,7 @@ def piped(monkeypatch, caplog, capsys):
     talks = []
 
     def begin(config):
-        talks.append(Conversation(chatting(), config.system, 4, seed=config.sampling.seed))
+        talks.append(Conversation(chat_model(), config.system, 4, seed=config.sampling.seed))
         return talks[-1]
 
     def call(text, *options):

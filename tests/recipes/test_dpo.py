@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 import torch
@@ -14,7 +16,8 @@ from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.chat import folder as chat_folder
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
-from mathlm.recipes import dpo, dpo_losses, dpo_options
+from mathlm.recipes import dpo, tuning
+from mathlm.recipes.command import parse
 from mathlm.train import checkpoints
 
 ROOT = Path(dpo.__file__).parents[2]
@@ -70,8 +73,11 @@ def test_each_loss_teaches_which_answers_are_preferred(place, loss):
 
 
 def test_what_the_folder_holds_writes_as_the_trained_model_did(place, monkeypatch):
-    models, save = [], dpo.written
-    monkeypatch.setattr(dpo, "written", lambda *a: models.append(a[1].model) or save(*a))
+    models, write = [], tuning.write_result
+    keep = models.append
+    monkeypatch.setattr(
+        tuning, "write_result", lambda c, p: keep(p.chat_model.model) or write(c, p)
+    )
     tune(place, "--lora-rank 2")
     loaded = chat_folder.load(str(place / "out"), device="cpu").model
     ids = torch.tensor([list(b"rain a?")])
@@ -158,20 +164,21 @@ def test_without_held_out_pairs_or_samples_nothing_is_judged(place):
         ("--gamma 1", "--gamma is no option of --loss dpo"),
         ("--loss orpo --beta 1", "--beta is no option of --loss orpo"),
         ("--lora-dropout 0.1", "compared with its reference without dropout"),
-        ("--towards-start 1", "take a larger --beta"),
+        ("--l2-sp 1", "take a larger --beta"),
         ("--samples -1", "--samples -1 must not be negative"),
         ("--width 3", "--width is no option of --method lora"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, message):
     with pytest.raises(ConfigError, match=message):
-        dpo_options.parse(["--data", "my.jsonl", *options.split()])
+        parse(dpo.DPOConfig, ["--data", "my.jsonl", *options.split()])
 
 
 def test_every_option_of_a_loss_is_one_of_the_script():
-    args = dpo_options.parse(["--data", "my.jsonl"])
-    for loss in dpo_losses.LOSSES:
-        assert set(dpo_losses.own_options(loss)) <= set(vars(args))
+    names = {field.name for field in fields(dpo.Loss)}
+    for own in dpo.OWN.values():
+        assert set(own) <= names
+    assert set(get_args(get_type_hints(dpo.Loss)["loss"])) == set(dpo.LOSSES)
 
 
 def test_pairs_are_no_judged_answers_and_the_other_way(place):

@@ -16,7 +16,8 @@ from mathlm.errors import (
     DataNotFoundError,
     InputError,
 )
-from mathlm.recipes import grpo, policy_options, policy_setup, ppo
+from mathlm.recipes import grpo, policy, ppo
+from mathlm.recipes.command import parse
 
 ROOT = Path(grpo.__file__).parents[2]
 OPTIONS = (
@@ -90,7 +91,7 @@ def test_each_loss_has_its_baseline_and_pays_the_divergence_once(
     loss, objective, baseline, beta
 ):
     words = f"--prompts a --reward length --beta 0.3 --loss {loss}".split()
-    plan = grpo.plan_of(policy_options.parse(words, grpo.add_loss))
+    plan = grpo.plan_of(parse(grpo.GRPOConfig, words))
     assert type(plan.objective).__name__ == objective
     assert plan.credit.baseline.__name__ == baseline
     assert plan.credit.beta == beta
@@ -100,14 +101,14 @@ def test_each_loss_has_its_baseline_and_pays_the_divergence_once(
 def test_an_interrupted_run_is_resumed_by_the_same_command(place, monkeypatch):
     """Within an iteration of four steps, bit for bit."""
     options = "--epochs 2 --minibatches 2 --save-every 3 --lora-dropout 0.1 --iterations 2"
-    straight, step = train(place, options, recipe=ppo), policy_setup.Trainer.train_step
+    straight, step = train(place, options, recipe=ppo), policy.Trainer.train_step
 
     def killed(self):
         if self.step == 6:
             raise KeyboardInterrupt
         return step(self)
 
-    monkeypatch.setattr(policy_setup.Trainer, "train_step", killed)
+    monkeypatch.setattr(policy.Trainer, "train_step", killed)
     with pytest.raises(KeyboardInterrupt):
         train(place, options, "again", recipe=ppo)
     monkeypatch.undo()
@@ -138,7 +139,7 @@ def test_conversations_end_where_the_answer_ends(place):
     ("--loss rloo --epochs 2", "length", "--loss rloo has no ratio"),
     ("--group-size 0", "length", "--group-size 0 must be positive"),
     ("--format named", "length", "--plain prompts have no turns"),
-    ("--towards-start 1", "length", "take a larger --beta"),
+    ("--l2-sp 1", "length", "take a larger --beta"),
     ("--parallel fsdp", "length", "--parallel fsdp leaves a part"),
     ("--cut nothing", "length", "cut='nothing' is neither a finite number nor one of"),
 ])  # fmt: skip

@@ -11,7 +11,8 @@ from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.align import encode_pairs
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError, InputError
-from mathlm.recipes import reward, reward_data, reward_folder, reward_options
+from mathlm.recipes import data, reward, score
+from mathlm.recipes.command import parse
 from mathlm.text import Bytes, ChatFormat, Message, Preference
 from mathlm.train import checkpoints
 
@@ -27,22 +28,22 @@ def place(tmp_path):
 
 @pytest.mark.parametrize("method", ["--method full", "--lora-rank 4", "--lora-rank 4 --merge"])
 def test_what_the_folder_holds_judges_as_the_trained_model_did(place, method, monkeypatch):
-    made, prepare = [], reward.prepared_reward
-    monkeypatch.setattr(reward, "prepared_reward", lambda a: made.append(prepare(a)) or made[0])
+    made, prepare = [], reward.prepare_reward
+    monkeypatch.setattr(reward, "prepare_reward", lambda a: made.append(prepare(a)) or made[0])
     found = learn(place, method)[1]
     assert found["before"]["accuracy"] == 0.5
     assert found["before"]["loss"] == pytest.approx(0.6931471805599453)
     assert found["after"]["accuracy"] > 0.9
-    trained = reward_folder.LearnedReward(made[0][0], made[0][2])
+    trained = reward.LearnedReward(made[0][0].chat_model, made[0][1])
     prompts, answers = ["rain a?"] * 2, ["yes rain", "nay rain"]
-    loaded = reward_folder.load_reward(place / "out", "cpu")(prompts, answers)
+    loaded = reward.load_reward(place / "out", "cpu")(prompts, answers)
     assert loaded == pytest.approx(trained(prompts, answers), abs=1e-5)
     assert loaded[0] > loaded[1]
 
 
 def test_how_answers_are_batched_changes_no_reward(place):
     learn(place)
-    judge = reward_folder.load_reward(place / "out", "cpu")
+    judge = reward.load_reward(place / "out", "cpu")
     prompts, answers = ["a?", "what is it?", "b?"], ["yes", "nay, or so it seems", ""]
     together = judge(prompts, answers)
     alone = [judge([p], [a])[0] for p, a in zip(prompts, answers, strict=True)]
@@ -53,7 +54,7 @@ def test_how_answers_are_batched_changes_no_reward(place):
 
 def test_rewards_of_training_answers_lie_around_zero(place):
     learn(place, "--held-out 0 --centring 0")
-    judge = reward_folder.load_reward(place / "out", "cpu")
+    judge = reward.load_reward(place / "out", "cpu")
     rows = [json.loads(line) for line in (place / "my.jsonl").read_text().splitlines()]
     prompts = [row["prompt"] for row in rows]
     both = [judge(prompts, [row[side] for row in rows]) for side in ("chosen", "rejected")]
@@ -119,7 +120,8 @@ def test_no_prompt_is_on_both_sides_and_no_pair_is_lost():
     ]
     tokens = Bytes(ChatFormat.named().special)
     encoded = encode_pairs(given, ChatFormat.named(), tokens, 64)
-    learned, judged = reward_data.split(encoded, given, 0.34, 0)
+    rows = data.split([one.prompt for one in given], 0.34, 0)
+    learned, judged = (data.some(encoded, side) for side in rows)
     sides = [{asked[i].lower() for i in side.index} for side in (learned, judged)]
     assert (len(learned), len(judged)) == (8, 4)
     assert not sides[0] & sides[1]
@@ -159,28 +161,28 @@ def test_data_that_cannot_be_read_is_refused_before_anything_is_written(place):
 
 
 def test_a_folder_without_a_reward_and_a_text_too_long_are_refused(place):
-    with pytest.raises(ConfigError, match=r"give a folder of recipes\.reward"):
-        reward_folder.load_reward(place / "base")
+    with pytest.raises(ConfigError, match=r"give a folder of mathlm reward"):
+        reward.load_reward(place / "base")
     learn(place)
     with pytest.raises(InputError, match=r"conversation 1 has \d+ tokens"):
-        reward_folder.load_reward(place / "out", "cpu")(["a", "b"], ["c", "d" * 99])
+        reward.load_reward(place / "out", "cpu")(["a", "b"], ["c", "d" * 99])
 
 
 def test_options_are_filled_in_and_checked():
-    args = reward_options.parse(["--data", "x/mine.jsonl"])
-    assert str(args.out) == "runs/mine-smollm2-reward"
-    assert (args.centring, args.lora_rank) == (0.01, 16)
+    config = parse(reward.RewardConfig, ["--data", "x/mine.jsonl"])
+    assert str(config.folder) == "runs/mine-smollm2-reward"
+    assert (config.centring, config.adaptation.options["lora_rank"]) == (0.01, 16)
     with pytest.raises(ConfigError, match=r"--width is no option of --method lora"):
-        reward_options.parse(["--data", "x.jsonl", "--width", "3"])
-    with pytest.raises(ConfigError, match=r"--towards-start is for recipes\.sft"):
-        reward_options.parse(["--data", "x.jsonl", "--towards-start", "0.1"])
+        parse(reward.RewardConfig, ["--data", "x.jsonl", "--width", "3"])
+    with pytest.raises(ConfigError, match=r"--l2-sp is for mathlm sft"):
+        parse(reward.RewardConfig, ["--data", "x.jsonl", "--l2-sp", "0.1"])
 
 
 def test_one_answer_is_judged_from_the_command_line(place):
     learn(place)
-    options = ["--prompt", "rain?", "--answer", "yes rain", "--device", "cpu"]
-    found = reward_folder.main([str(place / "out"), *options])
-    judge = reward_folder.load_reward(place / "out", "cpu")
+    options = ["--prompt", "rain?", "--completion", "yes rain", "--device", "cpu"]
+    found = score.main(["--reward", str(place / "out"), *options])
+    judge = reward.load_reward(place / "out", "cpu")
     assert found == judge(["rain?"], ["yes rain"])[0]
 
 

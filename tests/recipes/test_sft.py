@@ -14,7 +14,7 @@ from recipes.two_ranks import run_in_two_ranks
 from mathlm.chat import folder
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
 from mathlm.models import GPT
-from mathlm.recipes import sft
+from mathlm.recipes import sft, tuning
 from mathlm.train import checkpoints
 
 ROOT = Path(sft.__file__).parents[2]
@@ -43,8 +43,11 @@ def logits(model, text=b"What is rain?"):
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_learns_and_its_folder_answers_alike(place, method, monkeypatch):
     """What chat loads computes what the trained model did, and not what the base does."""
-    models, written = [], sft.written
-    monkeypatch.setattr(sft, "written", lambda *a: models.append(a[1].model) or written(*a))
+    models, write = [], tuning.write_result
+    keep = models.append
+    monkeypatch.setattr(
+        tuning, "write_result", lambda c, p: keep(p.chat_model.model) or write(c, p)
+    )
     results = tune(place, METHODS[method])[1]
     assert results["held_out_loss"] < results["held_out_loss_before"]
     loaded = folder.load(str(place / "out"), device="cpu")
@@ -82,7 +85,7 @@ def test_a_run_is_not_resumed_with_other_options(place):
     tune(place)
     for options, message in (
         ("--lora-alpha 32", r"objective.method.lora_alpha was None, is 32"),
-        ("--towards-start 0.1", r"objective.objective"),
+        ("--l2-sp 0.1", r"objective.objective"),
         ("--seed 3", r"data_sha256"),
     ):
         with pytest.raises(CheckpointMismatchError, match=message):
@@ -109,7 +112,7 @@ def test_patience_keeps_the_best_weights(place):
 def test_the_pull_towards_the_start_keeps_the_weights_nearer(place):
     base, far = GPT.from_pretrained(place / "base").state_dict(), []
     for weight in ("0", "10"):
-        tune(place, f"--method full --towards-start {weight}", weight)
+        tune(place, f"--method full --l2-sp {weight}", weight)
         tuned = GPT.from_pretrained(place / weight).state_dict()
         far.append(sum((tuned[n] - base[n]).square().sum().item() for n in base))
     assert far[1] < far[0] / 4
@@ -132,7 +135,7 @@ def test_a_merged_result_is_a_model_of_its_own(place):
 
 
 def test_codes_of_8_bits_carry_an_adapter(place):
-    results = tune(place, "--quantize 8 --marks keep --lora-rank 2")[1]
+    results = tune(place, "--quantize 8 --special-tokens keep --lora-rank 2")[1]
     assert results["held_out_loss"] < results["held_out_loss_before"]
     loaded = folder.load(str(place / "out"), device="cpu").model
     assert "Quantized" in type(loaded.token_embedding).__name__

@@ -6,8 +6,8 @@ from recipes.tiny_chats import PAIRS, make, save_data
 
 from mathlm.chat import folder
 from mathlm.errors import ConfigError
-from mathlm.recipes import sft_data
-from mathlm.recipes.sft_options import parse
+from mathlm.recipes import sft
+from mathlm.recipes.command import parse
 
 
 @pytest.fixture
@@ -18,8 +18,9 @@ def read(tmp_path):
 
     def call(options=""):
         shared = f"--data {place / 'my.jsonl'} --model {place / 'base'} --device cpu"
-        args = parse(f"{shared} {options}".split())
-        return sft_data.conversations(args, folder.load(args.model, device="cpu"))
+        config = parse(sft.SFTConfig, f"{shared} {options}".split())
+        chat_model = folder.load(config.base.model, device="cpu")
+        return sft.read_conversations(config, chat_model)
 
     call.place = place
     return call

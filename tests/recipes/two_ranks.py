@@ -17,7 +17,7 @@ from train.forked import TESTS, group
 
 def run_in_two_ranks(folder, recipe, words):
     """Run ``recipe.main(words)`` in two ranks, which must end well; the folder gets logs."""
-    paths = os.pathsep.join((str(TESTS), str(TESTS.parent)))
+    paths = os.pathsep.join(map(str, (TESTS, TESTS.parent, TESTS.parent / "book")))
     done = subprocess.run(
         [sys.executable, "-m", "recipes.two_ranks", str(folder), recipe.__name__, *words],
         env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},

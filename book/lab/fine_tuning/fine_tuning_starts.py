@@ -49,7 +49,7 @@ def full(start: Start) -> Prepared:
 def towards(start: Start, *, weight: float) -> Prepared:
     """Every weight, drawn back to where it was."""
     start.model.requires_grad_(True)
-    return adapt.TowardsStart(next_token, start.model, weight), start.data
+    return adapt.L2SP(next_token, start.model, weight), start.data
 
 
 def replay(start: Start, *, share: float) -> Prepared:

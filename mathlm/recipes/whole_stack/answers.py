@@ -12,7 +12,7 @@ from zlib import crc32
 import torch
 
 from ...chat.folder import load
-from ...chat.model import Chatting
+from ...chat.model import ChatModel
 from ...generate import generate_ragged
 from ...text import Message, sentiment
 from ...text.corpora.sentiment import Lexicon
@@ -38,16 +38,16 @@ def repeated(prompts: Sequence[str], number: int) -> list[str]:
 
 
 def answers(
-    chatting: Chatting, prompts: Sequence[str], longest: int, seed: int
+    chat_model: ChatModel, prompts: Sequence[str], longest: int, seed: int
 ) -> list[tuple[str, bool]]:
     """An answer to each prompt, and whether it came to its end."""
-    form, tokenizer = chatting.format, chatting.tokenizer
-    end, device = tokenizer.special[form.end], next(chatting.model.parameters()).device
+    form, tokenizer = chat_model.format, chat_model.tokenizer
+    end, device = tokenizer.special[form.end], next(chat_model.model.parameters()).device
     chats = [form.encode([Message("user", p)], tokenizer, answer=True) for p in prompts]
     asked, found = [torch.from_numpy(chat.ids).to(device) for chat in chats], []
     for i in range(0, len(asked), AT_ONCE):
         part = asked[i : i + AT_ONCE]
-        written = generate_ragged(chatting.model, part, longest, seed=seed + i, stop=[end])
+        written = generate_ragged(chat_model.model, part, longest, seed=seed + i, stop=[end])
         for before, ids in zip(part, written, strict=True):
             said = ids[len(before) :].tolist()
             ended = end in said
@@ -56,12 +56,12 @@ def answers(
 
 
 def preferred_pairs(
-    chatting: Chatting, prompts: Sequence[str], longest: int, seed: int
+    chat_model: ChatModel, prompts: Sequence[str], longest: int, seed: int
 ) -> tuple[list[dict[str, str]], dict[str, int]]:
     """Two answers to each prompt, the gladder one first; how many pairs were of no use."""
     rule, rows = halves()[0], []
-    first = answers(chatting, prompts, longest, seed)
-    second = answers(chatting, prompts, longest, seed + 1_000_003)
+    first = answers(chat_model, prompts, longest, seed)
+    second = answers(chat_model, prompts, longest, seed + 1_000_003)
     dropped = {"not ended": 0, "alike": 0}
     for prompt, (a, a_ended), (b, b_ended) in zip(prompts, first, second, strict=True):
         scores = rule.score(a), rule.score(b)
@@ -79,7 +79,7 @@ def compare(run: Run) -> Result:
     """Pairs of answers of the tuned model, judged by one half of the lexicon."""
     learned, _ = speakers(run)
     prompts = repeated(learned, run.scale.draws)
-    chatting = load(run.place("tuned"), device=run.device)
-    rows, dropped = preferred_pairs(chatting, prompts, run.scale.answer, run.seed)
+    chat_model = load(run.place("tuned"), device=run.device)
+    rows, dropped = preferred_pairs(chat_model, prompts, run.scale.answer, run.seed)
     write_lines(run.place("pairs.jsonl"), rows)
     return {"pairs": len(rows), "dropped": dropped, "sample": rows[:3]}

@@ -9,7 +9,7 @@ import torch
 
 from ...align import ChatBatches, encode_chats
 from ...chat.folder import load
-from ...chat.model import Chatting
+from ...chat.model import ChatModel
 from ...errors import InputError
 from ...models import GPT
 from ...train import TokenizedWindows
@@ -35,29 +35,29 @@ def mean_loss(model: GPT, batches: Any) -> float:
     return total / count
 
 
-def bits_per_byte(run: Run, chatting: Chatting) -> float:
+def bits_per_byte(run: Run, chat_model: ChatModel) -> float:
     """Cost of the held-out plays [bits/byte]."""
-    ids = np.array(chatting.tokenizer.encode("".join(held_out_texts(run)))[:TEXT])
+    ids = np.array(chat_model.tokenizer.encode("".join(held_out_texts(run)))[:TEXT])
     sizes = {"context": run.scale.context, "batch_size": 16, "seed": 0}
-    windows = TokenizedWindows(ids, chatting.tokenizer, **sizes)
-    return mean_loss(chatting.model, windows) / (windows.bytes_per_target * math.log(2))
+    windows = TokenizedWindows(ids, chat_model.tokenizer, **sizes)
+    return mean_loss(chat_model.model, windows) / (windows.bytes_per_target * math.log(2))
 
 
-def answer_loss(run: Run, chatting: Chatting) -> float:
+def answer_loss(run: Run, chat_model: ChatModel) -> float:
     """Cost of the speeches that were really given to held-out requests [nats/token]."""
     chats = held_out_conversations(run, run.scale.judged)
-    encoded = encode_chats(chats, chatting.format, chatting.tokenizer, run.scale.context)
-    return mean_loss(chatting.model, ChatBatches(encoded, 16))
+    encoded = encode_chats(chats, chat_model.format, chat_model.tokenizer, run.scale.context)
+    return mean_loss(chat_model.model, ChatBatches(encoded, 16))
 
 
-def measured(run: Run, chatting: Chatting, said: list[tuple[str, bool]]) -> dict[str, float]:
+def measured(run: Run, chat_model: ChatModel, said: list[tuple[str, bool]]) -> dict[str, float]:
     """What one model costs and how its answers are."""
     texts = [text for text, _ in said]
     words = [text.lower().split() for text in texts]
     rules = dict(zip(("preferring rule", "judging rule"), halves(), strict=True))
     return {
-        "bits_per_byte": bits_per_byte(run, chatting),
-        "answer_loss": answer_loss(run, chatting),
+        "bits_per_byte": bits_per_byte(run, chat_model),
+        "answer_loss": answer_loss(run, chat_model),
         "ended": float(np.mean([ended for _, ended in said])),
         "bytes": float(np.mean([len(text.encode()) for text in texts])),
         "distinct words": len({w for row in words for w in row}) / max(1, sum(map(len, words))),
@@ -95,9 +95,9 @@ def judge(run: Run) -> Result:
     prompts = repeated(speakers(run)[1], run.scale.judged)
     said, models = {}, {}
     for name in MODELS:
-        chatting = load(run.place(name), device=run.device)
-        said[name] = answers(chatting, prompts, run.scale.answer, SEED + run.seed)
-        models[name] = measured(run, chatting, said[name])
+        chat_model = load(run.place(name), device=run.device)
+        said[name] = answers(chat_model, prompts, run.scale.answer, SEED + run.seed)
+        models[name] = measured(run, chat_model, said[name])
     texts = {name: [text for text, _ in rows] for name, rows in said.items()}
     rules = dict(zip(("preferring rule", "judging rule"), halves(), strict=True))
     sides = texts["preferred"], texts["tuned"]

@@ -88,8 +88,8 @@ def test_what_was_preferred_gains_on_what_was_not(unbroken):
 @pytest.mark.slow
 def test_each_model_of_the_folder_can_be_talked_with(unbroken, capsys):
     for name in ("base", "tuned", "preferred"):
-        chatting = load(unbroken[0].place(name), device="cpu")
-        answer(Conversation(chatting, max_new_tokens=4, seed=0), "Speak as Romeo.")
+        chat_model = load(unbroken[0].place(name), device="cpu")
+        answer(Conversation(chat_model, max_new_tokens=4, seed=0), "Speak as Romeo.")
     assert capsys.readouterr().out.count("\n") >= 3
 
 

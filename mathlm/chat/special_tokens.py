@@ -1,4 +1,4 @@
-"""The marks between turns, when a model has never seen them.
+"""Special tokens of the chat template, when a model has never seen them.
 
 Training moves the embeddings of tokens that no text has all in one direction: in the end they
 are nearly one vector. A model that is to end its answers by such a token cannot say it rather
@@ -16,16 +16,16 @@ from torch import Tensor, nn
 from ..errors import CheckpointMismatchError, ConfigError
 from ..models import GPT
 from ..models.files.weights import read_tensors, to_bytes
-from .model import Chatting
+from .model import ChatModel
 
 log = logging.getLogger(__name__)
-FILE = "marks.safetensors"
+FILE = "marks.safetensors"  # beside an adapter, if their rows were trained
 ALIKE = 0.999  # cosine from which two embeddings are one
 
 
-def mark_ids(chatting: Chatting) -> list[int]:
-    """Ids of the marks of the format."""
-    return [chatting.tokenizer.special[name] for name in chatting.format.special]
+def special_ids(chat_model: ChatModel) -> list[int]:
+    """Ids of the special tokens that the chat template writes."""
+    return [chat_model.tokenizer.special[name] for name in chat_model.format.special]
 
 
 @torch.no_grad()
@@ -37,11 +37,11 @@ def likeness(rows: Tensor, ids: Sequence[int]) -> Tensor:
     return cosines.amax(1)
 
 
-def train_marks(chatting: Chatting, how: str) -> Tensor | None:
-    """Train the embeddings of the marks beside what a method trains, if need be.
+def train_special_tokens(chat_model: ChatModel, how: str) -> Tensor | None:
+    """Train the embeddings of the special tokens beside what a method trains, if need be.
 
     Args:
-        chatting: The model, as the method prepared it.
+        chat_model: The model, as the method prepared it.
         how: "train", "keep", or "auto": train them if one is like another token.
 
     Returns:
@@ -50,18 +50,18 @@ def train_marks(chatting: Chatting, how: str) -> Tensor | None:
     Raises:
         ConfigError: If they must be but are quantized.
     """
-    weight, ids = chatting.model.token_embedding.weight, mark_ids(chatting)
+    weight, ids = chat_model.model.token_embedding.weight, special_ids(chat_model)
     if how == "keep" or weight.requires_grad:
         return None
     if how == "auto" and float(likeness(weight, ids).max()) < ALIKE:
         return None
     if not isinstance(weight, nn.Parameter) or not weight.is_floating_point():
         raise ConfigError(
-            "the marks between turns were never trained, and in a quantized model cannot be: "
-            "leave --quantize out, or tune with --marks keep"
+            "the special tokens between turns were never trained, and in a quantized model "
+            "cannot be: leave --quantize out, or tune with --special-tokens keep"
         )
     weight.requires_grad_(True).register_hook(lambda g: only_rows(g, ids))
-    log.info("the embeddings of the %d marks between turns are trained too", len(ids))
+    log.info("the embeddings of the %d special tokens between turns are trained too", len(ids))
     return weight.detach()[ids].clone()
 
 
@@ -73,20 +73,22 @@ def only_rows(gradient: Tensor, ids: list[int]) -> Tensor:
 
 
 @contextmanager
-def set_aside(model: GPT, ids: list[int], first: Tensor, folder: Path) -> Iterator[None]:
-    """Write the rows of the marks into a folder; meanwhile the model has its first ones."""
+def set_aside(
+    model: GPT, ids: list[int], original_rows: Tensor, folder: Path
+) -> Iterator[None]:
+    """Write the rows of the special tokens; meanwhile the model has its original ones."""
     weight = model.token_embedding.weight
     with torch.no_grad():
         rows = weight[ids].clone()
         (folder / FILE).write_bytes(to_bytes({"ids": torch.tensor(ids), "rows": rows}))
-        weight[ids] = first.to(weight)
+        weight[ids] = original_rows.to(weight)
         try:
             yield
         finally:
             weight[ids] = rows
 
 
-def put_marks(model: GPT, folder: Path) -> None:
+def load_special_tokens(model: GPT, folder: Path) -> None:
     """Give a model the rows that were written.
 
     Raises:

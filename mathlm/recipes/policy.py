@@ -1,0 +1,358 @@
+"""What ppo and grpo share: prompts, rewards, and a run that writes, is judged and learns."""
+
+import copy
+import logging
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+from torch import Tensor, nn
+
+from ..align import (
+    ArithmeticReward,
+    FormatReward,
+    LengthReward,
+    PolicyAndValue,
+    PolicyBatches,
+    Reference,
+    RewardFunction,
+    SentimentReward,
+    TextSampler,
+    ValueModel,
+    completions_of,
+    rollout_record,
+)
+from ..align.policy.credit import Credit
+from ..chat.model import ChatModel
+from ..errors import ConfigError, DataError, DataNotFoundError, MathLMError
+from ..models import GPT
+from ..optim import AdamW
+from ..text.corpora.instructions import json_lines, json_object
+from ..text.tokenizers.named import Tokenizer
+from ..train import Trainer, distribute, resolve_device
+from ..train.activation_checkpointing import recompute_blocks
+from ..train.distributed import DeviceName, process_group, rank
+from ..train.objectives import Objective
+from .reward import load_reward
+from .tuning import (
+    Prepared,
+    Schedule,
+    Tuning,
+    TuningConfig,
+    finish,
+    parameter_groups,
+    prepare,
+    require_positive,
+    trainer_config,
+)
+
+log = logging.getLogger(__name__)
+JUDGED = 1_000_003  # seed of what is judged before and after
+BUILT_IN = ("sentiment", "length", "arithmetic", "format")
+FORMS = (
+    '{"prompt": "..."}, {"prompt": [messages]} or {"messages": [...]}, the user speaking last'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollouts:
+    """What the policy writes in an iteration, and how often it learns from it."""
+
+    iterations: int = 100
+    """Times that the policy writes."""
+    group_size: int = 8
+    """Completions of each prompt."""
+    prompts_per_iteration: int = 8
+    """Prompts of an iteration."""
+    max_new_tokens: int = 64
+    """Longest completion [tokens]."""
+    temperature: float = 1.0
+    """Divides the logits of every draw."""
+    epochs: int = 1
+    """Passes over the rollouts of an iteration."""
+    minibatches: int = 1
+    """Optimizer steps in a pass."""
+    clip_ratio: float = 0.2
+    """How far the ratio of new to old probability may go from 1."""
+    beta: float = 0.05
+    """Price of the divergence from the reference, KL [reward/nat]."""
+    cut: float | str = "score"
+    """Reward of a text without an end: score, of ppo also bootstrap, or a number."""
+    at_once: int | None = None
+    """Rows written and read together; all if not given."""
+
+    def __post_init__(self) -> None:
+        require_positive(self, "iterations", "group_size", "minibatches", "max_new_tokens")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig(TuningConfig):
+    """Options of the commands that train a policy on a reward."""
+
+    prompts: str
+    """JSON lines with a prompt each: {"prompt": "..."} or {"prompt": [messages]}."""
+    reward: str
+    """sentiment, length, arithmetic, format, a folder of mathlm reward, or module:function."""
+    target: int = 100
+    """Of --reward length: how long an answer is to be [characters]."""
+    pattern: str | None = None
+    """Of --reward format: regular expression that a whole completion matches."""
+    plain: bool = False
+    """Prompts are text to continue, without turns."""
+    stop: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """End a completion at this text too; may be repeated."""
+    judge: int = 16
+    """Prompts to judge by, before and after."""
+    rollouts: Rollouts = Rollouts()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.adaptation.l2_sp is not None:
+            raise ConfigError("--l2-sp is for mathlm sft: take a larger --beta")
+        if self.plain and (self.base.format != "auto" or self.base.template):
+            raise ConfigError(
+                "--plain prompts have no turns: leave --format and --template out"
+            )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of the method decides a run: it is resumed with the same."""
+        return super().identity | {"plain": self.plain}
+
+
+@dataclass(frozen=True, eq=False)
+class Prompts:
+    """Prompts as ids, how they were asked, and what ends an answer.
+
+    Args:
+        ids: Ids (tokens,) of each.
+        texts: What was asked, by its ids: a string, or a list of messages.
+        tokenizer: Of the completions.
+        stop: Ids, or sequences of ids, that end a completion.
+    """
+
+    ids: list[Tensor]
+    texts: dict[tuple[int, ...], Any]
+    tokenizer: Tokenizer
+    stop: tuple[Any, ...]
+
+    def decode(self, ids: Tensor) -> Any:
+        """A prompt as it was asked; any other ids as text."""
+        known = self.texts.get(tuple(ids.tolist()))
+        return self.tokenizer.decode(ids.tolist()) if known is None else known
+
+
+def read(path: str | Path) -> list[Any]:
+    """The prompts of a file in JSON lines; other keys of a line are not read.
+
+    Raises:
+        DataNotFoundError: If there is no such file.
+        DataError: If a line holds no prompt; the message has its number.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise DataNotFoundError(f"{file} is no file: give one with lines such as {FORMS}")
+    found = []
+    for where, line in json_lines(file):
+        content = json_object(line, where, FORMS)
+        prompt = content.get("prompt", content.get("messages"))
+        if not (prompt and isinstance(prompt, str | list)):
+            raise DataError(f"{where} has no prompt; expected {FORMS}")
+        found.append(prompt)
+    if not found:
+        raise DataError(f"{file} holds no prompt; expected lines such as {FORMS}")
+    return found
+
+
+def read_prompts(config: PolicyConfig, chat_model: ChatModel) -> Prompts:
+    """The prompts of ``--prompts``, as a model sees them.
+
+    Raises:
+        DataError: If a prompt that is to be continued is a list of messages, or a conversation
+            does not end with the user.
+    """
+    tokenizer, given = chat_model.tokenizer, read(config.prompts)
+    ids = [
+        torch.tensor(encoded(prompt, chat_model, config.plain, number))
+        for number, prompt in enumerate(given)
+    ]
+    ends = [tokenizer.encode(text.replace("\\n", "\n")) for text in config.stop]
+    own = [] if config.plain else [tokenizer.special[chat_model.format.end]]
+    texts = {tuple(x.tolist()): asked for x, asked in zip(ids, given, strict=True)}
+    return Prompts(ids, texts, tokenizer, (*own, *map(tuple, ends)))
+
+
+def encoded(prompt: Any, chat_model: ChatModel, plain: bool, number: int) -> list[int]:
+    """Ids of a prompt."""
+    if plain and not isinstance(prompt, str):
+        raise DataError(f"prompt {number} is a list of messages: leave --plain out")
+    if plain:
+        return list(chat_model.tokenizer.encode(prompt))
+    turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    try:
+        return chat_model.format.encode(turns, chat_model.tokenizer, answer=True).ids.tolist()
+    except MathLMError as error:
+        raise DataError(f"prompt {number}: {error}") from error
+
+
+def find_reward(
+    name: str, target: int = 100, pattern: str | None = None, device: DeviceName = "auto"
+) -> RewardFunction:
+    """A reward function by name: built in, learned by mathlm reward, or one of your own.
+
+    Args:
+        name: sentiment, length, arithmetic, format, a folder, or "module:function".
+        target: Of length: characters.
+        pattern: Of format: regular expression that a whole completion matches.
+        device: Of a learned reward.
+
+    Raises:
+        ConfigError: If there is none of that name, or it lacks its option.
+    """
+    if name == "format":
+        if pattern is None:
+            raise ConfigError("--reward format needs --pattern, a regular expression")
+        return FormatReward(pattern)
+    built_in: dict[str, RewardFunction] = {
+        "sentiment": SentimentReward(),
+        "length": LengthReward(target),
+        "arithmetic": ArithmeticReward(),
+    }
+    if name in built_in:
+        return built_in[name]
+    if Path(name).is_dir():
+        return load_reward(name, device)
+    return own_function(name)
+
+
+def own_function(name: str) -> RewardFunction:
+    """The function ``name`` of a module that Python can import: "module:function".
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise ConfigError(
+            f"--reward {name} is none of {', '.join(BUILT_IN)}, no folder of mathlm reward, "
+            "and no module:function"
+        )
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"--reward {name} cannot be imported: {error}") from error
+    if not callable(found):
+        raise ConfigError(f"--reward {name} is a {type(found).__name__}, not a function")
+    return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What distinguishes one command from the other."""
+
+    objective: Objective
+    credit: Credit
+    values: str | None = None  # "own", "shared" or None
+
+
+def value_model(policy: GPT, kind: str) -> ValueModel:
+    """Values of the policy's own weights, or of a copy of those that are trained."""
+    if kind == "shared":
+        return ValueModel(policy)
+    kept: dict[int, Any] = {id(p): p for p in policy.parameters() if not p.requires_grad}
+    return ValueModel(copy.deepcopy(policy, kept))
+
+
+def batches(
+    config: PolicyConfig, plan: Plan, policy: GPT, value: ValueModel | None, asked: Prompts
+) -> PolicyBatches:
+    """Rollouts of the policy, judged, as the data of a trainer."""
+    own = config.rollouts
+    return PolicyBatches(
+        policy,
+        asked.ids,
+        find_reward(config.reward, config.target, config.pattern, config.machine.device),
+        plan.credit,
+        sampler=TextSampler(own.max_new_tokens, own.temperature, asked.stop),
+        reference=Reference.of(policy),
+        value=value,
+        group_size=own.group_size,
+        prompts_per_iteration=min(own.prompts_per_iteration, len(asked.ids)),
+        epochs=own.epochs,
+        minibatches=own.minibatches,
+        seed=config.optimization.seed,
+        decode=asked.decode,
+        at_once=own.at_once,
+        clip=own.clip_ratio,
+    )
+
+
+def build(
+    config: PolicyConfig, plan: Plan, prepared: Prepared
+) -> tuple[PolicyBatches, Schedule, Trainer]:
+    """Data, schedule and trainer of a run."""
+    policy, machine = prepared.chat_model.model, config.machine
+    device = resolve_device(machine.device)
+    if machine.activation_checkpointing:
+        recompute_blocks(policy)
+    policy.to(device)
+    value = None if plan.values is None else value_model(policy, plan.values).to(device)
+    whole: nn.Module = policy if value is None else PolicyAndValue(policy, value)
+    spread = distribute(whole, machine.parallel, device)
+    data = batches(config, plan, policy, value, read_prompts(config, prepared.chat_model))
+    steps = config.rollouts.iterations * data.steps_per_iteration
+    schedule = Schedule.of(config, steps, policy.config.d_model, share=0.1)
+    trainer = Trainer(
+        spread,
+        Tuning(plan.objective, config.identity),
+        data,
+        AdamW(parameter_groups(config, whole, prepared)),
+        trainer_config(config, schedule),
+    )
+    return data, schedule, trainer
+
+
+def judge(config: PolicyConfig, data: PolicyBatches) -> dict[str, Any]:
+    """Reward, divergence and texts of the first prompts, drawn with the same numbers."""
+    chosen = data.kept[: config.judge]
+    if not chosen:
+        return {}
+    asked = [data.given[i] for i in chosen]
+    batch = data.writer.write(asked, JUDGED)
+    texts = data.writer.texts(asked), data.writer.texts(completions_of(batch))
+    rewards = batch["rewards"].tolist()
+    samples = [
+        {"prompt": x, "completion": y, "reward": r}
+        for x, y, r in zip(*texts, rewards, strict=True)
+    ]
+    return rollout_record(batch) | {"samples": samples}
+
+
+def run_plan(config: PolicyConfig, plan: Plan) -> dict[str, Any]:
+    """Train, judge, write the result and the record.
+
+    Returns:
+        ``iterations``, ``dropped`` prompts, ``seconds``, and ``before`` and ``after``: reward,
+        divergence from the reference, samples.
+    """
+    with process_group(config.machine.device, timeout=config.machine.timeout):
+        prepared = prepare(config)
+        data, schedule, trainer = build(config, plan, prepared)
+        before, start = judge(config, data), time.perf_counter()
+        trainer.resume(allow_change=config.output.allow_change)
+        trainer.fit()
+        data.look_back()
+        after = judge(config, data)
+        found: dict[str, Any] = {"iterations": config.rollouts.iterations}
+        found |= {"dropped": data.dropped}
+        found |= {"before": before, "after": after, "seconds": time.perf_counter() - start}
+        if rank() == 0:
+            log.info("reward %s before, %s after", before.get("reward"), after.get("reward"))
+            more = {"rollouts": data.history}
+            place = finish(config, schedule, trainer, prepared, found, **more)
+            log.info("talk with it: mathlm chat --model %s", place)
+        return found
