@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +27,7 @@ from ..optim import warmup_cosine
 from ..train import Trainer, TrainerConfig
 from ..train.objectives import Batch, Objective
 from ..train.record import device_name, write_record
+from .command import flat
 from .options import BaseModel, Machine, Optimization, Output
 
 log = logging.getLogger(__name__)
@@ -356,15 +357,6 @@ def trainer_config(config: TuningConfig, schedule: Schedule) -> TrainerConfig:
     known = flat(config) | asdict(schedule)
     given = {f.name: known[f.name] for f in fields(TrainerConfig) if f.name in known}
     return TrainerConfig(**given | {"schedule": rates, "folder": config.folder / "checkpoints"})
-
-
-def flat(config: Any) -> dict[str, Any]:
-    """Options by name, those of all groups together."""
-    found: dict[str, Any] = {}
-    for f in fields(config):
-        value = getattr(config, f.name)
-        found |= flat(value) if is_dataclass(value) else {f.name: value}
-    return found
 
 
 FILES = ("data", "prompts", "model", "tokenizer", "template", "replay", "reward")

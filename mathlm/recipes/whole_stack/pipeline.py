@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 from ...chat.folder import FILE
 from ...errors import ConfigError
+from ...train.distributed import DeviceName
 from ...train.record import describe, write_record
 from ..pretrain import Size
 
@@ -119,7 +120,7 @@ class Run:
     folder: Path
     scale: Scale
     seed: int = 0
-    device: str = "auto"
+    device: DeviceName = "auto"
 
     def place(self, *names: str) -> Path:
         """A path in the folder."""

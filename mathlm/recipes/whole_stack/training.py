@@ -1,26 +1,22 @@
-"""The models of recipes.whole_stack: pretrained, tuned on requests, and on preferences."""
+"""The stages that train: pretraining, tuning on requests, and tuning on preferences."""
 
 import json
 import shutil
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ...chat.folder import write
 from ...chat.model import ChatModel
 from ...text import ByteBPE
-from ...train.distributed import DeviceName
 from .. import dpo, export, pretrain, sft
 from ..dpo import DPOConfig
+from ..export import ExportConfig
 from ..options import BaseModel, Machine, Optimization, Output
+from ..pretrain import PretrainConfig
 from ..sft import SFTConfig
 from ..tuning import Adaptation, Passes
 from .pipeline import Result, Run, clear_half_written
 from .stages import FORMAT
-
-
-def flags(**options: object) -> list[str]:
-    """Options as they are typed."""
-    return [part for k, x in options.items() for part in (f"--{k.replace('_', '-')}", str(x))]
 
 
 def history(path: Path) -> list[dict[str, float]]:
@@ -30,36 +26,43 @@ def history(path: Path) -> list[dict[str, float]]:
 
 def pretrained(run: Run) -> Result:
     """A GPT that predicts the next token of the plays."""
-    scale, record = run.scale, run.place("records", "pretrained.json")
-    every = often(run, scale.steps)
-    sizes = {"size": scale.size, "context": scale.context, "batch_size": scale.batch_size}
-    often_done = {"eval_every": every, "save_every": every, "log_every": every, "keep": 2}
-    found = pretrain.main(
-        flags(
+    scale, every = run.scale, often(run, run.scale.steps)
+    record = run.place("records", "pretrained.json")
+    config = PretrainConfig(
+        text=pretrain.Text(
             data=run.place("tokens"),
-            tokenizer=run.place("tokenizer.json"),
-            **sizes,
-            **often_done,
+            tokenizer=str(run.place("tokenizer.json")),
+            held_out=scale.held_out,
+        ),
+        model=pretrain.Model(size=scale.size, context=scale.context),
+        optimization=pretrain.Optimization(
             steps=scale.steps,
+            batch_size=scale.batch_size,
             lr=scale.lr,
             warmup=scale.steps // 20,
-            held_out=scale.held_out,
             seed=run.seed,
-            device=run.device,
+        ),
+        output=pretrain.Output(
             out=run.place("pretraining"),
             record=record,
-        )
+            log_every=every,
+            eval_every=every,
+            save_every=every,
+            keep=2,
+        ),
+        machine=Machine(device=run.device),
     )
+    found = pretrain.run(config)
     write_base(run)
     per_step = scale.batch_size * scale.context
     return {**found, "history": history(record), "tokens_per_step": per_step}
 
 
 def write_base(run: Run) -> None:
-    """The pretrained model as a folder that recipes.chat can read."""
+    """The pretrained model as a folder that mathlm chat can read."""
     folder = run.place("base")
     shutil.rmtree(folder, ignore_errors=True)
-    export.main([str(run.place("pretraining")), str(folder)])
+    export.run(ExportConfig(run=run.place("pretraining"), folder=folder))
     bpe = ByteBPE.load(run.place("tokenizer.json"))
     model = export.load(run.place("pretraining"))
     chat_model = ChatModel(model=model, tokenizer=bpe, format=FORMAT)
@@ -102,7 +105,7 @@ def shared(run: Run) -> dict[str, Any]:
     return {
         "adaptation": Adaptation(method="full"),
         "context": run.scale.context,
-        "machine": Machine(device=cast(DeviceName, run.device)),
+        "machine": Machine(device=run.device),
     }
 
 
