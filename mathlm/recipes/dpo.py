@@ -104,14 +104,19 @@ class Loss:
         own_options(self, "loss", OWN)
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The options of the loss, with its defaults where they were not given."""
+        return own_options(self, "loss", OWN)
+
+    @property
     def objective(self) -> Objective:
         """The objective, with its options."""
-        return LOSSES[self.loss](**own_options(self, "loss", OWN))
+        return LOSSES[self.loss](**self.options)
 
     @property
     def reported_beta(self) -> float:
         """β of the implicit rewards that are reported."""
-        return own_options(self, "loss", OWN).get("beta") or BETA
+        return self.options.get("beta") or BETA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +157,11 @@ class DPOConfig(DataConfig):
     def names(self) -> tuple[str, ...]:
         """Data, model and loss."""
         return Path(self.data).stem, Path(self.base.model).stem, self.loss.loss
+
+    @property
+    def filled(self) -> dict[str, Any]:
+        """All options by name, with the defaults of the choices that were made."""
+        return super().filled | self.loss.options
 
 
 Batches = PairBatches | JudgedBatches
@@ -329,7 +339,7 @@ def run(config: DPOConfig) -> dict[str, Any]:
         reference = Reference.of(chat_model.model)
         data, start = data.with_reference(reference, config.loss.loss), time.perf_counter()
         per_epoch, width = data.training.steps_per_epoch, chat_model.model.config.d_model
-        schedule = Schedule.of_passes(config, per_epoch, width, share=0.1)
+        schedule = Schedule.of_passes(config, per_epoch, width, slower=10)
         trainer = build(config, schedule, prepared, model, data)
         before = judge(config, chat_model, data, reference, "before")
         trainer.resume(allow_change=config.output.allow_change)

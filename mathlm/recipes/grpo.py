@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..align import (
     GRPO,
@@ -15,8 +15,11 @@ from ..align import (
     group_advantages,
 )
 from ..errors import ConfigError
+from ..models.gpt_config import require_choices
 from .command import execute, parse
 from .policy import Plan, PolicyConfig, run_plan
+
+LossName = Literal["corrected", "published", "dr", "rloo"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +34,12 @@ class GRPOConfig(PolicyConfig):
     is the model as it was; with --method lora it costs no memory.
     """
 
-    loss: Literal["corrected", "published", "dr", "rloo"] = "corrected"
+    loss: LossName = "corrected"
     """corrected: no spread, k2 of texts; dr: fixed length; rloo: REINFORCE; or published."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require_choices(self, {"loss": get_args(LossName)})
         if self.loss == "rloo" and self.rollouts.epochs * self.rollouts.minibatches > 1:
             raise ConfigError(
                 "--loss rloo has no ratio to the policy that wrote: one epoch, one minibatch"

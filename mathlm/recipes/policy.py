@@ -305,7 +305,7 @@ def build(
     spread = distribute(whole, machine.parallel, device)
     data = batches(config, plan, policy, value, read_prompts(config, prepared.chat_model))
     steps = config.rollouts.iterations * data.steps_per_iteration
-    schedule = Schedule.of(config, steps, policy.config.d_model, share=0.1)
+    schedule = Schedule.of(config, steps, policy.config.d_model, slower=10)
     trainer = Trainer(
         spread,
         Tuning(plan.objective, config.identity),

@@ -67,9 +67,10 @@ class SFTConfig(DataConfig):
         return Path(self.data).stem, Path(self.base.model).stem, self.adaptation.method
 
     @property
-    def share_of_old(self) -> float:
-        """Share of the rows that is old text."""
-        return 0.1 if self.replay_share is None else self.replay_share
+    def filled(self) -> dict[str, Any]:
+        """All options by name, with the defaults of the choices that were made."""
+        given = self.replay is None or self.replay_share is not None
+        return super().filled | ({} if given else {"replay_share": 0.1})
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def replayed(config: SFTConfig, chat_model: ChatModel, batches: ChatBatches) -> 
         batch_size=config.passes.batch_size,
         seed=config.optimization.seed,
     )
-    return Replay(batches, old, config.share_of_old, config.optimization.seed)
+    return Replay(batches, old, config.filled["replay_share"], config.optimization.seed)
 
 
 def build(

@@ -23,6 +23,7 @@ from ..chat.special_tokens import set_aside, special_ids, train_special_tokens
 from ..errors import ConfigError
 from ..generate import quantize
 from ..models import GPT, save_pretrained
+from ..models.gpt_config import require_choices
 from ..optim import warmup_cosine
 from ..train import Trainer, TrainerConfig
 from ..train.objectives import Batch, Objective
@@ -67,8 +68,9 @@ def own_options(
         table: Options and defaults of each choice.
 
     Raises:
-        ConfigError: If an option of another choice was given.
+        ConfigError: If an option of another choice was given, or there is no such choice.
     """
+    require_choices(group, {choice: list(table)})
     chosen = getattr(group, choice)
     own = table[chosen]
     for name in sorted({name for names in table.values() for name in names} - own.keys()):
@@ -157,7 +159,7 @@ class Adaptation:
                 model,
                 own["lora_rank"],
                 own["lora_alpha"],
-                "all-linear" if targets == ("all-linear",) else targets,
+                "all-linear" if list(targets) == ["all-linear"] else targets,
                 dropout=own["lora_dropout"],
                 rank_stabilized=own["rslora"],
                 seed=seed,
@@ -195,7 +197,13 @@ class TuningConfig:
     @property
     def folder(self) -> Path:
         """Of the result and the checkpoints."""
-        return self.output.out or Path("runs") / "-".join(self.names)
+        out = self.output.out
+        return Path("runs") / "-".join(self.names) if out is None else Path(out)
+
+    @property
+    def filled(self) -> dict[str, Any]:
+        """All options by name, with the defaults of the choices that were made."""
+        return flat(self) | self.adaptation.options
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -308,22 +316,22 @@ class Schedule:
 
     @classmethod
     def of(
-        cls, config: TuningConfig, steps: int, width: int, *, share: float = 1.0
+        cls, config: TuningConfig, steps: int, width: int, *, slower: float = 1.0
     ) -> "Schedule":
-        """Steps that are known, and ``share`` of the usual step size if none is given."""
+        """Steps that are known; the usual step size divided by ``slower`` if none is given."""
         own = config.optimization
-        usual = step_size(config.adaptation.method, width) * share
+        usual = step_size(config.adaptation.method, width) / slower
         lr = usual if own.lr is None else own.lr
         warmup = steps // 20 if own.warmup is None else own.warmup
         return cls(steps=steps, lr=lr, warmup=warmup)
 
     @classmethod
     def of_passes(
-        cls, config: DataConfig, per_epoch: int, width: int, *, share: float = 1.0
+        cls, config: DataConfig, per_epoch: int, width: int, *, slower: float = 1.0
     ) -> "Schedule":
         """Steps of passes over data of which some may be held out."""
         own = config.passes
-        found = cls.of(config, own.steps or own.epochs * per_epoch, width, share=share)
+        found = cls.of(config, own.steps or own.epochs * per_epoch, width, slower=slower)
         tenth = None if config.held_out == 0 else max(1, found.steps // 10)
         return replace(found, eval_every=own.eval_every or tenth)
 
@@ -375,7 +383,7 @@ def finish(
     The record says what was asked, done and found; of files it has the names.
     """
     if config.output.record is not None:
-        options = flat(config) | config.adaptation.options | asdict(schedule)
+        options = config.filled | asdict(schedule)
         files = {name: Path(options[name]) for name in FILES if options.get(name) is not None}
         parts: dict[str, Any] = {"options": options | files | {"out": config.folder}, **more}
         parts |= {"history": trainer.history, "config": trainer.describe()}

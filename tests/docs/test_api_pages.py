@@ -105,4 +105,5 @@ def test_a_recipe_without_a_command_is_part_of_one():
 def recipes():
     """Name and text of each recipe."""
     files = (ROOT / "mathlm" / "recipes").glob("*.py")
-    return [(p.stem, p.read_text(encoding="utf-8")) for p in files if p.stem != "__init__"]
+    texts = [(p.stem, p.read_text(encoding="utf-8")) for p in files]
+    return [(name, text) for name, text in texts if not name.startswith("__")]

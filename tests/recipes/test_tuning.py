@@ -60,8 +60,8 @@ def test_options_that_contradict_each_other_are_refused(text, message):
 
 
 def test_a_share_of_old_text_has_a_default_only_with_old_text():
-    assert options("--replay x.txt").share_of_old == 0.1
-    assert options("").replay_share is None
+    assert options("--replay x.txt").filled["replay_share"] == 0.1
+    assert options("").filled["replay_share"] is None
 
 
 def test_words_and_python_give_the_same_configuration():
@@ -74,6 +74,16 @@ def test_words_and_python_give_the_same_configuration():
         output=Output(out=Path("x")),
         machine=Machine(device="cpu"),
     )
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: tuning.Adaptation(method="bitfit"), "method='bitfit' is not one of 'full'"),
+    (lambda: dpo.Loss(loss="slic"), "loss='slic' is not one of 'dpo'"),
+    (lambda: grpo.GRPOConfig(prompts="a", reward="b", loss="ppo"), "loss='ppo' is not one"),
+])  # fmt: skip
+def test_python_gets_the_checks_of_the_command_line(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
 
 
 def test_an_option_given_as_its_default_changes_no_run():
