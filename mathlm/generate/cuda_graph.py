@@ -1,4 +1,4 @@
-"""One token of each row with shapes that never change, so that a GPU can record the step."""
+"""Decoding as a CUDA graph: one token of each row, in shapes that never change."""
 
 from copy import copy
 

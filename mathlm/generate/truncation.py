@@ -33,7 +33,7 @@ def keep_top_k(logits: Float[Tensor, "*batch V"], k: int) -> Bool[Tensor, "*batc
 
 
 def keep_top_p(p: Float[Tensor, "*batch V"], mass: float | int) -> Bool[Tensor, "*batch V"]:
-    """The fewest tokens, likeliest first, whose probabilities reach ``mass``; at least one.
+    """Nucleus sampling (top-p): the fewest likeliest tokens that reach ``mass``; at least one.
 
     Implements eq-gen-sets::
 

@@ -1,4 +1,4 @@
-"""The key/value cache: what attention remembers of the tokens it has read."""
+"""The KV cache (keys and values): what attention remembers of the tokens it has read."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ class SlidingLayerCache(LayerCache):
 
 
 class KeyValueCache:
-    """Keys and values of every layer of a model, and which positions are real.
+    """The KV cache: keys and values of every layer of a model, and which positions are real.
 
     Give it to a model with the prompt (prefill), then with each new token (decode): the model
     reads only the new tokens, and its logits are those of the whole text.

@@ -25,7 +25,7 @@ from ..chat.model import Chatting
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import TrainerConfig, distribute, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from .dpo_data import Preferred, preferred
 from .dpo_judging import BETA, PreferenceTrainer, judge
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         chatting, first = prepared(args)
         data = preferred(args, chatting)
         if args.recompute:
-            recompute_blocks(chatting.model)
+            checkpoint_activations(chatting.model)
         model = distribute(chatting.model, args.parallel, resolve_device(args.device))
         reference = Reference.of(chatting.model)
         data = data.with_reference(reference, args.loss)

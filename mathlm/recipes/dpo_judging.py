@@ -22,7 +22,7 @@ from ..align import (
     target_log_probabilities,
 )
 from ..chat.model import Chatting
-from ..train import Trainer, bare
+from ..train import Trainer, unwrap
 from ..train.trainer import Record
 from .dpo_data import Batches, Preferred
 
@@ -40,7 +40,7 @@ class PreferenceTrainer(Trainer):
     def say(self, record: Record) -> None:
         """Add what held-out answers say, then log."""
         if "held_out_loss" in record:
-            found = measured(bare(self.model), self.held_out, self.beta)
+            found = measured(unwrap(self.model), self.held_out, self.beta)
             record |= {name: found[name] for name in SHOWN if name in found}
         super().say(record)
 

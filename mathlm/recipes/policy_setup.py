@@ -24,7 +24,7 @@ from ..chat.model import Chatting
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.objectives import Objective
 from .policy_prompts import prompts
 from .policy_rewards import find_reward
@@ -47,7 +47,7 @@ def build(
     """Data and trainer of a run."""
     policy, device = chatting.model, resolve_device(args.device)
     if args.recompute:
-        recompute_blocks(policy)
+        checkpoint_activations(policy)
     policy.to(device)
     value = None if plan.values is None else value_model(policy, plan.values).to(device)
     whole = policy if value is None else PolicyAndValue(policy, value)

@@ -22,7 +22,7 @@ from ..errors import MathLMError
 from ..models import GPT, GPTConfig
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, next_token, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.record import device_name, write_record
 from .pretrain_data import bytes_per_target, windows
@@ -38,7 +38,7 @@ def build(args: argparse.Namespace) -> tuple[Trainer, float]:
     shape = GPTConfig(norm="rms", activation="swiglu", position="rope", bias=False, **sizes)
     one = GPT(shape).to(getattr(torch, args.dtype))
     if args.recompute:
-        recompute_blocks(one)
+        checkpoint_activations(one)
     model = distribute(one, args.parallel, resolve_device(args.device))
     optimizer = AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=args.weight_decay)
     options = {f.name: getattr(args, f.name) for f in fields(TrainerConfig) if f.name in args}

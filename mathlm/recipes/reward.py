@@ -25,7 +25,7 @@ from ..chat.model import Chatting
 from ..errors import MathLMError
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from .reward_data import Pairs, pairs
 from .reward_judging import centre, compare_with_length, judged
@@ -49,7 +49,7 @@ def build(
     if data.held_out is not None:
         args.eval_every = args.eval_every or max(1, args.steps // 10)
     if args.recompute:
-        recompute_blocks(model.body)
+        checkpoint_activations(model.body)
     names = ("method", "quantize", "marks", *OWN[args.method])
     method = {name: getattr(args, name) for name in names} | {"model": Path(args.model)}
     objective = Tuning(BradleyTerry(margin=args.margin, centring=args.centring), method)

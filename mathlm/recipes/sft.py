@@ -26,7 +26,7 @@ from ..errors import MathLMError
 from ..models import GPT
 from ..optim import AdamW, warmup_cosine
 from ..train import Trainer, TrainerConfig, distribute, next_token, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
 from .run_record import record_run
@@ -59,7 +59,7 @@ def build(
     if data.held_out is not None:
         args.eval_every = args.eval_every or max(1, args.steps // 10)
     if args.recompute:
-        recompute_blocks(chatting.model)
+        checkpoint_activations(chatting.model)
     objective: Objective = next_token
     if args.towards_start is not None:
         objective = TowardsStart(next_token, chatting.model, args.towards_start)

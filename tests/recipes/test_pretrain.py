@@ -212,7 +212,7 @@ def test_the_mean_of_the_weights_is_judged_beside_them(run):
 
 def test_options_of_the_machine_reach_the_run(run, monkeypatch):
     recomputed = []
-    monkeypatch.setattr(pretrain, "recompute_blocks", recomputed.append)
+    monkeypatch.setattr(pretrain, "checkpoint_activations", recomputed.append)
     half, full = run("--steps 3 --precision bfloat16 --recompute"), run("--steps 3")
     assert half["config"]["precision"] == "bfloat16"
     assert [type(model).__name__ for model in recomputed] == ["GPT"]
