@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..align import JudgedBatches, PairBatches, Reference, encode_judged
+from ..align import PairBatches, Reference, UnpairedBatches, encode_unpaired
 from ..chat.model import Chatting
 from ..errors import ConfigError, InputError
 from ..text import Message, instructions, preferences
@@ -20,7 +20,7 @@ from .dpo_losses import FREE
 from .reward_data import LONGEST, pairs
 
 log = logging.getLogger(__name__)
-Batches = PairBatches | JudgedBatches
+Batches = PairBatches | UnpairedBatches
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def preferred(args: argparse.Namespace, chatting: Chatting) -> Preferred:
     held_out: Batches | None
     if args.loss == "kto":
         training, held_out, dropped = judged(args, chatting)
-        texts: Sequence[Any] = preferences.read_judged(args.data)
+        texts: Sequence[Any] = preferences.read_unpaired(args.data)
     else:
         found = pairs(args, chatting)
         training, held_out, dropped = found.training, found.held_out, found.encoded.dropped
@@ -58,16 +58,16 @@ def preferred(args: argparse.Namespace, chatting: Chatting) -> Preferred:
 
 def judged(
     args: argparse.Namespace, chatting: Chatting
-) -> tuple[JudgedBatches, JudgedBatches | None, dict[str, int]]:
+) -> tuple[UnpairedBatches, UnpairedBatches | None, dict[str, int]]:
     """Judged answers as batches, with no prompt on both sides."""
     context = min(chatting.context, LONGEST) if args.context is None else args.context
     if context > chatting.context:
         raise ConfigError(f"--context {context}: the model reads {chatting.context} tokens")
-    given = preferences.read_judged(args.data)
-    whole = encode_judged(given, chatting.format, chatting.tokenizer, context)
+    given = preferences.read_unpaired(args.data)
+    whole = encode_unpaired(given, chatting.format, chatting.tokenizer, context)
     sizes = {"batch_size": args.batch_size, "seed": args.seed}
     if args.held_out == 0:
-        return JudgedBatches(whole, **sizes), None, whole.dropped
+        return UnpairedBatches(whole, **sizes), None, whole.dropped
     asked = [list(given[i].prompt) for i in whole.index]
     try:
         out = instructions.split_by_prompt(asked, args.held_out, args.seed)[1]
@@ -79,7 +79,7 @@ def judged(
         rows = [i for i, prompt in enumerate(asked) if (id(prompt) in held) == side]
         names = ("chats", "labels", "index")
         some: dict[str, Any] = {name: [getattr(whole, name)[i] for i in rows] for name in names}
-        sides.append(JudgedBatches(replace(whole, **some), **sizes))
+        sides.append(UnpairedBatches(replace(whole, **some), **sizes))
     log.info("%d answers to train on, %d held out", sides[0].rows, sides[1].rows)
     return sides[0], sides[1], whole.dropped
 

@@ -11,15 +11,15 @@ import torch
 from torch import nn
 
 from ..align import (
-    JudgedBatches,
     Reference,
+    UnpairedBatches,
     completions_of,
-    judged_metrics,
     kl_k1,
     kl_k3,
     preference_metrics,
     roll_out,
     target_log_probabilities,
+    unpaired_metrics,
 )
 from ..chat.model import Chatting
 from ..train import Trainer, unwrap
@@ -49,8 +49,8 @@ def measured(model: nn.Module, batches: Any, beta: float) -> dict[str, float]:
     """Metrics of pairs or of judged answers."""
     device = next(model.parameters()).device
     moved = ({name: x.to(device) for name, x in batch.items()} for batch in batches)
-    if isinstance(batches, JudgedBatches):
-        return judged_metrics(model, moved, beta)
+    if isinstance(batches, UnpairedBatches):
+        return unpaired_metrics(model, moved, beta)
     return preference_metrics(model, moved, beta)
 
 

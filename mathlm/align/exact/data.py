@@ -140,7 +140,7 @@ class WorldRollouts:
         logp = world.prefixes.along(table).sum(-1)
         drawn = draw_samples(logp, self.samples, stream(self.seed, DRAWS, iteration))
         prompt = torch.arange(len(drawn)).repeat_interleave(self.samples)
-        batch = judged_batch(world, prompt, drawn.flatten())
+        batch = rewarded_batch(world, prompt, drawn.flatten())
         batch["logp_old"] = world.look_up(table, batch)
         batch["logp_ref"] = world.look_up(self.reference, batch)
         if self.value is not None:
@@ -202,7 +202,7 @@ class WorldPairs:
         return batch
 
 
-def judged_batch(
+def rewarded_batch(
     world: World, prompt_index: Int[Tensor, " B"], completion_index: Int[Tensor, " B"]
 ) -> Batch:
     """Rows with their rewards, lengths and ends, as rollouts have them."""
