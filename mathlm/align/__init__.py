@@ -51,8 +51,8 @@ from .policy.rollouts import (
     rollout_batch,
 )
 from .preference.annotators import Annotator, Comparisons, compare
-from .preference.batches import JudgedBatches, PairBatches
-from .preference.data import EncodedJudged, EncodedPairs, encode_judged, encode_pairs
+from .preference.batches import PairBatches, UnpairedBatches
+from .preference.data import EncodedPairs, EncodedUnpaired, encode_pairs, encode_unpaired
 from .preference.losses import (
     dpo_loss,
     hinge_loss,
@@ -66,7 +66,7 @@ from .preference.losses import (
     robust_dpo_loss,
     simpo_loss,
 )
-from .preference.metrics import judged_metrics, preference_metrics
+from .preference.metrics import preference_metrics, unpaired_metrics
 from .preference.objectives import (
     DPO,
     IPO,
@@ -128,14 +128,14 @@ __all__ = [
     "DPO",
     "DrGRPO",
     "Encoded",
-    "EncodedJudged",
+    "EncodedUnpaired",
     "EncodedPairs",
     "FormatReward",
     "GRPO",
     "GroupCredit",
     "Hinge",
     "IPO",
-    "JudgedBatches",
+    "UnpairedBatches",
     "KTO",
     "LengthNormalizedDPO",
     "LengthReward",
@@ -186,7 +186,7 @@ __all__ = [
     "dr_grpo_loss",
     "draw_best",
     "encode_chats",
-    "encode_judged",
+    "encode_unpaired",
     "encode_pairs",
     "ensemble_std",
     "exact",
@@ -203,7 +203,7 @@ __all__ = [
     "implicit_reward",
     "ipo_loss",
     "judged",
-    "judged_metrics",
+    "unpaired_metrics",
     "kl_k1",
     "kl_k2",
     "kl_k3",

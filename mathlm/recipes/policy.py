@@ -34,7 +34,7 @@ from ..optim import AdamW
 from ..text.corpora.instructions import json_lines, json_object
 from ..text.tokenizers.named import Tokenizer
 from ..train import Trainer, distribute, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objectives import Objective
 from .reward import load_reward
@@ -298,7 +298,7 @@ def build(
     policy, machine = prepared.chat_model.model, config.machine
     device = resolve_device(machine.device)
     if machine.activation_checkpointing:
-        recompute_blocks(policy)
+        checkpoint_activations(policy)
     policy.to(device)
     value = None if plan.values is None else value_model(policy, plan.values).to(device)
     whole: nn.Module = policy if value is None else PolicyAndValue(policy, value)

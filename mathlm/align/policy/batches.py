@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import CheckpointMismatchError, ConfigError, InputError
-from ...train import bare
+from ...train import unwrap
 from ...train.distributed import rank
 from ...train.objectives import Batch
 from ...train.record import describe
@@ -101,10 +101,10 @@ class PolicyBatches:
         shown: int = 2,
     ) -> None:
         self.writer = RolloutWriter(
-            policy=bare(policy),
+            policy=unwrap(policy),
             reward=reward,
             sampler=sampler,
-            reference=_reference(bare(policy), reference, read),
+            reference=_reference(unwrap(policy), reference, read),
             value=value,
             decode=decode,
             read=read,
@@ -114,7 +114,7 @@ class PolicyBatches:
         self.credit, self.group_size, self.seed = credit, group_size, seed
         self.epochs, self.minibatches, self.clip = epochs, minibatches, clip
         self.shown, self.given = shown, list(prompts)
-        self.kept = fitting(bare(policy), self.given, sampler)
+        self.kept = fitting(unwrap(policy), self.given, sampler)
         self.prompts_per_iteration = prompts_per_iteration or len(self.kept)
         self._check()
         self.history: list[dict[str, Any]] = []
