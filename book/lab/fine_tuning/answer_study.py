@@ -1,5 +1,6 @@
 """Rules of what is learned from a chat, and what a pretrained start is worth in examples.
 
+    cd book
     python -m lab.fine_tuning.answer_study --record answers.json
 
 The GPT of the plays learns conversations with each rule and several seeds; then from few and
