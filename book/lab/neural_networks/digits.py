@@ -1,11 +1,8 @@
 """Handwritten digits read by a network trained in NumPy, gradients by hand.
 
-    python -m lab.neural_networks.digits --hidden 64 --epochs 40
-
 1797 images of 8 × 8 pixels: 1197 to train on, 300 to choose settings by, 300 to test.
 """
 
-import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,19 +101,3 @@ def evaluate(data: Split, weights: Weights, activations: list[str]) -> tuple:
     losses, _ = token_cross_entropy(logits, data[1])
     answers = logits.argmax(1)
     return float(losses.mean()), float((answers == data[1]).mean()), answers
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Train once and print one line."""
-    parser = argparse.ArgumentParser(description="Train a network on handwritten digits.")
-    parser.add_argument("--hidden", type=int, nargs="*", default=[64])
-    parser.add_argument("--epochs", type=int, default=40)
-    args = parser.parse_args(argv)
-    data, val, _ = load()
-    config = DigitsConfig(hidden=tuple(args.hidden), epochs=args.epochs)
-    _, accuracy, _ = evaluate(val, *train(data, [], config)[:2])
-    print(f"validation images read: {100 * accuracy:.1f} %")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """From how many starts does gradient descent learn XOR and parity? A sweep, recorded.
 
+    cd book
     python -m lab.neural_networks.start_sweep --record starts.json
 
 Every network is trained by :mod:`lab.neural_networks.small_networks` on all inputs of n bits.

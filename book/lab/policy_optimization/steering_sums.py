@@ -1,13 +1,5 @@
-"""SmolLM2 with a low-rank update, rewarded for right sums and nothing else.
+"""SmolLM2 with a low-rank update, rewarded for right sums and nothing else."""
 
-    python -m lab.policy_optimization.steering_sums --iterations 2
-
-Prints how many sums it gets right, in training and on other sums.
-"""
-
-import argparse
-import logging
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -101,18 +93,3 @@ def steer_sums(
         "history": history,
         "cpu_seconds": time.process_time() - start,
     }
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train once."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--iterations", type=int, default=8)
-    found = steer_sums(parser.parse_args(argv).iterations)
-    for seen in found["looks"]:
-        logging.info("%s", seen)
-    return found
-
-
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    main()

@@ -7,7 +7,6 @@ from lab.neural_networks.digits import (
     evaluate,
     gradients,
     load,
-    main,
     start,
     train,
 )
@@ -101,11 +100,6 @@ def test_every_epoch_has_an_order_of_its_own(data, seen):
     train((data[0][0], np.arange(1197)), [], DigitsConfig(epochs=2, batch=1197))
     assert (seen[0] != seen[1]).mean() > 0.9
     assert (seen[0] != np.arange(1197)).mean() > 0.9
-
-
-def test_the_command_prints_an_accuracy(capsys):
-    main(["--hidden", "8", "--epochs", "1"])
-    assert capsys.readouterr().out.startswith("validation images read: ")
 
 
 @pytest.mark.parametrize(
