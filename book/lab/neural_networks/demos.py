@@ -102,7 +102,7 @@ def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
 
     Args:
         w: Initial weights, in [-3, 3].
-        b: Initial shift, in [-3, 3].
+        b: Initial bias, in [-3, 3].
 
     Raises:
         InputError: If a number is out of range.
@@ -125,7 +125,7 @@ def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
             for name, label, x in (("w1", "w₁", w[0]), ("w2", "w₂", w[1]), ("b", "b", b))
         )
         + button("reset", "reset"),
-        view=f'<p class="still">Weights {w[0]:g} and {w[1]:g}, shift {b:g}.</p>'
+        view=f'<p class="still">Weights {w[0]:g} and {w[1]:g}, bias {b:g}.</p>'
         + _square_view(np.array(w), b)
         + "<table><thead><tr><th>inputs</th><th>target</th><th>w·x + b &gt; 0</th></tr></thead>"
         + f"<tbody>{cells}</tbody></table>"

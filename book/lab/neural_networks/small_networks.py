@@ -54,7 +54,7 @@ FUNCTIONS: dict[str, tuple[Callable, Callable]] = {  # f, and f' as a function o
 
 
 def start(config: NetworksConfig) -> Layers:
-    """Normal weights of variance 2 / (inputs of the layer), shifts zero."""
+    """Normal weights of variance 2 / (inputs of the layer), biases zero."""
     rng, n = np.random.default_rng(config.seed), config.count
     shapes = zip(config.widths[1:], config.widths[:-1], strict=True)
     return [(rng.normal(size=(n, o, i)) * (2 / i) ** 0.5, np.zeros((n, o))) for o, i in shapes]

@@ -44,7 +44,7 @@ def test_gradients_match_central_differences(activation, loss, rng):
     assert_allclose(dW, numerical_gradient(total, layers[1][0]), rtol=1e-6, atol=1e-9)
 
 
-def test_shifts_have_gradients_too(rng):
+def test_biases_have_gradients_too(rng):
     layers, x = start(SMALL), rng.normal(size=(4, 2))
 
     def total(b):
