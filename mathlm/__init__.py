@@ -12,6 +12,7 @@ __all__ = [  # dependency order
     "errors",
     "progress",
     "claims",
+    "show",
     "reference",
     "text",
     "functional",

@@ -37,7 +37,7 @@ SHARED = {  # what one page borrows from another
     "lab.preference_optimization": ("lab.fine_tuning.fine_tuning_tasks.",),
 }
 ORDER = {name: i for i, name in enumerate(mathlm.__all__)}
-NO_TORCH = {"shapes", "errors", "progress", "claims", "reference", "text"}
+NO_TORCH = {"shapes", "errors", "progress", "claims", "show", "reference", "text"}
 
 
 def layer(file):

@@ -106,8 +106,9 @@ NAMES = {
     "scaling.fit_power_law": "x, y",
     "scaling.fit_chinchilla": "n, d, loss",
     "scaling.optimal_allocation": "compute, fit",
-    "claims.check": "id, computed, *, printed, corrected, tol",
-    "claims.remark": "id, *, corrected",
+    "claims.check": "id, computed, *, printed, corrected, tol, claim, why, kind, severity",
+    "claims.remark": "id, *, corrected, claim, why, kind, severity",
+    "show.show": "",
 }
 
 

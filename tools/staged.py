@@ -6,15 +6,22 @@ says so at its top and leads to the cell that failed.
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from html import escape
 from pathlib import Path
 
 import figures_page
 from nbformat import v4
-from notebooks import BOOK, ROOT, Notebook, code_cells
+from notebooks import BOOK, ROOT, Notebook, code_cells, notebooks, repository
 from running import Failure, failure, own_cells, result
 
+from mathlm.show import Shown
+
 SKIPPED = {"_build", "__pycache__", "lab"}
+SHOWN = re.compile(
+    r"(?P<source>(?s:.*))\n\n# (?P<places>(?:mathlm|book/lab)/\S+\.py(?: · \S+)*)\s*"
+)
 
 
 def write_changed(path: Path, content: bytes) -> None:
@@ -74,6 +81,41 @@ def with_outputs(path: Path, device: str) -> Notebook:
     return nb
 
 
+# --- code that a cell shows -----------------------------------------------------------------
+
+
+@cache
+def page_of(label: str) -> str | None:
+    """The page that holds an equation."""
+    found = [p.stem for p in notebooks() if f"$$ ({label})" in p.read_text(encoding="utf-8")]
+    return found[0] if found else None
+
+
+def line_of(path: str, source: str) -> int | None:
+    """Where a file defines what the source begins with."""
+    name = re.search(r"^(?:async )?(?:def|class) \w+", source, re.MULTILINE)
+    lines = (ROOT / path).read_text(encoding="utf-8").split("\n") if name else []
+    numbered = enumerate(lines, start=1)
+    return next((n for n, line in numbered if re.match(rf"\s*{name[0]}\b", line)), None)
+
+
+def link(place: str, source: str) -> str | None:
+    """Address of a place that ``mathlm.show`` names: of an equation, in this book."""
+    if "/" not in place:
+        return (page := page_of(place)) and f"{page}.html#equation-{place}"
+    line = None if place.startswith("tests/") else line_of(place, source)
+    return f"{repository()}/blob/HEAD/{place}" + (f"#L{line}" if line else "")
+
+
+def show_code(nb: Notebook) -> None:
+    """Give what ``mathlm.show`` printed its colors and its links."""
+    for output in (out for cell in code_cells(nb) for out in cell.outputs):
+        data = output.get("data", {})
+        if found := SHOWN.fullmatch(data.get("text/plain", "")):
+            shown = Shown(source := found["source"], tuple(found["places"].split(" · ")))
+            data["text/html"] = shown.html(lambda place, source=source: link(place, source))
+
+
 # --- the book -------------------------------------------------------------------------------
 
 
@@ -97,6 +139,7 @@ def stage_files(staged: Path) -> set[Path]:
 def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
     """Write one page; returns where, and its part of the page of figures."""
     nb = with_outputs(path, device)
+    show_code(nb)
     part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
     target = staged / "book" / path.name
     write_changed(target, (v4.writes_json(nb) + "\n").encode())
