@@ -11,6 +11,6 @@ def test_each_feature_has_mean_zero_and_variance_one():
 
 
 def test_the_plays_are_read_in_order_without_unknown_words():
-    words = ["first", "before", "we", "proceed", "citizen"]
+    words = ["hippolyta", "fair", "on", "draws", "hour"]
     ids = play_words(words)
-    assert [words[i] for i in ids[:5]] == ["first", "citizen", "before", "we", "proceed"]
+    assert [words[i] for i in ids[:5]] == ["fair", "hippolyta", "hour", "draws", "on"]
