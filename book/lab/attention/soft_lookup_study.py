@@ -5,7 +5,7 @@ python -m lab.attention.soft_lookup_study --record soft-lookup.json
 
 import argparse
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from mathlm.train.record import record_on_cpu
 
 from .soft_lookup import LookupConfig, train
 
-RATES = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8]
+RATES = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8]
 
 
 def study(x: ndarray, configs: Iterable[LookupConfig]) -> list[dict]:
@@ -75,22 +75,42 @@ def best_rate(means: Mapping[tuple, tuple], scaled: bool, width: int, steps: int
     return min(arm, key=arm.__getitem__)
 
 
+def around(rates: Sequence[float], best: float) -> Sequence[float]:
+    """A learning rate and its neighbors."""
+    i = rates.index(best)
+    return rates[max(0, i - 1) : i + 2]
+
+
 def main(argv: Sequence[str] | None = None) -> list[dict]:
-    """Run every combination, write the record, and return the rows."""
+    """Try every rate, then train longer near each arm's best; write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     add = parser.add_argument
     add("--widths", type=int, nargs="+", default=[16, 64, 256])
-    add("--rates", type=float, nargs="+", default=RATES, help="learning rates")
-    add("--steps", type=int, nargs="+", default=[100, 400])
-    add("--seeds", type=int, default=5)
+    add("--rates", type=float, nargs="+", default=RATES, help="learning rates, ascending")
+    add("--steps", type=int, default=100)
+    add("--long-steps", type=int, default=400, help="near the best rate of each arm")
+    add("--seeds", type=int, default=4)
     add("--record", type=Path)
     args = parser.parse_args(argv)
     words, table = vectors.load()
     _, x = word_pairs(words[:20_000], np.asarray(table, dtype=np.float64))
-    cases = product(args.steps, args.widths, (True, False), args.rates, range(args.seeds))
-    names = ("steps", "width", "scaled", "learning_rate", "seed")
-    configs = [LookupConfig(**dict(zip(names, case, strict=True))) for case in cases]
-    rows = study(x, configs)
+    arms = list(product(args.widths, (True, False)))
+
+    def runs(steps: int, rates_of: Callable[[int, bool], Sequence[float]]) -> list[dict]:
+        cases = [
+            LookupConfig(width=d, scaled=s, learning_rate=rate, steps=steps, seed=seed)
+            for d, s in arms
+            for rate in rates_of(d, s)
+            for seed in range(args.seeds)
+        ]
+        return study(x, cases)
+
+    rows = runs(args.steps, lambda d, s: args.rates)
+    means = summary(rows)
+    rows += runs(
+        args.long_steps,
+        lambda d, s: around(args.rates, best_rate(means, scaled=s, width=d, steps=args.steps)),
+    )
     record_on_cpu(args.record, options=vars(args), runs=rows)
     return rows
 

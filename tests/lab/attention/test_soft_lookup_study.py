@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lab.attention import soft_lookup_study
-from lab.attention.soft_lookup_study import best_rate, summary
+from lab.attention.soft_lookup_study import around, best_rate, summary
 
 
 def run(scaled, rate, loss, seed=0):
@@ -26,13 +26,22 @@ def test_each_arm_has_its_own_best_rate():
     assert best_rate(summary([*RUNS, run(False, 1.0, 0.4)]), False, 4, 9) == 1.0
 
 
-def test_the_study_runs_every_combination_once_and_records_it(tmp_path):
+def test_neighbors_of_a_rate_stay_in_the_list():
+    assert around([1, 2, 4], 2) == [1, 2, 4]
+    assert around([1, 2, 4], 1) == [1, 2]
+
+
+def test_the_study_tries_every_rate_and_trains_longer_near_the_best(tmp_path):
     path = tmp_path / "record.json"
-    options = f"--widths 4 --rates 0.5 1 --steps 2 --seeds 2 --record {path}"
-    rows = soft_lookup_study.main(options.split())
+    options = "--widths 4 --rates 0.001 0.01 1 --steps 2 --long-steps 4 --seeds 2"
+    rows = soft_lookup_study.main(f"{options} --record {path}".split())
     record = json.loads(path.read_text())
     assert record["runs"] == rows
-    made = {(r["scaled"], r["learning_rate"], r["seed"]) for r in rows}
-    assert len(rows) == len(made) == 8
-    assert len({row["test_loss"] for row in rows}) == 8
+    made = {(r["scaled"], r["steps"], r["learning_rate"], r["seed"]) for r in rows}
+    assert len(rows) == len(made)
+    assert sum(row["steps"] == 2 for row in rows) == 2 * 3 * 2
+    for scaled in (True, False):
+        longer = {r["learning_rate"] for r in rows if r["steps"] == 4 and r["scaled"] == scaled}
+        best = best_rate(summary(rows), scaled, 4, 2)
+        assert longer == set(around([0.001, 0.01, 1.0], best))
     assert "CPU" in record["device"]
