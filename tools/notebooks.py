@@ -241,6 +241,7 @@ def quiet_environment() -> dict[str, str]:
         "IPYTHONDIR": str(caches / "ipython"),
         "JUPYTER_RUNTIME_DIR": str(caches / "jupyter"),
         "MATHLM_PROGRESS": "off",
+        "MATHLM_STRICT": "1",  # a claim or an assertion that fails stops the page
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "MPLCONFIGDIR": str(caches / "matplotlib"),
         "OMP_NUM_THREADS": "1",
