@@ -93,6 +93,21 @@ def test_code_that_a_page_shows_leads_to_its_line_its_equation_and_its_test():
     assert '<span class="k">return</span>' in html
 
 
+@pytest.mark.parametrize(
+    ("source", "tags", "title"),
+    [
+        ("import os\nfrom math import pi\nplt.style()", ["hide-input"], "Imports"),
+        ("import os\nplot.f()", ["hide-input"], None),
+        ("import os", [], None),
+        ("%pip x", ["hide-input"], None),
+    ],
+)
+def test_a_folded_cell_of_imports_says_so(source, tags, title):
+    cell = new_code_cell(source, metadata={"tags": tags})
+    staged.title_imports(new_notebook(cells=[cell]))
+    assert cell.metadata.get("mystnb", {}).get("code_prompt_show") == title
+
+
 @pytest.mark.parametrize("text", ["3", "def f():\n    return 1\n\n# a comment", "a\n\n# b.py"])
 def test_another_output_stays_as_it_is(text):
     assert shown_code(text) is None

@@ -6,6 +6,7 @@ says so at its top and leads to the cell that failed.
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from html import escape
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import figures_page
 from nbformat import v4
-from notebooks import BOOK, ROOT, Notebook, code_cells, notebooks, repository
+from notebooks import BOOK, ROOT, Notebook, code_cells, notebooks, repository, tags
 from running import Failure, failure, own_cells, result
 
 from mathlm.show import Shown
@@ -116,6 +117,24 @@ def show_code(nb: Notebook) -> None:
             data["text/html"] = shown.html(lambda place, source=source: link(place, source))
 
 
+def title_imports(nb: Notebook) -> None:
+    """Say above a folded cell of imports what it is."""
+    for cell in code_cells(nb):
+        if "hide-input" in tags(cell) and holds_imports(cell.source):
+            words = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
+            cell.metadata["mystnb"] = {**cell.metadata.get("mystnb", {}), **words}
+
+
+def holds_imports(source: str) -> bool:
+    """Whether more than half of the statements of a cell import something."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a magic command
+        return False
+    imports = sum(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+    return 2 * imports > len(body)
+
+
 # --- the book -------------------------------------------------------------------------------
 
 
@@ -140,6 +159,7 @@ def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
     """Write one page; returns where, and its part of the page of figures."""
     nb = with_outputs(path, device)
     show_code(nb)
+    title_imports(nb)
     part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
     target = staged / "book" / path.name
     write_changed(target, (v4.writes_json(nb) + "\n").encode())
