@@ -76,9 +76,9 @@ def best_rate(means: Mapping[tuple, tuple], scaled: bool, width: int, steps: int
 
 
 def around(rates: Sequence[float], best: float) -> Sequence[float]:
-    """A learning rate and its neighbors."""
+    """A learning rate, the one above it and the two below: longer runs want smaller steps."""
     i = rates.index(best)
-    return rates[max(0, i - 1) : i + 2]
+    return rates[max(0, i - 2) : i + 2]
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict]:

@@ -27,7 +27,7 @@ def test_each_arm_has_its_own_best_rate():
 
 
 def test_neighbors_of_a_rate_stay_in_the_list():
-    assert around([1, 2, 4], 2) == [1, 2, 4]
+    assert around([1, 2, 4, 8, 16], 8) == [2, 4, 8, 16]
     assert around([1, 2, 4], 1) == [1, 2]
 
 
