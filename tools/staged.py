@@ -20,6 +20,7 @@ from running import Failure, failure, own_cells, result
 from mathlm.show import Shown
 
 SKIPPED = {"_build", "__pycache__", "lab"}
+CLAIM = re.compile(r"\b(?:check|remark)\(\s*\"((?:OPT|VOM|AIM|MFP)-[\w.-]+)\"")
 SHOWN = re.compile(
     r"(?P<source>(?s:.*))\n\n# (?P<places>(?:mathlm|book/lab)/\S+\.py(?: · \S+)*)\s*"
 )
@@ -80,6 +81,21 @@ def with_outputs(path: Path, device: str) -> Notebook:
         if stopped or not cells:
             show_failure(nb, path.stem, stopped)
     return nb
+
+
+# --- claims ---------------------------------------------------------------------------------
+
+
+def place_claims(nb: Notebook) -> None:
+    """Give each cell that checks claims their addresses, to which the pages of claims lead."""
+    for cell in code_cells(nb):
+        if ids := CLAIM.findall(cell.source):
+            places = "".join(f'<div id="claim-{id}"></div>' for id in ids)
+            before = nb.cells[(index := nb.cells.index(cell)) - 1]
+            if before.cell_type == "markdown":
+                before.source += f"\n\n{places}"
+            else:
+                nb.cells.insert(index, v4.new_markdown_cell(places, id=f"claim-{ids[0]}"))
 
 
 # --- code that a cell shows -----------------------------------------------------------------
@@ -160,6 +176,7 @@ def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
     nb = with_outputs(path, device)
     show_code(nb)
     title_imports(nb)
+    place_claims(nb)
     part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
     target = staged / "book" / path.name
     write_changed(target, (v4.writes_json(nb) + "\n").encode())
