@@ -1,5 +1,6 @@
 """The form of a page that declares it, and a fault of each kind."""
 
+import nbclient
 import nbformat
 import notebooks
 import page_form as tool
@@ -116,6 +117,24 @@ def test_the_form_is_asked_of_the_pages_that_declare_it(tmp_path, monkeypatch):
     assert not any("Project" in fault for fault in notebooks.faults(path))
     monkeypatch.setattr(notebooks, "NEW_FORM", ("01-x",))
     assert "has no exercise titled 'Project: ...'" in notebooks.faults(path)
+
+
+TEMPLATE = notebooks.BOOK / "lab" / "template.ipynb"
+
+
+def test_the_template_is_in_the_form_and_is_no_page():
+    assert tool.faults(nbformat.read(TEMPLATE, 4)) == []
+    assert TEMPLATE not in notebooks.notebooks()
+
+
+@pytest.mark.slow
+def test_the_template_runs(monkeypatch):
+    for name, value in notebooks.quiet_environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", str(notebooks.ROOT))
+    nb = nbformat.read(TEMPLATE, 4)
+    nbclient.NotebookClient(nb, timeout=60, kernel_name="python3").execute()
+    assert "0.665" in str(nb.cells)
 
 
 def test_pages_that_declare_the_form_exist():
