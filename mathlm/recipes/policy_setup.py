@@ -16,6 +16,9 @@ from ..align import (
     PolicyAndValue,
     PolicyBatches,
     Reference,
+    RolloutLog,
+    RolloutReading,
+    RolloutSchedule,
     TextSampler,
     ValueModel,
 )
@@ -60,14 +63,15 @@ def build(
         sampler=TextSampler(args.max_new_tokens, args.temperature, asked.stop),
         reference=Reference.of(policy),
         value=value,
-        group_size=args.group_size,
-        prompts_per_iteration=min(args.prompts_per_iteration, len(asked.ids)),
-        epochs=args.epochs,
-        minibatches=args.minibatches,
-        seed=args.seed,
-        decode=asked.decode,
-        at_once=args.at_once,
-        clip=args.clip_ratio,
+        schedule=RolloutSchedule(
+            group_size=args.group_size,
+            prompts_per_iteration=min(args.prompts_per_iteration, len(asked.ids)),
+            epochs=args.epochs,
+            minibatches=args.minibatches,
+            seed=args.seed,
+        ),
+        reading=RolloutReading(decode=asked.decode, at_once=args.at_once),
+        record=RolloutLog(clip=args.clip_ratio),
     )
     args.steps = args.iterations * data.steps_per_iteration
     if args.lr is None:
