@@ -12,7 +12,7 @@ from .policy.advantages import (
     whiten,
 )
 from .policy.aggregation import fixed_length_mean, sequence_mean, sequence_sum, token_mean
-from .policy.batches import PolicyBatches
+from .policy.batches import PolicyBatches, RolloutLog, RolloutReading, RolloutSchedule
 from .policy.credit import GroupCredit, TokenCredit, batch_mean, no_baseline
 from .policy.diagnostics import (
     approximate_kl,
@@ -118,6 +118,9 @@ from .sft import ChatBatches, Encoded, encode_chats
 from .value_model import PolicyAndValue, ValueModel, target_values
 
 __all__ = [
+    "RolloutLog",
+    "RolloutReading",
+    "RolloutSchedule",
     "Annotator",
     "ArithmeticReward",
     "Best",

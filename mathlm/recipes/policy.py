@@ -20,6 +20,9 @@ from ..align import (
     PolicyBatches,
     Reference,
     RewardFunction,
+    RolloutLog,
+    RolloutReading,
+    RolloutSchedule,
     SentimentReward,
     TextSampler,
     ValueModel,
@@ -280,14 +283,15 @@ def batches(
         sampler=TextSampler(own.max_new_tokens, own.temperature, asked.stop),
         reference=Reference.of(policy),
         value=value,
-        group_size=own.group_size,
-        prompts_per_iteration=min(own.prompts_per_iteration, len(asked.ids)),
-        epochs=own.epochs,
-        minibatches=own.minibatches,
-        seed=config.optimization.seed,
-        decode=asked.decode,
-        at_once=own.at_once,
-        clip=own.clip_ratio,
+        schedule=RolloutSchedule(
+            group_size=own.group_size,
+            prompts_per_iteration=min(own.prompts_per_iteration, len(asked.ids)),
+            epochs=own.epochs,
+            minibatches=own.minibatches,
+            seed=config.optimization.seed,
+        ),
+        reading=RolloutReading(decode=asked.decode, at_once=own.at_once),
+        record=RolloutLog(clip=own.clip_ratio),
     )
 
 

@@ -12,6 +12,8 @@ from mathlm.align import (
     PolicyAndValue,
     PolicyBatches,
     Reference,
+    RolloutReading,
+    RolloutSchedule,
     TextSampler,
     TokenCredit,
     ValueModel,
@@ -63,7 +65,10 @@ def steer(setting: Steering, policy: GPT | None = None) -> dict[str, Any]:
     data = PolicyBatches(
         policy, openings(), REWARDS[setting.reward], credit,
         sampler=TextSampler(setting.length), reference=Reference.of(policy), value=value,
-        group_size=setting.group_size, epochs=2 if own else 1, seed=setting.seed, decode=decode,
+        schedule=RolloutSchedule(
+            group_size=setting.group_size, epochs=2 if own else 1, seed=setting.seed
+        ),
+        reading=RolloutReading(decode=decode),
     )  # fmt: skip
     objective = PPO() if own else CorrectedGRPO(beta=setting.beta)
     steps = setting.iterations * data.steps_per_iteration

@@ -14,6 +14,8 @@ from mathlm.align import (
     GroupCredit,
     PolicyBatches,
     Reference,
+    RolloutReading,
+    RolloutSchedule,
     TextSampler,
     completions_of,
     rollout_record,
@@ -73,8 +75,9 @@ def steer_sums(
     start, sums = time.process_time(), Sums(seed=seed)
     data = PolicyBatches(
         sums.model, sums.prompts(TRAINED), ArithmeticReward(), GroupCredit(),
-        sampler=TextSampler(3), reference=Reference.of(sums.model), group_size=4,
-        prompts_per_iteration=8, seed=seed, decode=sums.decode,
+        sampler=TextSampler(3), reference=Reference.of(sums.model),
+        schedule=RolloutSchedule(group_size=4, prompts_per_iteration=8, seed=seed),
+        reading=RolloutReading(decode=sums.decode),
     )  # fmt: skip
     optimizer = AdamW(adapt.trainable(sums.model).values(), lr=lr, weight_decay=0.0)
     schedule = warmup_cosine(lr, min(2, iterations // 2), iterations, final=lr / 3)
