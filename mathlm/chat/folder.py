@@ -18,6 +18,7 @@ from ..models import GPT
 from ..text import ByteBPE, Bytes, pretrained
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import resolve_device
+from ..train.distributed import DeviceName
 from .model import ChatModel, find_format, format_from, read_json
 from .special_tokens import load_special_tokens
 
@@ -31,7 +32,7 @@ def load(
     *,
     tokenizer: str | None = None,
     form: str = "auto",
-    device: str = "auto",
+    device: DeviceName = "auto",
 ) -> ChatModel:
     """A model by name: 'smollm2', a GGUF file, a folder of Hugging Face or of mathlm sft.
 
@@ -63,7 +64,7 @@ def load(
 
 
 def load_pretrained(
-    name: str, tokenizer: str | None = None, device: str = "auto"
+    name: str, tokenizer: str | None = None, device: DeviceName = "auto"
 ) -> tuple[GPT, Tokenizer]:
     """A pretrained model and its tokenizer, without a chat template.
 

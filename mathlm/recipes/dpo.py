@@ -123,14 +123,13 @@ class Loss:
 class DPOConfig(DataConfig):
     """Fine-tune a model on preferences: DPO, IPO, KTO, ORPO, SimPO and others.
 
-    Example: mathlm dpo --data pairs.jsonl --model smollm2 --loss dpo --beta 0.1
-
-    Then: mathlm chat --model runs/pairs-smollm2-dpo
-
     A line of the data is {"prompt": ..., "chosen": ..., "rejected": ...} or another form of
     mathlm.text.preferences; of --loss kto it is {"prompt": ..., "completion": ..., "label":
     true}. The reference is the model as it was; with --method lora it costs no memory, and it
     is asked once. The same command resumes a run that was interrupted.
+
+        mathlm dpo --data pairs.jsonl --model smollm2 --loss dpo --beta 0.1
+        mathlm chat --model runs/pairs-smollm2-dpo
     """
 
     samples: int = 16

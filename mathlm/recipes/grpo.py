@@ -26,12 +26,11 @@ LossName = Literal["corrected", "published", "dr", "rloo"]
 class GRPOConfig(PolicyConfig):
     """Train a policy on a reward by GRPO or RLOO: the answers to a prompt are compared.
 
-    Example: mathlm grpo --prompts my.jsonl --model smollm2 --reward arithmetic
-
-    Own reward: mathlm grpo --prompts my.jsonl --reward my_module:my_reward --loss dr
-
     The same command resumes a run that was interrupted, within an iteration too. The reference
     is the model as it was; with --method lora it costs no memory.
+
+        mathlm grpo --prompts my.jsonl --model smollm2 --reward arithmetic
+        mathlm grpo --prompts my.jsonl --reward my_module:my_reward --loss dr
     """
 
     loss: LossName = "corrected"

@@ -32,13 +32,12 @@ class Critic:
 class PPOConfig(PolicyConfig):
     """Train a policy on a reward by PPO, with values of every token.
 
-    Example: mathlm ppo --prompts my.jsonl --model smollm2 --reward runs/my-reward
-
-    Plain text: mathlm ppo --prompts my.jsonl --reward sentiment --plain --epochs 4
-
     The price of the divergence is paid in the reward, token by token. The same command resumes
     a run that was interrupted, within an iteration too. The values are part of its checkpoints,
     not of the result.
+
+        mathlm ppo --prompts my.jsonl --model smollm2 --reward runs/my-reward
+        mathlm ppo --prompts my.jsonl --reward sentiment --plain --epochs 4
     """
 
     entropy_bonus: float = 0.0

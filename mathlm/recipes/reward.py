@@ -45,13 +45,12 @@ Prompt = str | Sequence[Message | Mapping[str, str]]
 class RewardConfig(DataConfig):
     """Train a reward model on preferences (Bradley-Terry).
 
-    Example: mathlm reward --data my.jsonl --lora-rank 16 --out runs/mine
-
-    Then: mathlm score --reward runs/mine --prompt "Hi" --completion "Hello!"
-
     A line of the data is {"prompt": ..., "chosen": ..., "rejected": ...} or another form of
     mathlm.text.preferences. The same command resumes a run that was interrupted. The folder
     that it writes can be the --reward of mathlm ppo and mathlm grpo.
+
+        mathlm reward --data my.jsonl --lora-rank 16 --out runs/mine
+        mathlm score --reward runs/mine --prompt "Hi" --completion "Hello!"
     """
 
     margin: float = 0.0

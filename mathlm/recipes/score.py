@@ -16,9 +16,8 @@ log = logging.getLogger(__name__)
 class ScoreConfig:
     """Score a completion by a reward: built in, learned, or a function of your own.
 
-    Example: mathlm score --reward sentiment --completion "What a lovely day!"
-
-    Learned: mathlm score --reward runs/mine --prompt "What is rain?" --completion "Water."
+    mathlm score --reward sentiment --completion "What a lovely day!"
+    mathlm score --reward runs/mine --prompt "What is rain?" --completion "Water."
     """
 
     reward: str

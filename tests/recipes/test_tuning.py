@@ -99,7 +99,7 @@ def test_help_has_groups_units_defaults_and_an_example(command, capsys):
         command.main(["--help"])
     text = capsys.readouterr().out
     assert end.value.code == 0
-    assert f"Example: mathlm {command.__name__.rsplit('.', 1)[1]} --" in text
+    assert f"    mathlm {command.__name__.rsplit('.', 1)[1]} --" in text
     for part in ("adaptation options", "machine options", "[tokens]", "(default: lora)"):
         assert part in text
 
