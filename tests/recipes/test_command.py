@@ -195,7 +195,9 @@ def test_a_reader_that_leaves_is_no_traceback(words):
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "mathlm", *words]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    buffered = os.environ | {"PYTHONUNBUFFERED": ""}
+    pipes = {"stdout": writing, "stderr": subprocess.PIPE}
+    done = subprocess.run(command, **pipes, env=buffered, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
 
