@@ -140,23 +140,6 @@ def attention_patterns(maps: Mapping[str, ndarray | Sequence]) -> Figure:
     return fig
 
 
-def attention_map(words: Sequence[str], weights: ndarray | Sequence) -> Figure:
-    """One attention matrix with its words, one query in each row.
-
-    Args:
-        words: The sequence.
-        weights: Attention matrix (queries, keys).
-    """
-    fig, ax = plt.subplots(figsize=(6.0, 5.2))
-    image = ax.imshow(weights, cmap=SEQUENTIAL, vmin=0)
-    ax.set_xticks(range(len(words)), words, rotation=60, ha="right")
-    ax.set_yticks(range(len(words)), words)
-    ax.set(xlabel="key: who is read", ylabel="query: who reads")
-    ax.grid(False)
-    fig.colorbar(image, ax=ax, label="weight", shrink=0.8)
-    return fig
-
-
 def attention_cost(
     lengths: ndarray | Sequence, projections: ndarray | Sequence, pairs: ndarray | Sequence
 ) -> Figure:

@@ -32,29 +32,6 @@ def rewards_in_disguise(rewards: ArrayLike, implicit: ArrayLike) -> Figure:
     return fig
 
 
-def preference_slopes(
-    margins: ArrayLike, losses: Mapping[str, ArrayLike], slopes: Mapping[str, ArrayLike]
-) -> Figure:
-    """Losses of one pair, and how hard each pushes, by the margin.
-
-    Args:
-        margins: Difference of the implicit rewards.
-        losses: Name -> loss at each margin.
-        slopes: Name -> minus its derivative in the margin.
-    """
-    fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharex=True)
-    for ax, curves in zip(axes, (losses, slopes), strict=True):
-        for i, (name, values) in enumerate(curves.items()):
-            ax.plot(margins, values, color=COLORS[i % 7], ls=("-", "--", "-.", ":")[i % 4],
-                    label=name)  # fmt: skip
-        ax.axhline(0, color=GRAY, lw=0.8)
-        ax.set(xlabel="margin m")
-    axes[0].set_ylabel("loss")
-    axes[1].set_ylabel("push, -dloss/dm")
-    axes[0].legend(fontsize=8)
-    return fig
-
-
 def course_to_optimum(
     steps: Sequence[int],
     divergence: Mapping[str, ArrayLike],

@@ -99,7 +99,6 @@ FIGURES = {
     "kernel": lambda: figures.kernel_regression([0, 1], [0, 1], [0, 1], {"h = 1": [0.4, 0.6]}),
     "plane": lambda: figures.value_plane(np.eye(3)[:, :2], WEIGHTS[0], [0.5, 0.25]),
     "patterns": lambda: figures.attention_patterns({str(i): WEIGHTS for i in range(4)}),
-    "map": lambda: figures.attention_map(WORDS, WEIGHTS),
     "cost": lambda: figures.attention_cost([1, 10], [4, 40], [2, 200]),
 }
 
