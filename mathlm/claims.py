@@ -106,7 +106,7 @@ def check(
         raise InputError(f"{id}: tol={tol} must be a finite number, 0 or more")
     if _plain(printed) == [] or _plain(expected) == []:
         raise InputError(f"{id}: an empty sequence is nothing to compare with")
-    told = {"claim": claim, "kind": kind, "severity": severity}
+    told: dict[str, Any] = {"claim": claim, "kind": kind, "severity": severity}
     if not _equal(_plain(computed), _plain(expected), tol):
         said = f"computed {computed}, which is not {expected}{_within(tol)}"
         return _fail(id, said, expected, computed)
@@ -143,7 +143,7 @@ def remark(
     _require_form(id, kind, severity)
     if not corrected.strip():
         raise InputError(f"{id}: a remark needs a sentence, got an empty one")
-    told = {"claim": claim, "kind": kind, "severity": severity}
+    told: dict[str, Any] = {"claim": claim, "kind": kind, "severity": severity}
     _record(Claim(id, "remarked", corrected=corrected, **told))
 
 
@@ -231,7 +231,7 @@ _SEEN: list[tuple[str, Any]] = []  # what the assertion that runs has compared
 
 def _notebook() -> Any:
     """The IPython shell if this process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
+    ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
     return shell if type(shell).__name__ in {"ZMQInteractiveShell", "Shell"} else None
 
@@ -250,8 +250,8 @@ class _Forgiving(ast.NodeTransformer):
         return _guarded(node, text)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        name = getattr(getattr(node.value, "func", None), "attr", None)
-        name = name or getattr(getattr(node.value, "func", None), "id", "")
+        called = getattr(node.value, "func", None)
+        name = str(getattr(called, "attr", getattr(called, "id", "")))
         return _guarded(node, ast.unparse(node)) if name.startswith("assert") else node
 
 
