@@ -30,6 +30,7 @@ from mathlm.align import (
     PairBatches,
     PolicyBatches,
     Reference,
+    RolloutSchedule,
     TextSampler,
     group_advantages,
     rollout_batch,
@@ -242,7 +243,7 @@ def grpo_step(device: str) -> Row:
             GroupCredit(baseline=group_advantages),
             sampler=TextSampler(NEW, stop=(END,)),
             reference=reference,
-            group_size=GROUP,
+            schedule=RolloutSchedule(group_size=GROUP),
         )
         steps = iter(range(1_000_000))
         ours = stepping(policy, partial(grpo_backward, policy, lambda: batches(next(steps))))

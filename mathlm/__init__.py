@@ -13,6 +13,7 @@ __all__ = [  # dependency order
     "checks",
     "progress",
     "claims",
+    "show",
     "reference",
     "text",
     "functional",

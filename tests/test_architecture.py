@@ -37,7 +37,7 @@ SHARED = {  # what one page borrows from another
     "lab.preference_optimization": ("lab.fine_tuning.fine_tuning_tasks.",),
 }
 ORDER = {name: i for i, name in enumerate(mathlm.__all__)}
-NO_TORCH = {"shapes", "errors", "checks", "progress", "claims", "reference", "text"}
+NO_TORCH = {"shapes", "errors", "checks", "progress", "claims", "show", "reference", "text"}
 
 
 def layer(file):
@@ -45,7 +45,7 @@ def layer(file):
     if file.is_relative_to(LAB):
         return f"lab.{file.relative_to(LAB).parts[0]}"
     parts = file.relative_to(ROOT).with_suffix("").parts
-    return parts[0] if parts != ("__init__",) else None
+    return None if parts in {("__init__",), ("__main__",)} else parts[0]
 
 
 def imports(file):

@@ -1,18 +1,24 @@
 """The ledger of claims: what counts as verified, as corrected, and as neither."""
 
+import ast
 import doctest
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis.strategies as st
+import nbclient
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from nbformat.v4 import new_code_cell, new_notebook
 
 from mathlm import claims
-from mathlm.claims import LEDGER, Claim, check, remark
-from mathlm.errors import ClaimError, InputError
+from mathlm.claims import KINDS, LEDGER, Claim, check, is_strict, remark
+from mathlm.errors import ClaimError, ConfigError, InputError
 
+ROOT = Path(__file__).resolve().parents[1]
 ID = "VOM-8.4-4"
 
 
@@ -306,3 +312,165 @@ def test_checking_again_replaces_the_record():
     check(ID, 1, printed=1)
     check(ID, 2, printed=2)
     assert LEDGER[ID].printed == 2
+
+
+def test_what_is_told_of_a_claim_is_kept_and_changes_no_line(capsys):
+    told = {"claim": "It is 4.", "kind": "wrong", "severity": 3}
+    check(ID, 5.0, printed=4.0, corrected=5.0, why="Because.", **told)
+    assert capsys.readouterr().out == "VOM-8.4-4 corrected: printed 4.0, right 5.0\n"
+    assert LEDGER[ID] == Claim(ID, "corrected", 4.0, 5.0, **told)
+    remark(ID, corrected="It is bounded.", why="Because.", **told)
+    assert capsys.readouterr().out == "VOM-8.4-4 remarked: It is bounded.\n"
+    assert LEDGER[ID] == Claim(ID, "remarked", corrected="It is bounded.", **told)
+
+
+@pytest.mark.parametrize("severity", [0, 6, "high", 2.5])
+def test_a_kind_or_a_severity_that_is_none_is_refused(severity):
+    with pytest.raises(InputError, match=f"kind='bad' must be one of {', '.join(KINDS)}"):
+        check(ID, 1, printed=1, kind="bad")
+    with pytest.raises(
+        InputError, match=re.escape(f"severity={severity!r} must be 1, 2, 3, 4")
+    ):
+        remark(ID, corrected="No.", severity=severity)
+
+
+# --- in the notebook of a reader ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("choice", "strict"), [("1", True), ("0", False), ("", True)])
+def test_what_fails_raises_unless_a_reader_runs_it(monkeypatch, choice, strict):
+    monkeypatch.setenv("MATHLM_STRICT", choice)
+    assert is_strict() is strict
+
+
+def test_in_a_notebook_it_raises_only_if_asked_to(monkeypatch):
+    monkeypatch.delenv("MATHLM_STRICT", raising=False)
+    monkeypatch.setattr(claims, "_notebook", lambda: SimpleNamespace())
+    assert not is_strict()
+    monkeypatch.setenv("MATHLM_STRICT", "1")
+    assert is_strict()
+
+
+def test_another_choice_is_refused(monkeypatch):
+    monkeypatch.setenv("MATHLM_STRICT", "yes")
+    with pytest.raises(ConfigError, match="MATHLM_STRICT='yes' must be 0, 1 or unset"):
+        is_strict()
+
+
+@pytest.mark.parametrize(
+    ("computed", "options", "said"),
+    [
+        (0.0521, {"printed": 0.041}, "the book has 0.041 here; you have 0.0521, after your"),
+        (
+            4.0,
+            {"printed": 4.0, "corrected": 5.0},
+            "the book has 5 here; you have 4, after your",
+        ),
+        (
+            np.ones(2),
+            {"printed": [1.0, 2.0]},
+            "has [1.0, 2.0] here; you have [1.0, 1.0], after",
+        ),
+        (
+            5.4,
+            {"printed": 5.0, "corrected": 5.5, "tol": 0.5},
+            "has 5.5 here; you have 5.4, after",
+        ),
+    ],
+)
+def test_a_claim_of_a_reader_that_fails_is_one_sentence(
+    monkeypatch, capsys, computed, options, said
+):
+    monkeypatch.setenv("MATHLM_STRICT", "0")
+    check(ID, computed, **options)
+    out = capsys.readouterr().out
+    assert out.startswith(f"{ID}: the book has ")
+    assert said in out
+    assert out.count("\n") == 1
+    assert LEDGER == {}
+
+
+def run_forgiven(source):
+    """What a cell leaves behind that IPython would run with the transformer."""
+    tree = claims._Forgiving().visit(ast.parse(source))
+    names = {"np": np}
+    exec(compile(ast.fix_missing_locations(tree), "cell", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "assert x == 0.041",
+            "the book has x == 0.041 here; you have 0.052, after your change",
+        ),
+        ("assert 0 < x < 0.05", "the book has 0 < x < 0.05 here; you have 0.052, after"),
+        ("assert x > y", "the book has x > y here; you have x = 0.052, y = 1, after"),
+        ("assert x < 1 and not y < 2", "you have x = 0.052, y = 1, after"),
+        (
+            "assert all(v < 0 for v in [x])",
+            "has all((v < 0 for v in [x])) here; that is not so, ",
+        ),
+        ("assert x < 0, 'negative'", "you have 0.052 (negative), after"),
+        ("np.testing.assert_allclose(x, 0.04)", "that is not so (Max absolute difference"),
+        ("for i in range(3): assert i != 1", "the book has i != 1 here; you have 1, after"),
+        ("if x:\n    assert x < 0", "the book has x < 0 here; you have 0.052, after"),
+    ],
+)
+def test_an_assertion_of_a_reader_that_fails_is_one_sentence(capsys, line, said):
+    names = run_forgiven(f"x, y = 0.052, 1\n{line}\nafter = 2")
+    out = capsys.readouterr().out
+    assert said in out
+    assert out.count("\n") == 1
+    assert names["after"] == 2
+    assert "__failed__" not in names
+
+
+def test_an_assertion_that_holds_says_nothing(capsys):
+    run_forgiven("x = 3\nassert x == 3\nassert (y := x) > 2\nnp.testing.assert_allclose(y, 3)")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "source", ["def f():\n    assert 0\nf()", "assert [][0]", "class A:\n    assert 0"]
+)
+def test_what_a_function_asserts_and_another_error_still_raise(source):
+    with pytest.raises((AssertionError, IndexError)):
+        run_forgiven(source)
+
+
+def ran(monkeypatch, strict, *cells):
+    """Text of the outputs of a small notebook."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    monkeypatch.setenv("MATHLM_STRICT", strict)
+    nb = new_notebook(cells=[new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(nb, kernel_name="python3", timeout=60).execute()
+    return [[out.get("text") or out.data["text/plain"] for out in c.outputs] for c in nb.cells]
+
+
+CELLS = (
+    "from mathlm.claims import check\nx = 0.052",
+    "check('VOM-8.4-4', x, printed=0.041)\nassert x < 0.05\n'after'",
+)
+
+
+@pytest.mark.slow
+def test_the_notebook_of_a_reader_goes_on_and_shows_its_result(monkeypatch):
+    _, said = ran(monkeypatch, "", *CELLS)
+    after = "after your change or on your machine\n"
+    assert said[0] == (
+        f"VOM-8.4-4: the book has 0.041 here; you have 0.052, {after}"
+        f"the book has x < 0.05 here; you have 0.052, {after}"
+    )
+    assert said[1] == "'after'"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cell", "error"), [(CELLS[1], "ClaimError"), ("assert x < 0.05", "AssertionError")]
+)
+def test_the_build_of_the_book_stops(monkeypatch, cell, error):
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match=error):
+        ran(monkeypatch, "1", CELLS[0], cell)

@@ -106,8 +106,9 @@ NAMES = {
     "scaling.fit_power_law": "x, y",
     "scaling.fit_chinchilla": "n, d, loss",
     "scaling.optimal_allocation": "compute, fit",
-    "claims.check": "id, computed, *, printed, corrected, tol",
-    "claims.remark": "id, *, corrected",
+    "claims.check": "id, computed, *, printed, corrected, tol, claim, why, kind, severity",
+    "claims.remark": "id, *, corrected, claim, why, kind, severity",
+    "show.show": "",
 }
 
 
@@ -140,7 +141,8 @@ def departures(name):
         if default is not None and own[argument].default != eval(default):
             yield f"{name} has {argument}={own[argument].default}, not {default}"
     others = [own[n] for n in own if n not in dict(together + apart)]
-    needed = [p.name for p in others if NAMES[name] and p.default is p.empty]
+    given = [p for p in others if NAMES[name] and p.kind is not p.VAR_KEYWORD]
+    needed = [p.name for p in given if p.default is p.empty]
     yield from (f"{name} cannot be called without {argument}" for argument in needed)
 
 

@@ -15,6 +15,9 @@ import running
 import staged
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+import mathlm
+from mathlm import reference
+
 
 def page(title="# Lines\n\nText."):
     """Three cells, the second of which will fail."""
@@ -68,6 +71,46 @@ def times(folder):
 
 
 # --- the staged copy ------------------------------------------------------------------------
+
+
+def shown_code(text):
+    """The HTML that the stager makes of what a cell printed."""
+    cell = new_code_cell("show(f)")
+    cell.outputs = [new_output("execute_result", data={"text/plain": text})]
+    staged.show_code(new_notebook(cells=[cell]))
+    return cell.outputs[0].data.get("text/html")
+
+
+def test_code_that_a_page_shows_leads_to_its_line_its_equation_and_its_test():
+    shown = mathlm.show(reference.layer_norm)
+    html = shown_code(repr(shown))
+    path, label, test = shown.places
+    line = (notebooks.ROOT / path).read_text("utf-8").split("def layer_norm(")[0].count("\n")
+    start = f"{notebooks.repository()}/blob/HEAD"
+    assert f'href="{start}/{path}#L{line + 1}"' in html
+    assert f'href="12-transformer-block.html#equation-{label}"' in html
+    assert f'href="{start}/{test}"' in html
+    assert '<span class="k">return</span>' in html
+
+
+@pytest.mark.parametrize(
+    ("source", "tags", "title"),
+    [
+        ("import os\nfrom math import pi\nplt.style()", ["hide-input"], "Imports"),
+        ("import os\nplot.f()", ["hide-input"], None),
+        ("import os", [], None),
+        ("%pip x", ["hide-input"], None),
+    ],
+)
+def test_a_folded_cell_of_imports_says_so(source, tags, title):
+    cell = new_code_cell(source, metadata={"tags": tags})
+    staged.title_imports(new_notebook(cells=[cell]))
+    assert cell.metadata.get("mystnb", {}).get("code_prompt_show") == title
+
+
+@pytest.mark.parametrize("text", ["3", "def f():\n    return 1\n\n# a comment", "a\n\n# b.py"])
+def test_another_output_stays_as_it_is(text):
+    assert shown_code(text) is None
 
 
 def test_a_page_that_failed_says_so_below_its_title_and_leads_to_the_cell(book):

@@ -1,10 +1,12 @@
 """Collect the ledger of claims from the notebooks.
 
-    python tools/claims.py write    book/claims.json and book/claims.md
-    python tools/claims.py check    exit 1 unless both are what the notebooks say
+    python tools/claims.py write            book/claims.json and the pages of claims
+    python tools/claims.py check            exit 1 unless they are what the notebooks say
+    python tools/claims.py sources FOLDER   printed numbers that the sources do not print
 
 The calls ``check(id, computed, printed=..., corrected=...)`` and ``remark(id, corrected=...)``
-are parsed, not run: running them is what ``make test`` and ``make book`` do.
+are parsed, not run: running them is what ``make test`` and ``make book`` do. The note of a
+correction is its box in the prose, or ``why=`` where the page keeps it out of sight.
 """
 
 from __future__ import annotations
@@ -16,15 +18,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import claims_page
+import claims_sources
+
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 SECTIONS = json.loads((Path(__file__).parent / "source_sections.json").read_text())
-SOURCES = {
-    "OPT": "Optimization & Math Foundations for Language Models",
-    "VOM": "Vectors of meaning",
-    "AIM": "The mathematics of AI",
-    "MFP": "ML First Principles, Part II",
-}
 NOTE = re.compile(
     r"^(:{3,})\{admonition\} Correction: *(?P<ids>[^\n]+?) *\n"
     r"(?::\w+:[^\n]*\n)*(?P<body>.*?)^\1 *$",
@@ -67,6 +66,14 @@ def lost_zeros(source: str) -> list[str]:
     return found
 
 
+def is_typed(call: ast.Call) -> bool:
+    """Whether a ``check`` computes nothing: its value is typed, as the printed one is."""
+    is_check = getattr(call.func, "attr", getattr(call.func, "id", "")) == "check"
+    return is_check and not any(
+        isinstance(node, ast.Name) for value in call.args[1:2] for node in ast.walk(value)
+    )
+
+
 def _is_float(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, float)
 
@@ -78,11 +85,10 @@ def entry(call: ast.Call, chapter: str) -> Claim:
             f"{chapter}: {ast.unparse(call)[:60]} needs its id as a literal string"
         )
     said = {k.arg: _shown(k.value) for k in call.keywords if k.arg}
-    claim = {"id": call.args[0].value, "chapter": chapter}
-    if getattr(call.func, "attr", getattr(call.func, "id", "")) == "remark":
-        return {**claim, "verdict": "remarked", "corrected": said["corrected"]}
+    is_remark = getattr(call.func, "attr", getattr(call.func, "id", "")) == "remark"
     verdict = "corrected" if "corrected" in said else "verified"
-    return {**claim, "verdict": verdict, **said}
+    verdict = "remarked" if is_remark else verdict
+    return {"id": call.args[0].value, "chapter": chapter, "verdict": verdict, **said}
 
 
 def _shown(node: ast.expr) -> str:
@@ -108,9 +114,9 @@ def collect(paths: list[Path]) -> tuple[list[Claim], list[str]]:
             found.append(f"{path.stem}: {text} is read without its last zero: give tol=")
         wrong = {claim["id"]: claim for claim in claims if claim["verdict"] != "verified"}
         for id, claim in wrong.items():
-            claim["note"] = noted.get(id, "")
-            if id not in noted:
-                found.append(f"{path.stem}: {id} has no note 'Correction: {id}'")
+            claim["note"] = noted.get(id, "") or claim.get("why", "")
+            if not claim["note"]:
+                found.append(f"{path.stem}: {id} has no note 'Correction: {id}' and no why=")
         for id in sorted(set(noted) - set(wrong)):
             found.append(f"{path.stem}: the note on {id} corrects a claim that no cell checks")
     twice = [id for id, n in Counter(claim["id"] for claim in ledger).items() if n > 1]
@@ -142,79 +148,6 @@ def _unknown(claim: Claim) -> str:
     return ""
 
 
-def order(claim: Claim) -> list[tuple[int, int, str]]:
-    parts = re.split(r"[-.]", claim["id"])
-    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in parts]
-
-
-HEAD = """# Claims and corrections
-
-Each chapter recomputes the checkable numbers that the four source documents print on its
-subject, each time the book is built. This page is made from those cells. The chapters written
-so far hold {total} claims: {verified} stand as printed, {corrected} are corrected, and
-{remarked} are put right in words, since no number settles them. The reason stands under each.
-"""
-
-
-def page(ledger: list[Claim], titles: dict[str, str]) -> str:
-    """The page "Claims and corrections" in MyST."""
-    count = Counter(claim["verdict"] for claim in ledger)
-    numbers = {verdict: count[verdict] for verdict in ("verified", "corrected", "remarked")}
-    wrong = [claim for claim in ledger if claim["verdict"] != "verified"]
-    right = [claim for claim in ledger if claim["verdict"] == "verified"]
-    lines = [HEAD.format(total=len(ledger), **numbers), "## Corrections", ""]
-    lines += [*_corrections(wrong, titles), "## Verified", "", *_tables(right, titles)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _by_source(claims: list[Claim]) -> list[tuple[str, list[Claim]]]:
-    """Heading and claims of each source that has any, in the order of its sections."""
-    groups = []
-    for source, name in SOURCES.items():
-        rows = sorted((c for c in claims if c["id"].startswith(source)), key=order)
-        if rows:
-            groups.append((f"**{source}**, *{name}*", rows))
-    return groups
-
-
-def _corrections(claims: list[Claim], titles: dict[str, str]) -> list[str]:
-    """Each correction with its reason; claims of one note stand together above it."""
-    lines: list[str] = []
-    for heading, rows in _by_source(claims):
-        lines += [heading, ""]
-        for i, claim in enumerate(rows):
-            link = f"[{titles[claim['chapter']]}]({claim['chapter']}.ipynb)"
-            printed = f"printed {_cell(claim['printed'])}, " if "printed" in claim else ""
-            lines.append(
-                f"- **{claim['id']}** ({link}): {printed}right: {_cell(claim['corrected'])}"
-            )
-            if i + 1 == len(rows) or rows[i + 1]["note"] != claim["note"]:
-                lines += ["", *(f"  {line}".rstrip() for line in claim["note"].split("\n")), ""]
-    return lines
-
-
-def _tables(claims: list[Claim], titles: dict[str, str]) -> list[str]:
-    """One table a source."""
-    lines: list[str] = []
-    for heading, rows in _by_source(claims):
-        lines += [
-            heading,
-            "",
-            "| claim | printed, and found | chapter |",
-            "| --- | --- | --- |",
-        ]
-        for claim in rows:
-            link = f"[{titles[claim['chapter']]}]({claim['chapter']}.ipynb)"
-            lines.append(f"| {claim['id']} | {_cell(claim['printed'])} | {link} |")
-        lines.append("")
-    return lines
-
-
-def _cell(text: str) -> str:
-    escaped = re.sub(r"([\\|*_$<>`\[\]])", r"\\\1", " ".join(text.split()))
-    return escaped or " "
-
-
 def titles(paths: list[Path]) -> dict[str, str]:
     """First heading of each notebook."""
     found = {}
@@ -232,10 +165,13 @@ def main(argv: list[str]) -> int:
     if found:
         print("\n".join(found), file=sys.stderr)
         return 1
-    wanted = {
-        BOOK / "claims.json": json.dumps(ledger, indent=1, ensure_ascii=False) + "\n",
-        BOOK / "claims.md": page(ledger, titles(paths)),
-    }
+    if argv[:1] == ["sources"]:
+        lost = claims_sources.lost(ledger, Path(argv[1]))
+        print("\n".join(lost) or "every printed number stands in its source")
+        return bool(lost)
+    pages = claims_page.pages(ledger, titles(paths))
+    wanted = {BOOK / name: text for name, text in pages.items()}
+    wanted[BOOK / "claims.json"] = json.dumps(ledger, indent=1, ensure_ascii=False) + "\n"
     if argv == ["write"]:
         for path, text in wanted.items():
             path.write_text(text, encoding="utf-8")

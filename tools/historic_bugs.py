@@ -270,7 +270,7 @@ DEFECTS = [
     Defect(
         "policy is its own reference",
         "align/reference_model.py",
-        "    if other is bare(policy):",
+        "    if other is unwrap(policy):",
         "    if other is None:",
         "align/test_reference_model.py::test_a_policy_is_not_its_own_reference",
     ),

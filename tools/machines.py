@@ -73,6 +73,7 @@ def environment(machine: str) -> dict[str, str]:
     settings = {
         "IPYTHONDIR": str(OUT / "ipython"),
         "MATHLM_PROGRESS": "off",
+        "MATHLM_STRICT": "1",
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join(paths),
         # code compiled for one machine must not be run on another

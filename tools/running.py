@@ -79,8 +79,13 @@ def _described(number: int, source: str, error: Notebook) -> Failure:
 def package_hash() -> str:
     """Hash of whatever a notebook's outputs depend on besides its own code."""
     digest = hashlib.sha256()
-    code = [path for top in (ROOT / "mathlm", BOOK / "lab") for path in top.rglob("*.py")]
-    files = [*code, *(BOOK / "lab").rglob("*.js"), *(BOOK / "results").glob("*.json")]
+    code = [
+        path
+        for top in (ROOT / "mathlm", BOOK / "lab")
+        for kind in ("*.py", "*.js")
+        for path in top.rglob(kind)
+    ]
+    files = [*code, *(BOOK / "results").glob("*.json")]
     for path in sorted([*files, ROOT / "constraints.txt", ROOT / "data.txt"]):
         digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()

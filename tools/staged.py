@@ -6,15 +6,24 @@ says so at its top and leads to the cell that failed.
 
 from __future__ import annotations
 
+import ast
+import re
+from functools import cache
 from html import escape
 from pathlib import Path
 
 import figures_page
 from nbformat import v4
-from notebooks import BOOK, ROOT, Notebook, code_cells
+from notebooks import BOOK, ROOT, Notebook, code_cells, notebooks, repository, tags
 from running import Failure, failure, own_cells, result
 
+from mathlm.show import Shown
+
 SKIPPED = {"_build", "__pycache__", "lab"}
+CLAIM = re.compile(r"\b(?:check|remark)\(\s*\"((?:OPT|VOM|AIM|MFP)-[\w.-]+)\"")
+SHOWN = re.compile(
+    r"(?P<source>(?s:.*))\n\n# (?P<places>(?:mathlm|book/lab)/\S+\.py(?: · \S+)*)\s*"
+)
 
 
 def write_changed(path: Path, content: bytes) -> None:
@@ -74,6 +83,74 @@ def with_outputs(path: Path, device: str) -> Notebook:
     return nb
 
 
+# --- claims ---------------------------------------------------------------------------------
+
+
+def place_claims(nb: Notebook) -> None:
+    """Give each cell that checks claims their addresses, to which the pages of claims lead."""
+    for cell in code_cells(nb):
+        if ids := CLAIM.findall(cell.source):
+            places = "".join(f'<div id="claim-{id}"></div>' for id in ids)
+            before = nb.cells[(index := nb.cells.index(cell)) - 1]
+            if before.cell_type == "markdown":
+                before.source += f"\n\n{places}"
+            else:
+                nb.cells.insert(index, v4.new_markdown_cell(places, id=f"claim-{ids[0]}"))
+
+
+# --- code that a cell shows -----------------------------------------------------------------
+
+
+@cache
+def page_of(label: str) -> str | None:
+    """The page that holds an equation."""
+    found = [p.stem for p in notebooks() if f"$$ ({label})" in p.read_text(encoding="utf-8")]
+    return found[0] if found else None
+
+
+def line_of(path: str, source: str) -> int | None:
+    """Where a file defines what the source begins with."""
+    name = re.search(r"^(?:async )?(?:def|class) \w+", source, re.MULTILINE)
+    lines = (ROOT / path).read_text(encoding="utf-8").split("\n") if name else []
+    numbered = enumerate(lines, start=1)
+    return next((n for n, line in numbered if re.match(rf"\s*{name[0]}\b", line)), None)
+
+
+def link(place: str, source: str) -> str | None:
+    """Address of a place that ``mathlm.show`` names: of an equation, in this book."""
+    if "/" not in place:
+        return (page := page_of(place)) and f"{page}.html#equation-{place}"
+    line = None if place.startswith("tests/") else line_of(place, source)
+    return f"{repository()}/blob/HEAD/{place}" + (f"#L{line}" if line else "")
+
+
+def show_code(nb: Notebook) -> None:
+    """Give what ``mathlm.show`` printed its colors and its links."""
+    for output in (out for cell in code_cells(nb) for out in cell.outputs):
+        data = output.get("data", {})
+        if found := SHOWN.fullmatch(data.get("text/plain", "")):
+            shown = Shown(source := found["source"], tuple(found["places"].split(" · ")))
+            data["text/html"] = shown.html(lambda place, source=source: link(place, source))
+
+
+def title_imports(nb: Notebook) -> None:
+    """Say above a folded cell of imports what it is."""
+    for cell in code_cells(nb):
+        if "hide-input" in tags(cell) and holds_imports(cell.source):
+            words = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
+            cell.metadata["mystnb"] = {**cell.metadata.get("mystnb", {}), **words}
+
+
+def holds_imports(source: str) -> bool:
+    """Whether more than half of the statements of a cell import something."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a magic command
+        return False
+    imports = sum(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+    return 2 * imports > len(body)
+
+
 # --- the book -------------------------------------------------------------------------------
 
 
@@ -97,6 +174,9 @@ def stage_files(staged: Path) -> set[Path]:
 def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
     """Write one page; returns where, and its part of the page of figures."""
     nb = with_outputs(path, device)
+    show_code(nb)
+    title_imports(nb)
+    place_claims(nb)
     part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
     target = staged / "book" / path.name
     write_changed(target, (v4.writes_json(nb) + "\n").encode())

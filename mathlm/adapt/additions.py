@@ -94,11 +94,11 @@ def remove_adapters(model: GPT) -> GPT:
         if isinstance(block, AdaptedBlock):
             model.blocks[i] = block.plain()
     if model.virtual is not None:
-        put_ahead(model, None)
+        put_virtual(model, None)
     return model
 
 
-def put_ahead(model: GPT, virtual: VirtualTokens | None) -> None:
+def put_virtual(model: GPT, virtual: VirtualTokens | None) -> None:
     """Give a model virtual tokens, or None; its context is what they leave for the text."""
     before = 0 if model.virtual is None else model.virtual.shift
     after = 0 if virtual is None else virtual.shift

@@ -323,7 +323,7 @@ def merge_lora(model: Model, *, keep: bool = True) -> Model:
         elif layer.active is not None:
             layer.numbers.copy_(merged[name])
     if not keep:
-        unwrap(model)
+        unwrap_layers(model)
     return model
 
 
@@ -350,7 +350,7 @@ def unmerge_lora(model: Model) -> Model:
     return model
 
 
-def unwrap(model: nn.Module) -> None:
+def unwrap_layers(model: nn.Module) -> None:
     """Put the maps themselves back in their places."""
     for site in list(sites(model)):
         if isinstance(site.module, LoRALinear):

@@ -14,7 +14,7 @@ from ..models import GPT
 from ..models.virtual import Prefixes, Prompt
 from .additions import (
     own_dtype,
-    put_ahead,
+    put_virtual,
     require_gpt,
     require_length,
     require_no_virtual,
@@ -84,7 +84,7 @@ def add_prefix(
     n_heads = model.config.n_heads if gated else None
     layers = [Prefix(k.to(dtype), v.to(dtype), n_heads) for k, v in start]
     model.requires_grad_(False)
-    put_ahead(model, Prefixes(layers))
+    put_virtual(model, Prefixes(layers))
     return model
 
 
@@ -103,12 +103,13 @@ def require_readable(model: GPT, length: int) -> None:
 def keys_and_values(model: GPT, ids: Tensor, turned: bool) -> list[tuple[Tensor, Tensor]]:
     """Those of the first tokens of a text in every layer, (G, m, K), without dropout."""
     with evaluating(model):
-        ahead = model.read_vectors(model.token_embedding(ids))
+        layers = model.read_vectors(model.token_embedding(ids))
+    start = [(kv.k[0], kv.v[0]) for kv in layers]
     if turned or not isinstance(model.position, RotaryPosition):
-        return [(k, v) for k, v in ahead]
+        return start
     cos, sin = model.position(torch.arange(len(ids), device=ids.device))  # (1, m, K/2)
     square = torch.cat((cos, cos), -1).square() + torch.cat((sin, sin), -1).square()
-    return [(rotate_half_split(k, cos, -sin) / square.to(k.dtype), v) for k, v in ahead]
+    return [(rotate_half_split(k, cos, -sin) / square.to(k.dtype), v) for k, v in start]
 
 
 def add_prompt(
@@ -158,5 +159,5 @@ def add_prompt(
     with torch.no_grad():
         vectors = model.token_embedding(ids).to(own_dtype(model))
     model.requires_grad_(False)
-    put_ahead(model, Prompt(vectors))
+    put_virtual(model, Prompt(vectors))
     return model

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import ConfigError, InputError
 from ..optim.clipping import is_sharded
-from ..train import bare, describe
+from ..train import describe, unwrap
 from ..train.objectives import IGNORED, Batch, Objective, check_rows
 from ..train.state import tensors_sha256
 
@@ -90,7 +90,7 @@ class L2SP:
 
 def _trained(model: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters that are trained, by name, each in one piece."""
-    found = {n: p for n, p in bare(model).named_parameters() if p.requires_grad}
+    found = {n: p for n, p in unwrap(model).named_parameters() if p.requires_grad}
     if cut := [name for name, p in found.items() if is_sharded(p)]:
         raise ConfigError(
             f"{cut[0]} is sharded: L2SP needs whole weights, parallel 'sum' or 'ddp'"

@@ -12,7 +12,7 @@ from .policy.advantages import (
     whiten,
 )
 from .policy.aggregation import fixed_length_mean, sequence_mean, sequence_sum, token_mean
-from .policy.batches import PolicyBatches
+from .policy.batches import PolicyBatches, RolloutLog, RolloutReading, RolloutSchedule
 from .policy.credit import GroupCredit, TokenCredit, batch_mean, no_baseline
 from .policy.diagnostics import (
     approximate_kl,
@@ -51,8 +51,8 @@ from .policy.rollouts import (
     rollout_batch,
 )
 from .preference.annotators import Annotator, Comparisons, compare
-from .preference.batches import JudgedBatches, PairBatches
-from .preference.data import EncodedJudged, EncodedPairs, encode_judged, encode_pairs
+from .preference.batches import PairBatches, UnpairedBatches
+from .preference.data import EncodedPairs, EncodedUnpaired, encode_pairs, encode_unpaired
 from .preference.losses import (
     dpo_loss,
     hinge_loss,
@@ -66,7 +66,7 @@ from .preference.losses import (
     robust_dpo_loss,
     simpo_loss,
 )
-from .preference.metrics import judged_metrics, preference_metrics
+from .preference.metrics import preference_metrics, unpaired_metrics
 from .preference.objectives import (
     DPO,
     IPO,
@@ -118,6 +118,9 @@ from .sft import ChatBatches, Encoded, encode_chats
 from .value_model import PolicyAndValue, ValueModel, target_values
 
 __all__ = [
+    "RolloutLog",
+    "RolloutReading",
+    "RolloutSchedule",
     "Annotator",
     "ArithmeticReward",
     "Best",
@@ -128,14 +131,14 @@ __all__ = [
     "DPO",
     "DrGRPO",
     "Encoded",
-    "EncodedJudged",
+    "EncodedUnpaired",
     "EncodedPairs",
     "FormatReward",
     "GRPO",
     "GroupCredit",
     "Hinge",
     "IPO",
-    "JudgedBatches",
+    "UnpairedBatches",
     "KTO",
     "LengthNormalizedDPO",
     "LengthReward",
@@ -186,7 +189,7 @@ __all__ = [
     "dr_grpo_loss",
     "draw_best",
     "encode_chats",
-    "encode_judged",
+    "encode_unpaired",
     "encode_pairs",
     "ensemble_std",
     "exact",
@@ -203,7 +206,7 @@ __all__ = [
     "implicit_reward",
     "ipo_loss",
     "judged",
-    "judged_metrics",
+    "unpaired_metrics",
     "kl_k1",
     "kl_k2",
     "kl_k3",

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError, InputTypeError
 from ..shapes import Float
-from ..train import bare
+from ..train import unwrap
 from ..train.objectives import Batch
 from ..train.state import tensors_sha256
 from .answers import LogProbabilities, target_log_probabilities
@@ -40,7 +40,7 @@ class Reference:
     ) -> None:
         if policy is not None:
             require_other(policy, model)
-        self.model, self.read = bare(model).requires_grad_(False).eval(), read
+        self.model, self.read = unwrap(model).requires_grad_(False).eval(), read
 
     @classmethod
     def of(
@@ -55,7 +55,7 @@ class Reference:
             policy: On the device where it will be trained.
             read: As for the class.
         """
-        inner = bare(policy)
+        inner = unwrap(policy)
         shared: dict[int, Any] = {
             id(p): p for p in inner.parameters() if not p.requires_grad
         } | {id(b): b for b in inner.buffers() if not b.is_floating_point()}
@@ -95,15 +95,15 @@ def require_other(policy: nn.Module, reference: "Reference | nn.Module") -> None
         InputError: If both are one model, or a weight of the reference is trained in the
             policy.
     """
-    other = reference.model if isinstance(reference, Reference) else bare(reference)
-    if other is bare(policy):
+    other = reference.model if isinstance(reference, Reference) else unwrap(reference)
+    if other is unwrap(policy):
         raise InputError(
             "policy passed as its own reference: they would never differ; give "
             "Reference.of(policy), made before the policy is trained"
         )
     theirs = {id(p): name for name, p in other.named_parameters()}
     places = {p.data_ptr(): n for n, p in other.named_parameters() if p.numel()}
-    for name, p in bare(policy).named_parameters():
+    for name, p in unwrap(policy).named_parameters():
         if not p.requires_grad:
             continue
         same = theirs.get(id(p)) or (places.get(p.data_ptr()) if p.numel() else None)

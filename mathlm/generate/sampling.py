@@ -260,7 +260,7 @@ def sampler_of(sampler: Sampler | float | int | None, options: Mapping[str, Any]
             f"got {sampler} and {', '.join(options)} beside it: give a Sampler, or a "
             "temperature and other options by name"
         )
-    first = {} if sampler is None else {"temperature": sampler}
+    first: dict[str, Any] = {} if sampler is None else {"temperature": sampler}
     return Sampler(**first, **options)
 
 

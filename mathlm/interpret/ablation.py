@@ -1,4 +1,4 @@
-"""Models with some of their attention heads taken away."""
+"""Ablation of attention heads: outputs and losses of a model without some of them."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ def without_heads(
     means: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Output of a model in which some heads say nothing, or always the same.
+    """Zero or mean ablation: output of a model whose heads say nothing, or always the same.
 
     Computes::
 
@@ -86,7 +86,7 @@ def silencer(gone: Tensor, means: Tensor | None = None) -> Callable[[str, Tensor
 def head_means(
     model: nn.Module, ids: Tensor, mask: Tensor | None = None
 ) -> Float[Tensor, "L H K"]:
-    """What each head says on average over the real tokens of a text.
+    """Means for mean ablation: what each head says on average over the real tokens of a text.
 
     Args:
         model: As in :func:`mathlm.interpret.record`.
@@ -181,7 +181,7 @@ POSITIONS = ("rope", "learned", "sinusoidal", "none")
 def losses_without_heads(
     model: GPT, ids: Tensor, heads: Heads = (), means: Tensor | None = None
 ) -> Float[Tensor, "B targets"]:
-    """Loss of each token of a text but the first, in a model without some heads.
+    """Ablation loss: of each token of a text but the first, in a model without some heads.
 
     Computes::
 
@@ -212,7 +212,7 @@ def losses_without_heads(
 def losses_by_head(
     model: GPT, ids: Tensor, layers: Sequence[int]
 ) -> Float[Tensor, "layers H B targets"]:
-    """Loss of each token, with each head of some layers taken away alone.
+    """Ablation loss by head: of each token, with each head of some layers taken away alone.
 
     What :func:`losses_without_heads` is for each of them, but the layers below a head are
     computed once, and all heads of a layer together.

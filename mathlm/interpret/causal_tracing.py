@@ -1,4 +1,4 @@
-"""Causal tracing: which values carry the difference between two prompts, by patching each."""
+"""Causal tracing by activation patching: which values carry what two prompts differ in."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ def activation_patching(
     site: str = "resid_pre",
     layers: Sequence[int] | None = None,
 ) -> Float[Tensor, "layers places"]:
-    """What a run says after one of its values was replaced by that of a clean run.
+    """Activation patching: what a run says with one value replaced by that of a clean run.
 
     Computes::
 
@@ -133,7 +133,7 @@ def shared_start(clean_ids: Tensor, corrupt_ids: Tensor) -> int:
 def recovered(
     patched: Tensor | float | int, clean: Tensor | float | int, corrupt: Tensor | float | int
 ) -> Any:
-    """Share of the difference between two runs that patching brings back.
+    """Causal tracing: share of the difference between two runs that patching brings back.
 
     Implements eq-interp-recovered::
 
@@ -183,7 +183,7 @@ def one_number(value: Tensor | float | int) -> float:
 def patched_layer(
     model: GPT, x: Tensor, other: Tensor, layer: int, site: str, metric: Metric, first: int
 ) -> list[Tensor]:
-    """The metric with each place of one value of a layer patched in turn, from ``first`` on."""
+    """Activation patching of one layer: the metric with each place patched in turn."""
     B, T, _ = x.shape
     size = T if site in BY_POSITION else other.shape[1]
     found: list[Tensor] = []

@@ -1,4 +1,4 @@
-"""A run of a model in which some values are those of another run."""
+"""Activation patching: a run of a model in which some values are those of another run."""
 
 import difflib
 import operator
@@ -38,7 +38,7 @@ def patch(
     values: Mapping[str, Tensor | At],
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Output of a model that goes on with values of another run in place of its own.
+    """Activation patching: output of a model that goes on with values of another run.
 
     What comes behind a patched value is computed anew from it, as far as it is not patched too.
     With the values of :func:`record` for the same ids, or with none, the output is that of the

@@ -1,7 +1,7 @@
 """Modules: they own parameters; the mathematics is in ``mathlm.functional``."""
 
 from .adapter import AdaptedBlock, Bottleneck
-from .attention import SelfAttention, SharedRows
+from .attention import SelfAttention
 from .block import Block, PostNormBlock
 from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache, SlidingLayerCache
 from .decoder_block import CrossAttention, DecoderBlock, PostNormDecoderBlock
@@ -15,7 +15,7 @@ from .position import (
     RotaryPosition,
     SinusoidalPosition,
 )
-from .prefix import Ahead, GatedAhead, Prefix
+from .prefix import GatedPrefixKV, Prefix, PrefixKV
 from .quantization import (
     ByteLinear,
     NibbleLinear,
@@ -28,7 +28,6 @@ from .taps import Scope, Taps, scope, tap
 
 __all__ = [
     "AdaptedBlock",
-    "Ahead",
     "AlibiPosition",
     "BatchNorm",
     "Block",
@@ -39,7 +38,7 @@ __all__ = [
     "DecoderCache",
     "FeedForward",
     "GRU",
-    "GatedAhead",
+    "GatedPrefixKV",
     "KeyValueCache",
     "LSTM",
     "LayerCache",
@@ -52,6 +51,7 @@ __all__ = [
     "PostNormBlock",
     "PostNormDecoderBlock",
     "Prefix",
+    "PrefixKV",
     "QuantizedEmbedding",
     "QuantizedLinear",
     "RMSNorm",
@@ -60,7 +60,6 @@ __all__ = [
     "RotaryPosition",
     "Scope",
     "SelfAttention",
-    "SharedRows",
     "SinusoidalPosition",
     "SlidingLayerCache",
     "StateCache",

@@ -108,7 +108,7 @@ class AdaptedBlock(Block):
     ) -> Float[Tensor, "B T D"]:
         """Read from and add to the residual stream; ``attention_out`` is behind the adapter."""
         x = tap(taps, "resid_pre", x)
-        a = self.attention(self.attention_norm(x), taps=scope(taps, "attention."), **attend)
+        a = self.attend(self.attention_norm(x), taps, **attend)
         a = a if self.attention_adapter is None else self.attention_adapter(a)
         x = tap(taps, "resid_mid", x + self.dropout(tap(taps, "attention_out", a)))
         f = self.feed_forward(self.feed_forward_norm(x), scope(taps, "feed_forward."))

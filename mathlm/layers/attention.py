@@ -1,47 +1,16 @@
 """Multi-head self-attention with grouped key/value heads."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor, nn
-from torch.nn.functional import embedding
 
 from .. import functional as F
 from ..errors import ConfigError, InputError
-from ..shapes import Bool, Float, Int
+from ..shapes import Bool, Float
 from .cache import LayerCache
 from .normalization import RMSNorm
 from .position import Rotation
-from .prefix import Ahead, GatedAhead
 from .taps import Taps, tap
-
-
-@dataclass(frozen=True, eq=False)
-class SharedRows:
-    """Which places of B rows of T tokens are one and the same, for they follow the same text.
-
-    What acts on each token alone is computed for N distinct ones; attention, which needs rows,
-    gets them by :meth:`spread` and gives back by :meth:`collect`.
-
-    Args:
-        place: Number of the distinct token at each place, below N; any at padding.
-        first: Where each distinct token stands first, counted row by row.
-    """
-
-    place: Int[Tensor, "B T"]
-    first: Int[Tensor, " N"]
-
-    def spread(self, heads: Float[Tensor, "1 H N K"]) -> Float[Tensor, "B H T K"]:
-        """Vectors of the distinct tokens, at all places where these stand."""
-        flat = heads.transpose(1, 2).flatten(2)[0]  # (N, H·K)
-        rows = embedding(
-            self.place, flat
-        )  # its backward pass adds rows up: index_add is slower
-        return rows.unflatten(-1, (heads.shape[1], -1)).transpose(1, 2)
-
-    def collect(self, rows: Float[Tensor, "B T D"]) -> Float[Tensor, "1 N D"]:
-        """Vectors at the first place of each distinct token."""
-        return embedding(self.first, rows.flatten(0, 1)).unsqueeze(0)
 
 
 class SelfAttention(nn.Module):
@@ -112,8 +81,6 @@ class SelfAttention(nn.Module):
         rotation: Rotation | None = None,
         bias: Float[Tensor, "..."] | None = None,
         cache: LayerCache | None = None,
-        ahead: Ahead | GatedAhead | None = None,
-        rows: SharedRows | None = None,
         taps: Taps | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Mix the positions of ``x``; in causal order position t sees positions up to t.
@@ -125,12 +92,8 @@ class SelfAttention(nn.Module):
                 ``causal``.
             rotation: cos and sin by which queries and keys are turned.
             bias: Added to the scores, broadcastable to (B, H, T, S).
-            cache: Keys and values of earlier positions; takes up those of ``x``.
-            ahead: Keys and values before all others, which are no token's. The bias counts
-                them, the mask does not; a gated one goes through a softmax of its own.
-            rows: If ``x`` has distinct tokens in one row, the rows in which they stand.
-            taps: Receives ``q``, ``k``, ``v``, ``weights`` and ``heads``; of a gated prefix
-                ``prefix_weights`` and ``prefix_heads``, which is added to the heads.
+            cache: Keys and values of what stands before ``x``; takes up those of ``x``.
+            taps: Receives ``q``, ``k``, ``v``, ``weights`` and ``heads``.
 
         Returns:
             One vector for each position of ``x``.
@@ -139,27 +102,9 @@ class SelfAttention(nn.Module):
             InputError: If the mask does not fit, or the cache has no room.
             InputTypeError: If the mask is not boolean.
         """
-        require_row_masks(mask)
         q, k, v = self.project(x)
-        asked = q  # a gated prefix has no position: its queries are not turned
-        if rotation is not None:
-            q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)
-        if rows is not None:
-            q, k, v = (rows.spread(h) for h in (q, k, v))
-        if cache is not None:
-            k, v = cache.append(k, v)
-            mask = _last_keys(mask, k.shape[2])
-        if isinstance(ahead, Ahead):
-            k, v, mask = ahead.join(k, v, mask)
-        if cache is not None:
-            bias = _last_keys(bias, k.shape[2])
-        if self.group > 1 and not (taps is None and k.is_cpu):  # the CPU's kernel needs no copy
-            k, v = (h.repeat_interleave(self.group, 1) for h in (k, v))  # G to H heads
-        y = self.attend(q, k, v, mask, bias, taps)  # (B, H, T, K)
-        if isinstance(ahead, GatedAhead):
-            y = y + ahead.read(asked, mask, self.scale, taps)
-        y = y.transpose(1, 2).flatten(2)
-        return self.W_o(y if rows is None else rows.collect(y))
+        y = self.heads(q, k, v, mask, rotation, bias, cache, taps)
+        return self.W_o(y.transpose(1, 2).flatten(2))
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, T, K), keys and values (B, G, T, K)."""
@@ -170,6 +115,26 @@ class SelfAttention(nn.Module):
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         return q, k, v
+
+    def heads(
+        self,
+        q: Float[Tensor, "B H T K"],
+        k: Float[Tensor, "B G T K"],
+        v: Float[Tensor, "B G T K"],
+        mask: Tensor | None = None,
+        rotation: Rotation | None = None,
+        bias: Tensor | None = None,
+        cache: LayerCache | None = None,
+        taps: Taps | None = None,
+    ) -> Float[Tensor, "B H T K"]:
+        """What each head reads: turn queries and keys, update the KV cache, attend."""
+        require_row_masks(mask)
+        if rotation is not None:
+            q, k = F.rotate_half_split(q, *rotation), F.rotate_half_split(k, *rotation)
+        if cache is not None:
+            k, v = cache.append(k, v)  # (B, G, S, K)
+            mask, bias = _last_keys(mask, k.shape[2]), _last_keys(bias, k.shape[2])
+        return self.attend(q, k, v, mask, bias, taps)
 
     def attend(
         self,
@@ -182,6 +147,8 @@ class SelfAttention(nn.Module):
     ) -> Float[Tensor, "B H T K"]:
         """Values mixed by the weights; through the fused kernel unless taps ask for weights."""
         dropout = self.dropout if self.training else 0.0
+        if self.group > 1 and not (taps is None and k.is_cpu):  # the CPU's kernel needs no copy
+            k, v = (h.repeat_interleave(self.group, 1) for h in (k, v))  # G to H heads
         if mask is None and self.window is not None:
             mask = F.causal_mask(q.shape[2], k.shape[2], self.window, q.device)
         if taps is None:

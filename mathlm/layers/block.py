@@ -1,5 +1,7 @@
 """Residual blocks: the normalization before each half, or behind it."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -25,6 +27,17 @@ class ResidualBlock(nn.Module):
         self.attention_norm, self.attention = attention_norm, attention
         self.feed_forward_norm, self.feed_forward = feed_forward_norm, feed_forward
         self.dropout = nn.Dropout(dropout)
+
+    def attend(
+        self,
+        x: Float[Tensor, "B T D"],
+        taps: Taps | None,
+        through: Callable[..., Tensor] | None = None,
+        **attend: Any,
+    ) -> Float[Tensor, "B T D"]:
+        """Attention to ``x``, called directly or through what calls it in another way."""
+        call = self.attention if through is None else partial(through, self.attention)
+        return call(x, taps=scope(taps, "attention."), **attend)
 
 
 class Block(ResidualBlock):
@@ -55,13 +68,14 @@ class Block(ResidualBlock):
             x: Residual stream.
             taps: Receives ``resid_pre``, ``attention_out``, ``resid_mid``, ``feed_forward_out``
                 and ``resid_post``; those of the parts under ``attention.``, ``feed_forward.``.
-            **attend: Mask, rotation, bias and cache for :class:`SelfAttention`.
+            **attend: Mask, rotation, bias and cache for :class:`SelfAttention`;
+                ``through`` is called in its place, with it, its input and the others.
 
         Returns:
             Residual stream behind the block.
         """
         x = tap(taps, "resid_pre", x)
-        a = self.attention(self.attention_norm(x), taps=scope(taps, "attention."), **attend)
+        a = self.attend(self.attention_norm(x), taps, **attend)
         x = tap(taps, "resid_mid", x + self.dropout(tap(taps, "attention_out", a)))
         f = self.feed_forward(self.feed_forward_norm(x), scope(taps, "feed_forward."))
         return tap(taps, "resid_post", x + self.dropout(tap(taps, "feed_forward_out", f)))
@@ -100,7 +114,7 @@ class PostNormBlock(ResidualBlock):
             The stream behind the block.
         """
         x = tap(taps, "resid_pre", x)
-        a = self.attention(x, taps=scope(taps, "attention."), **attend)
+        a = self.attend(x, taps, **attend)
         a = self.dropout(tap(taps, "attention_out", a))
         x = tap(taps, "resid_mid", self.attention_norm(x + a))
         f = self.feed_forward(x, scope(taps, "feed_forward."))

@@ -150,7 +150,7 @@ class KeyValueCache:
         self.device = room.device
         self.mask: Bool[Tensor, "B S"] | None = None  # None: every position is a real token
         self.positions: Int[Tensor, "B S"] | None = None  # None: derived from the mask
-        self.ahead: list[Any] | None = None  # of each layer, what stands before the text
+        self.prefix_kv: list[Any] | None = None  # of each layer, what stands before the text
 
     @property
     def length(self) -> int:

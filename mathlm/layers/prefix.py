@@ -1,40 +1,51 @@
 """Keys and values before the text that are parameters, not those of tokens."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ..functional.low_rank import gated_prefix
 from ..shapes import Float
+from .attention import SelfAttention
 from .cache import LayerCache
 from .taps import Taps, tap
 
 
-class Ahead(NamedTuple):
-    """Keys and values before the text in one layer, under one softmax with those of the text.
+class PrefixKV(LayerCache):
+    """KV cache that carries gradients: a prefix before the text, under one softmax with it.
 
     Args:
         k: Keys (G, m, K), as a cache holds them: turned to their positions 0 … m - 1.
         v: Values (G, m, K).
+        text: Cache of the text behind the prefix; None = the text is read at once.
     """
 
-    k: Tensor
-    v: Tensor
+    def __init__(
+        self,
+        k: Float[Tensor, "G m K"],
+        v: Float[Tensor, "G m K"],
+        text: LayerCache | None = None,
+    ) -> None:
+        super().__init__(k.unsqueeze(0), v.unsqueeze(0))  # (1, G, m, K)
+        self.text = text
 
-    def join(
-        self, k: Float[Tensor, "B G S K"], v: Float[Tensor, "B G S K"], mask: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Keys, values and mask with these in front; who sees any of the text sees them."""
-        own_k, own_v = (x.to(k.dtype).expand(len(k), -1, -1, -1) for x in self)
-        if mask is not None:
-            seen = mask.any(-1, keepdim=True).expand(*mask.shape[:-1], self.k.shape[1])
-            mask = torch.cat((seen, mask), -1)
-        return torch.cat((own_k, k), 2), torch.cat((own_v, v), 2), mask
+    def append(
+        self, k: Float[Tensor, "B G T K"], v: Float[Tensor, "B G T K"]
+    ) -> tuple[Float[Tensor, "B G S K"], Float[Tensor, "B G S K"]]:
+        """The prefix, and behind it all of the text that is there now."""
+        if self.text is not None:
+            k, v = self.text.append(k, v)
+        own_k, own_v = (x.to(k.dtype).expand(len(k), -1, -1, -1) for x in (self.k, self.v))
+        return torch.cat((own_k, k), 2), torch.cat((own_v, v), 2)
+
+    def terms(self, text: LayerCache | None) -> dict[str, Any]:
+        """What a block is told, so that its attention reads prefix and text."""
+        return {"cache": PrefixKV(self.k[0], self.v[0], text)}
 
 
-class GatedAhead(NamedTuple):
-    """Keys and values beside the text in one layer, under a softmax of their own.
+class GatedPrefixKV(NamedTuple):
+    """Keys and values of a gated prefix, beside the text, under a softmax of their own.
 
     Args:
         k: Keys (G, m, K), which have no positions and are not turned.
@@ -45,6 +56,21 @@ class GatedAhead(NamedTuple):
     k: Tensor
     v: Tensor
     gate: Tensor
+
+    def __call__(
+        self,
+        attention: SelfAttention,
+        x: Float[Tensor, "B T D"],
+        *,
+        mask: Tensor | None = None,
+        taps: Taps | None = None,
+        **attend: Any,
+    ) -> Float[Tensor, "B T D"]:
+        """Attention to the text, to whose heads is added what they read from the prefix."""
+        q, k, v = attention.project(x)  # the prefix is asked by queries that are not turned
+        y = attention.heads(q, k, v, mask, taps=taps, **attend)
+        y = y + self.read(q, mask, attention.scale, taps)
+        return attention.W_o(y.transpose(1, 2).flatten(2))
 
     def read(
         self,
@@ -60,6 +86,10 @@ class GatedAhead(NamedTuple):
         if mask is not None:  # a query that sees nothing of the text reads nothing
             z = z.masked_fill(~mask.any(-1, keepdim=True), 0.0)
         return tap(taps, "prefix_heads", z)
+
+    def terms(self, text: LayerCache | None) -> dict[str, Any]:
+        """What a block is told, so that its attention reads prefix and text."""
+        return {"cache": text, "through": self}
 
 
 class Prefix(nn.Module):
@@ -92,11 +122,11 @@ class Prefix(nn.Module):
         self.k, self.v = nn.Parameter(k.clone()), nn.Parameter(v.clone())
         self.gate = None if n_heads is None else nn.Parameter(k.new_zeros(n_heads))
 
-    def forward(self) -> Ahead | GatedAhead:
-        """What attention needs of it."""
+    def forward(self) -> PrefixKV | GatedPrefixKV:
+        """Its keys and values, for attention."""
         if self.gate is None:
-            return Ahead(self.k, self.v)
-        return GatedAhead(self.k, self.v, self.gate)
+            return PrefixKV(self.k, self.v)
+        return GatedPrefixKV(self.k, self.v, self.gate)
 
     def extra_repr(self) -> str:
         """Sizes."""
@@ -105,7 +135,7 @@ class Prefix(nn.Module):
 
 
 class KeptKeys(LayerCache):
-    """Takes up the keys and values of one reading, with their gradients."""
+    """KV cache of a single reading, with gradients."""
 
     def __init__(self) -> None:
         super().__init__(torch.zeros(1, 1, 0, 1), torch.zeros(1, 1, 0, 1))

@@ -11,7 +11,7 @@ from .mlp import MLP, MLPConfig
 from .multi_token import MultiTokenGPT
 from .recurrent import Recurrent, RecurrentConfig, gradient_reach
 from .sentences import sentence_embeddings
-from .shared_prefixes import shared_hidden, shared_rows
+from .shared_prefixes import SharedRows, shared_hidden, shared_rows
 from .transformer import Transformer
 from .transformer_config import TransformerConfig
 from .word2vec import SkipGram
@@ -29,6 +29,7 @@ __all__ = [
     "Recurrent",
     "RecurrentConfig",
     "SentencePairs",
+    "SharedRows",
     "SkipGram",
     "Transformer",
     "TransformerConfig",

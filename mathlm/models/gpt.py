@@ -26,7 +26,7 @@ from ..layers import (
     scope,
     tap,
 )
-from ..layers.prefix import Ahead, KeptKeys
+from ..layers.prefix import GatedPrefixKV, KeptKeys, PrefixKV
 from ..shapes import Float
 from .files.gpt import fill_model, read_model
 from .gpt_config import GPTConfig
@@ -145,13 +145,12 @@ class GPT(nn.Module):
         self._require_ids(ids, cache)
         config = self.config
         layout = lay_out(ids, mask, positions, cache, config.context, config.window, prefix)
-        virtual = self._virtual_terms(cache)
         placed = layout.behind(0 if self.virtual is None else self.virtual.shift)
         x = tap(taps, "embedding", self.embed(ids, placed))
-        attend: dict[str, Any] = {"mask": layout.mask, **self._position_terms(placed)}
+        attend: dict[str, Any] = {"mask": placed.mask, **self._position_terms(placed)}
+        memory = self._memory_terms(cache)
         for i, block in enumerate(self.blocks):
-            layer = None if cache is None else cache.layers[i]
-            x = block(x, cache=layer, taps=scope(taps, f"blocks.{i}."), **virtual[i], **attend)
+            x = block(x, taps=scope(taps, f"blocks.{i}."), **memory[i], **attend)
         if cache is not None:
             layout.remember(cache)
         return tap(taps, "final_norm", self.final_norm(x))
@@ -163,7 +162,7 @@ class GPT(nn.Module):
             x = x.masked_fill(~layout.real.unsqueeze(-1), 0.0)
         return self.dropout(x)
 
-    def read_vectors(self, vectors: Float[Tensor, "m D"]) -> list[Ahead]:
+    def read_vectors(self, vectors: Float[Tensor, "m D"]) -> list[PrefixKV]:
         """Keys and values of every layer for vectors that stand where embeddings would.
 
         Args:
@@ -179,7 +178,7 @@ class GPT(nn.Module):
         terms, kept = self._position_terms(layout), [KeptKeys() for _ in self.blocks]
         for block, layer in zip(self.blocks, kept, strict=True):
             x = block(x, cache=layer, **terms)
-        return [Ahead(layer.k[0], layer.v[0]) for layer in kept]
+        return [PrefixKV(layer.k[0], layer.v[0]) for layer in kept]
 
     def new_cache(
         self, batch: int, capacity: int | None = None, sliding: bool = False
@@ -217,18 +216,26 @@ class GPT(nn.Module):
             return x + self.position(layout.queries)
         return x
 
-    def _virtual_terms(self, cache: KeyValueCache | None) -> Sequence[dict[str, Any]]:
-        """What attention needs to know of virtual tokens in each layer."""
+    def _memory_terms(self, cache: KeyValueCache | None) -> list[dict[str, Any]]:
+        """What attention in each layer has before the new tokens: KV cache, prefix, or both."""
         if cache is not None and cache.length:
             require_same_virtual(self.virtual, cache)
+        layers = [None] * len(self.blocks) if cache is None else cache.layers
         if self.virtual is None:
-            return [{}] * len(self.blocks)
+            return [{"cache": layer} for layer in layers]
+        prefixes = self._prefix_kv(self.virtual, cache)
+        return [p.terms(layer) for p, layer in zip(prefixes, layers, strict=True)]
+
+    def _prefix_kv(
+        self, virtual: VirtualTokens, cache: KeyValueCache | None
+    ) -> Sequence[PrefixKV | GatedPrefixKV]:
+        """Keys and values of the virtual tokens, with gradients unless a cache keeps them."""
         if cache is None:
-            return [{"ahead": layer} for layer in self.virtual(self.read_vectors)]
-        if cache.ahead is None:
+            return virtual(self.read_vectors)
+        if cache.prefix_kv is None:
             with torch.no_grad():  # as all of a cache
-                cache.ahead = list(self.virtual(self.read_vectors))
-        return [{"ahead": layer} for layer in cache.ahead]
+                cache.prefix_kv = list(virtual(self.read_vectors))
+        return cache.prefix_kv
 
     def _position_terms(self, layout: Layout) -> dict[str, Any]:
         """What attention needs to know of positions; made once for all layers."""
@@ -247,7 +254,7 @@ class GPT(nn.Module):
 
 def require_same_virtual(virtual: VirtualTokens | None, cache: KeyValueCache) -> None:
     """Refuse a cache whose tokens were read with virtual tokens before them, or without."""
-    if (cache.ahead is None) == (virtual is None):
+    if (cache.prefix_kv is None) == (virtual is None):
         return
     then, now = ("with", "none") if virtual is None else ("without", "some")
     raise InputError(

@@ -34,12 +34,15 @@ class Layout:
         return None if self.padding is None else self.padding[:, -self.queries.shape[-1] :]
 
     def behind(self, m: int) -> "Layout":
-        """The positions of the same tokens behind m keys that are no tokens."""
+        """The same tokens behind m keys that are none; who sees any token sees them."""
         if m == 0:
             return self
         first = torch.arange(m, device=self.keys.device).expand(*self.keys.shape[:-1], m)
-        keys = torch.cat((first, self.keys + m), -1)
-        return replace(self, queries=self.queries + m, keys=keys)
+        keys, mask = torch.cat((first, self.keys + m), -1), self.mask
+        if mask is not None:
+            seen = mask.any(-1, keepdim=True).expand(*mask.shape[:-1], m)
+            mask = torch.cat((seen, mask), -1)
+        return replace(self, queries=self.queries + m, keys=keys, mask=mask)
 
     def remember(self, cache: KeyValueCache) -> None:
         """Leave in the cache what the next call needs to know."""

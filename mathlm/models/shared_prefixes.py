@@ -1,16 +1,51 @@
 """A GPT on rows that begin alike: what they share is read once, and padding not at all."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
-from ..layers import RotaryPosition
-from ..layers.attention import SharedRows
-from ..shapes import Float
+from ..layers import SelfAttention
+from ..shapes import Float, Int
 from .gpt import GPT
 from .layout import Layout
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRows:
+    """Which places of B rows of T tokens are one and the same, for they follow the same text.
+
+    What acts on each token alone is computed for N distinct ones. For attention, which needs
+    rows, queries, keys and values are spread over them, and what the heads read is collected.
+
+    Args:
+        place: Number of the distinct token at each place, below N; any at padding.
+        first: Where each distinct token stands first, counted row by row.
+    """
+
+    place: Int[Tensor, "B T"]
+    first: Int[Tensor, " N"]
+
+    def spread(self, heads: Float[Tensor, "1 H N K"]) -> Float[Tensor, "B H T K"]:
+        """Vectors of the distinct tokens, at all places where these stand."""
+        flat = heads.transpose(1, 2).flatten(2)[0]  # (N, H·K)
+        rows = embedding(self.place, flat)  # backward adds rows up; index_add is slower
+        return rows.unflatten(-1, (heads.shape[1], -1)).transpose(1, 2)
+
+    def collect(self, rows: Float[Tensor, "B T D"]) -> Float[Tensor, "1 N D"]:
+        """Vectors at the first place of each distinct token."""
+        return embedding(self.first, rows.flatten(0, 1)).unsqueeze(0)
+
+    def __call__(
+        self, attention: SelfAttention, x: Float[Tensor, "1 N D"], **attend: Any
+    ) -> Float[Tensor, "1 N D"]:
+        """Attention in the rows, for the distinct tokens."""
+        q, k, v = (self.spread(h) for h in attention.project(x))
+        y = attention.heads(q, k, v, **attend)  # (B, H, T, K)
+        return attention.W_o(self.collect(y.transpose(1, 2).flatten(2)))
 
 
 def shared_rows(ids: Tensor, lengths: Tensor) -> SharedRows:
@@ -48,12 +83,9 @@ def shared_hidden(model: GPT, ids: Tensor, rows: SharedRows) -> Float[Tensor, "N
     """
     model._require_ids(ids, None)
     places = torch.arange(ids.shape[1], device=ids.device)
-    in_rows = Layout(places, places, None, None, False)
     own = (rows.first % ids.shape[1]).unsqueeze(0)
-    alone = Layout(own, own, None, None, False)
-    turned = isinstance(model.position, RotaryPosition)  # else attention adds biases, in rows
-    terms: dict[str, Any] = model._position_terms(alone if turned else in_rows)
-    x = model.embed(ids.flatten()[rows.first].unsqueeze(0), alone)
+    terms = model._position_terms(Layout(places, places, None, None, False))
+    x = model.embed(ids.flatten()[rows.first].unsqueeze(0), Layout(own, own, None, None, False))
     for block in model.blocks:
-        x = block(x, rows=rows, **terms)
+        x = block(x, through=rows, **terms)
     return model.final_norm(x)[0]

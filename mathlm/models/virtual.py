@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
-from ..layers.prefix import Ahead, GatedAhead, Prefix
+from ..layers.prefix import GatedPrefixKV, Prefix, PrefixKV
 from ..shapes import Float
 
-Read = Callable[[Tensor], list[Ahead]]
+Read = Callable[[Tensor], list[PrefixKV]]
 
 
 class VirtualTokens(nn.Module):
@@ -21,7 +21,7 @@ class VirtualTokens(nn.Module):
     length: int
     shift: int
 
-    def forward(self, read: Read) -> Sequence[Ahead | GatedAhead]:
+    def forward(self, read: Read) -> Sequence[PrefixKV | GatedPrefixKV]:
         """Keys and values for each layer.
 
         Args:
@@ -44,7 +44,7 @@ class Prefixes(VirtualTokens):
         self.gated = layers[0].gate is not None
         self.shift = 0 if self.gated else self.length
 
-    def forward(self, read: Read) -> Sequence[Ahead | GatedAhead]:
+    def forward(self, read: Read) -> Sequence[PrefixKV | GatedPrefixKV]:
         """Those of the prefixes."""
         return [prefix() for prefix in self.layers]
 
@@ -70,6 +70,6 @@ class Prompt(VirtualTokens):
         self.vectors = nn.Parameter(vectors.clone())
         self.length = self.shift = len(vectors)
 
-    def forward(self, read: Read) -> Sequence[Ahead | GatedAhead]:
+    def forward(self, read: Read) -> Sequence[PrefixKV | GatedPrefixKV]:
         """Those that the model has for the vectors."""
         return read(self.vectors)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 LIGHT = (
@@ -72,46 +73,6 @@ animation:none!important}}
 div.cell_output .text_html:has(>.mathlm-demo){background:none!important;padding:0!important}
 """.replace("LIGHT", LIGHT).replace("DARK", DARK)
 
-SCRIPT = """
-(() => {
-  const start = (root) => {
-    const state = JSON.parse(root.dataset.state);
-    const all = (name) => [...root.querySelectorAll(`[data-name="${name}"]`)];
-    const one = (name, i = 0) => all(name)[i];
-    const text = (name, value, i = 0) => { one(name, i).textContent = value; };
-    const bar = (name, share, i = 0) => {
-      one(name, i).firstChild.style.width = `${100 * share}%`;
-    };
-    const fixed = (x, digits) =>
-      x.toFixed(digits).replace(/^-(0\\.?0*)$/, "$1").replace("-", "−");
-    const valid = (e) => {
-      const v = e.validity;
-      return !v || !(v.badInput || v.valueMissing || v.rangeUnderflow || v.rangeOverflow);
-    };
-    const numbers = (name) => all(name).map((e) => valid(e) ? e.valueAsNumber : NaN);
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const changed = (draw) => root.addEventListener("input", () => {
-      const inputs = [...root.querySelectorAll("input")];
-      inputs.forEach((e) => e.setAttribute("aria-invalid", String(!valid(e))));
-      if (inputs.every(valid)) draw();
-    });
-    const reset = (draw) => all("reset").forEach((b) => b.addEventListener("click", () => {
-      root.querySelectorAll("input").forEach((e) => {
-        e.value = e.defaultValue;
-        e.removeAttribute("aria-invalid");
-      });
-      root.querySelectorAll("select").forEach((e) => {
-        e.selectedIndex = [...e.options].findIndex((o) => o.defaultSelected);
-      });
-      draw();
-    }));
-    BODY
-    root.dataset.ready = "";
-  };
-  document.querySelectorAll('.mathlm-demo[data-demo="KIND"]:not([data-ready])').forEach(start);
-})();
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
@@ -129,7 +90,7 @@ class Demo:
         title: One line that says what can be changed.
         view: HTML of the initial state, readable without scripts. What has the class "still" is
             shown only without the script, what has the class "live" only with it.
-        script: JavaScript that redraws the view.
+        script: JavaScript that redraws the view (:func:`script_beside` reads it from a file).
         state: Numbers and names for the script.
         controls: HTML of the inputs (:func:`slider`, :func:`number`, :func:`select`,
             :func:`button`), hidden until the script runs.
@@ -153,7 +114,8 @@ class Demo:
         """The demo as HTML, the same for the same arguments."""
         numbers = json.dumps(shown(self.state), ensure_ascii=False, allow_nan=False)
         state = escape(numbers, quote=True)
-        script = SCRIPT.replace("KIND", self.kind).replace("BODY", self.script.strip())
+        frame = script_beside(__file__, "demo").replace("KIND", self.kind)
+        script = frame.replace("BODY", self.script.strip())
         hint = f'<p class="demo-hint live">{escape(self.hint)}</p>' if self.hint else ""
         return (
             f'<div class="mathlm-demo tex2jax_ignore mathjax_ignore" data-demo="{self.kind}" '
@@ -163,6 +125,17 @@ class Demo:
             f'<div class="demo-controls live">{self.controls}</div>{self.view}'
             f"<script>{script.strip()}</script></div>"
         )
+
+
+def script_beside(python: str, *names: str) -> str:
+    """JavaScript from the ``.js`` files that lie in the folder of a Python file.
+
+    Args:
+        python: ``__file__`` of the module that makes the demo.
+        names: Names of the files without their ending, in the order in which they run.
+    """
+    files = [Path(python).with_name(f"{name}.js") for name in names]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def shown(state: Any) -> Any:
@@ -294,4 +267,14 @@ def value(name: str, shown: str) -> str:
     return f'<b data-name="{name}">{escape(shown)}</b>'
 
 
-__all__ = ["Demo", "bar", "button", "live_text", "number", "select", "slider", "value"]
+__all__ = [
+    "Demo",
+    "bar",
+    "button",
+    "live_text",
+    "number",
+    "script_beside",
+    "select",
+    "slider",
+    "value",
+]

@@ -16,27 +16,27 @@ from ..align import (
     KTO,
     ORPO,
     Hinge,
-    JudgedBatches,
     LengthNormalizedDPO,
     PairBatches,
     Reference,
     RobustDPO,
     SimPO,
+    UnpairedBatches,
     completions_of,
-    encode_judged,
-    judged_metrics,
+    encode_unpaired,
     kl_k1,
     kl_k3,
     preference_metrics,
     roll_out,
     target_log_probabilities,
+    unpaired_metrics,
 )
 from ..chat.model import ChatModel
 from ..errors import ConfigError
 from ..optim import AdamW
 from ..text import Message, preferences
-from ..train import Trainer, bare, distribute, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train import Trainer, distribute, resolve_device, unwrap
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Objective
 from ..train.trainer import Record
@@ -163,7 +163,7 @@ class DPOConfig(DataConfig):
         return super().filled | self.loss.options
 
 
-Batches = PairBatches | JudgedBatches
+Batches = PairBatches | UnpairedBatches
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +188,8 @@ def read_preferences(config: DPOConfig, chat_model: ChatModel) -> Preferences:
     training: Batches
     held_out: Batches | None
     if config.loss.loss == "kto":
-        training, held_out, dropped = read_judged(config, chat_model)
-        texts: Sequence[Any] = preferences.read_judged(config.data)
+        training, held_out, dropped = read_unpaired(config, chat_model)
+        texts: Sequence[Any] = preferences.read_unpaired(config.data)
     else:
         found = read_pairs(config, chat_model)
         training, held_out, dropped = found.training, found.held_out, found.encoded.dropped
@@ -199,20 +199,20 @@ def read_preferences(config: DPOConfig, chat_model: ChatModel) -> Preferences:
     return Preferences(training, held_out, dropped, prompt_ids(config, chat_model, asked))
 
 
-def read_judged(
+def read_unpaired(
     config: DPOConfig, chat_model: ChatModel
-) -> tuple[JudgedBatches, JudgedBatches | None, dict[str, int]]:
+) -> tuple[UnpairedBatches, UnpairedBatches | None, dict[str, int]]:
     """Answers that were found good or bad, as batches."""
     context, seed = context_of(config, chat_model), config.optimization.seed
-    given = preferences.read_judged(config.data)
-    whole = encode_judged(given, chat_model.format, chat_model.tokenizer, context)
+    given = preferences.read_unpaired(config.data)
+    whole = encode_unpaired(given, chat_model.format, chat_model.tokenizer, context)
     sides = split([given[i].prompt for i in whole.index], config.held_out, seed)
     batches = []
     for rows in filter(None, sides):
         names = ("chats", "labels", "index")
         some: dict[str, Any] = {name: [getattr(whole, name)[i] for i in rows] for name in names}
         size = config.passes.batch_size
-        batches.append(JudgedBatches(replace(whole, **some), batch_size=size, seed=seed))
+        batches.append(UnpairedBatches(replace(whole, **some), batch_size=size, seed=seed))
     log.info("%d answers to train on, %d held out", *map(len, sides))
     return batches[0], batches[1] if sides[1] else None, whole.dropped
 
@@ -247,7 +247,7 @@ class PreferenceTrainer(Trainer):
     def say(self, record: Record) -> None:
         """Add what held-out answers say, then log."""
         if "held_out_loss" in record:
-            found = metrics(bare(self.model), self.held_out, self.beta)
+            found = metrics(unwrap(self.model), self.held_out, self.beta)
             record |= {name: found[name] for name in SHOWN if name in found}
         super().say(record)
 
@@ -256,8 +256,8 @@ def metrics(model: nn.Module, batches: Any, beta: float) -> dict[str, float]:
     """Metrics of pairs or of judged answers."""
     device = next(model.parameters()).device
     moved = ({name: x.to(device) for name, x in batch.items()} for batch in batches)
-    if isinstance(batches, JudgedBatches):
-        return judged_metrics(model, moved, beta)
+    if isinstance(batches, UnpairedBatches):
+        return unpaired_metrics(model, moved, beta)
     return preference_metrics(model, moved, beta)
 
 
@@ -333,7 +333,7 @@ def run(config: DPOConfig) -> dict[str, Any]:
         chat_model = prepared.chat_model
         data = read_preferences(config, chat_model)
         if machine.activation_checkpointing:
-            recompute_blocks(chat_model.model)
+            checkpoint_activations(chat_model.model)
         model = distribute(chat_model.model, machine.parallel, resolve_device(machine.device))
         reference = Reference.of(chat_model.model)
         data, start = data.with_reference(reference, config.loss.loss), time.perf_counter()

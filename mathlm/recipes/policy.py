@@ -20,6 +20,9 @@ from ..align import (
     PolicyBatches,
     Reference,
     RewardFunction,
+    RolloutLog,
+    RolloutReading,
+    RolloutSchedule,
     SentimentReward,
     TextSampler,
     ValueModel,
@@ -34,7 +37,7 @@ from ..optim import AdamW
 from ..text.corpora.instructions import json_lines, json_object
 from ..text.tokenizers.named import Tokenizer
 from ..train import Trainer, distribute, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objectives import Objective
 from .reward import load_reward
@@ -290,14 +293,15 @@ def batches(
         sampler=TextSampler(own.max_new_tokens, own.temperature, asked.stop),
         reference=Reference.of(policy),
         value=value,
-        group_size=own.group_size,
-        prompts_per_iteration=min(own.prompts_per_iteration, len(asked.ids)),
-        epochs=own.epochs,
-        minibatches=own.minibatches,
-        seed=config.optimization.seed,
-        decode=asked.decode,
-        at_once=own.at_once,
-        clip=own.clip_ratio,
+        schedule=RolloutSchedule(
+            group_size=own.group_size,
+            prompts_per_iteration=min(own.prompts_per_iteration, len(asked.ids)),
+            epochs=own.epochs,
+            minibatches=own.minibatches,
+            seed=config.optimization.seed,
+        ),
+        reading=RolloutReading(decode=asked.decode, at_once=own.at_once),
+        record=RolloutLog(clip=own.clip_ratio),
     )
 
 
@@ -308,7 +312,7 @@ def build(
     policy, machine = prepared.chat_model.model, config.machine
     device = resolve_device(machine.device)
     if machine.activation_checkpointing:
-        recompute_blocks(policy)
+        checkpoint_activations(policy)
     policy.to(device)
     value = None if plan.values is None else value_model(policy, plan.values).to(device)
     whole: nn.Module = policy if value is None else PolicyAndValue(policy, value)

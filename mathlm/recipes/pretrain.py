@@ -24,7 +24,7 @@ from ..train import (
     next_token,
     resolve_device,
 )
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.record import device_name, write_record
 from .command import execute, flat, parse
@@ -206,7 +206,7 @@ def build(config: PretrainConfig) -> tuple[Trainer, TokenizedWindows]:
     shape = config.model.config(training.vocab_size)
     one = GPT(shape).to(getattr(torch, config.machine.dtype))
     if config.machine.activation_checkpointing:
-        recompute_blocks(one)
+        checkpoint_activations(one)
     model = distribute(one, config.machine.parallel, resolve_device(config.machine.device))
     decay = config.optimization.weight_decay
     optimizer = AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=decay)

@@ -20,7 +20,7 @@ from ..generate.decoding import evaluating
 from ..optim import AdamW
 from ..text import Message
 from ..train import Trainer, distribute, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objective_batches import padded
 from .command import execute, parse
@@ -88,7 +88,7 @@ def build(
     """Trainer of a run."""
     machine = config.machine
     if machine.activation_checkpointing:
-        recompute_blocks(model.body)
+        checkpoint_activations(model.body)
     decay = config.optimization.weight_decay
     head = {"params": [model.head.weight], "weight_decay": decay}
     objective = BradleyTerry(margin=config.margin, centring=config.centring)

@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from ..optim import AdamW
 from ..text import corpus, encode_corpus, instructions
 from ..train import TokenizedWindows, Trainer, distribute, next_token, resolve_device
-from ..train.activation_checkpointing import recompute_blocks
+from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
 from .command import execute, parse
@@ -138,7 +138,7 @@ def build(
     """Trainer of a run."""
     gpt, machine = prepared.chat_model.model, config.machine
     if machine.activation_checkpointing:
-        recompute_blocks(gpt)
+        checkpoint_activations(gpt)
     objective: Objective = next_token
     if config.adaptation.l2_sp is not None:
         objective = L2SP(next_token, gpt, config.adaptation.l2_sp)

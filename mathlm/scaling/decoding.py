@@ -1,4 +1,4 @@
-"""What a step of writing reads from memory, and how many tokens a second that allows."""
+"""Cost of decoding: what a step reads from memory, and the tokens a second that it allows."""
 
 from ..checks import require_counts, require_positive
 from ..errors import InputTypeError
@@ -14,7 +14,7 @@ def decode_bytes(
     weight_bytes: float | int = 2,
     bytes_per_number: int = 2,
 ) -> float:
-    """Bytes that one step of writing reads: all matrices once, and every row's cache.
+    """Bytes that one step of decoding reads: all matrices once, and every row's KV cache.
 
     Implements eq-fast-bytes, with S = cached + 1 tokens, or the window where that is less::
 
@@ -57,7 +57,7 @@ def decode_limit(
     weight_bytes: float | int = 2,
     bytes_per_number: int = 2,
 ) -> float:
-    """Tokens a second that a memory allows at most, over all rows together.
+    """Speed of decoding: tokens a second that a memory allows at most, over all rows.
 
     Implements eq-fast-limit::
 

@@ -2,10 +2,10 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from ..errors import InputError
 from ..shapes import Float
@@ -230,33 +230,19 @@ def require_minimum(law: LogSum, theta: Float[np.ndarray, "S P"], names: list[st
         )
 
 
-@cache
 def student_quantile(level: float | int, dof: int) -> float:
     """How many standard errors hold a share of Student's distribution on both sides of 0.
-
-    With ``t = √ν tan θ`` the density becomes ``cos^(ν-1) θ``, integrated by Gauss' rule. A
-    quantile is computed once: fits of the same size share it.
 
     Args:
         level: Share inside, such as 0.95.
         dof: Degrees of freedom ν.
-
-    Returns:
-        The quantile.
 
     Raises:
         InputError: If the share is not between 0 and 1, or no degree of freedom is left.
     """
     if not 0 < level < 1 or dof < 1:
         raise InputError(f"level={level} must lie between 0 and 1, and dof={dof} be at least 1")
-    nodes, weights = np.polynomial.legendre.leggauss(200)
-    factor = math.exp(math.lgamma((dof + 1) / 2) - math.lgamma(dof / 2)) / math.sqrt(math.pi)
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        theta = (low + high) / 2
-        inside = factor * theta * (weights @ np.cos(theta * (nodes + 1) / 2) ** (dof - 1))
-        low, high = (theta, high) if inside < level else (low, theta)
-    return math.sqrt(dof) * math.tan((low + high) / 2)
+    return float(stdtrit(dof, (1 + level) / 2))
 
 
 def covariance(law: LogSum, theta: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P P"]:

@@ -30,7 +30,7 @@ from .corpora import (
     word_tests,
 )
 from .corpora.documents import read_documents
-from .corpora.preferences import Judged, Preference
+from .corpora.preferences import Preference, Unpaired
 from .corpora.token_file import (
     TokenManifest,
     encode_corpus,
@@ -111,7 +111,7 @@ __all__ = [
     "DecodeStream",
     "GOPHER_RULES",
     "Interpolated",
-    "Judged",
+    "Unpaired",
     "KneserNey",
     "Message",
     "NGramCounts",

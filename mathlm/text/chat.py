@@ -1,4 +1,4 @@
-"""Conversations as token ids: roles, their order, and the markers between them."""
+"""Chat templates: conversations as token ids, with roles, their order, and markers between."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -191,7 +191,7 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatFormat:
-    """How a conversation is written.
+    """A chat template: how a conversation is written.
 
     Each turn is ``marker header content end separator``. Markers and ends are special tokens;
     headers, contents and separators are text, and text never becomes a special token: a user

@@ -1,4 +1,4 @@
-"""Tokens of a text hidden and asked for: BERT's objective, as data."""
+"""Masked tokens (BERT) and span corruption (T5): what is hidden and asked for, as data."""
 
 from collections.abc import Sequence
 
@@ -183,7 +183,7 @@ def corrupt_spans(
     rate: float | int = 0.15,
     mean_length: float | int = 3.0,
 ) -> tuple[Int[ndarray, " S"], Int[ndarray, " R"]]:
-    """A text with holes, and what was in them.
+    """Span corruption: a text with holes, and what was in them.
 
     Computes::
 

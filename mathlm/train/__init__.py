@@ -1,6 +1,6 @@
 """The training loop and what surrounds it."""
 
-from .activation_checkpointing import recompute_blocks
+from .activation_checkpointing import checkpoint_activations
 from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
 from .distributed import RankError, process_group, resolve_device
@@ -27,7 +27,7 @@ from .objectives import (
     read_spans,
     span_corruption,
 )
-from .parallel import bare, distribute
+from .parallel import distribute, unwrap
 from .precision import LossScale
 from .record import describe, write_record
 from .trainer import Trainer
@@ -53,7 +53,7 @@ __all__ = [
     "TokenizedWindows",
     "Trainer",
     "TrainerConfig",
-    "bare",
+    "unwrap",
     "check_ids",
     "checkpoints",
     "describe",
@@ -69,7 +69,7 @@ __all__ = [
     "read_masked",
     "read_prefix",
     "read_spans",
-    "recompute_blocks",
+    "checkpoint_activations",
     "resolve_device",
     "save_checkpoint",
     "span_corruption",

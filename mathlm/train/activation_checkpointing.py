@@ -1,4 +1,4 @@
-"""Blocks that keep only their input and compute the rest again in the backward pass."""
+"""Activation checkpointing (gradient checkpointing): blocks keep their input alone."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ..errors import ConfigError
-from .parallel import bare, blocks
+from .parallel import blocks, unwrap
 
 
-def recompute_blocks(model: nn.Module) -> nn.Module:
-    """Let each block of ``model`` keep its input alone for the backward pass.
+def checkpoint_activations(model: nn.Module) -> nn.Module:
+    """Activation checkpointing (gradient checkpointing): each block keeps its input alone.
 
     The backward pass runs each block forward once more, with the same random draws: the
     gradients are the same, bit for bit. A step computes up to a third more, and keeps one
@@ -32,7 +32,7 @@ def recompute_blocks(model: nn.Module) -> nn.Module:
     References:
         Chen et al. (2016), arXiv:1604.06174.
     """
-    found = blocks(bare(model))
+    found = blocks(unwrap(model))
     if not found:
         raise ConfigError(f"{type(model).__name__} has no ModuleList whose blocks to recompute")
     if any("forward" in vars(block) for block in found):

@@ -10,7 +10,7 @@ from torch import nn
 
 from ..errors import ConfigError
 from .distributed import DeviceName
-from .parallel import Kind, bare
+from .parallel import Kind, unwrap
 from .precision import LossScale, Precision
 from .record import describe
 
@@ -122,7 +122,7 @@ def run_identity(
     The number of ranks is not among it, nor how they share the work: the batch of a step is cut
     anew for them.
     """
-    model = bare(model)
+    model = unwrap(model)
     said = data.describe() if hasattr(data, "describe") else describe(data)
     return {
         "data_sha256": getattr(data, "sha256", None),

@@ -1,4 +1,4 @@
-"""Ending a run where the held-out loss was least."""
+"""Early stopping: a run ends where the held-out loss was least."""
 
 import logging
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 from ..optim.clipping import local
 from .distributed import rank
-from .parallel import bare
+from .parallel import unwrap
 
 log = logging.getLogger(__name__)
 NUMBERS = ("loss", "step", "waited")
 
 
 class Best:
-    """The trained weights at the best evaluation so far, and how long ago it was.
+    """Early stopping: the weights at the best evaluation so far, and how long ago it was.
 
     Computes::
 
@@ -37,7 +37,7 @@ class Best:
     """
 
     def __init__(self, model: nn.Module, patience: int) -> None:
-        self.model, self.patience = bare(model), patience
+        self.model, self.patience = unwrap(model), patience
         self.loss: float | None = None
         self.step, self.waited = 0, 0
         self.values = {name: t.detach().clone() for name, t in self.own().items()}

@@ -1,4 +1,4 @@
-"""The running mean of the weights."""
+"""The exponential moving average (EMA) of the weights."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,13 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from ..optim.clipping import local
-from .parallel import bare
+from .parallel import unwrap
 
 HALF = (torch.float16, torch.bfloat16)
 
 
 class Averages:
-    """A running mean of each weight, which often does better than the last weight.
+    """An exponential moving average (EMA) of the weights, often better than the last ones.
 
     Implements eq-weight-mean::
 
@@ -32,7 +32,7 @@ class Averages:
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
-        self.model, self.decay = bare(model), decay
+        self.model, self.decay = unwrap(model), decay
         self.values: dict[str, Tensor] = {}
         self.restart()
 

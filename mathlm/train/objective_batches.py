@@ -109,7 +109,7 @@ class MaskTokens:
 
 @dataclass(frozen=True, kw_only=True)
 class CutSpans:
-    """Cut spans out and ask for them: a batch for :func:`span_corruption`.
+    """Span corruption: cut spans out and ask for them, a batch for :func:`span_corruption`.
 
     The decoder reads ``begin`` and then what it was to say, up to its last token.
 

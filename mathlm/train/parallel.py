@@ -60,7 +60,7 @@ def distribute(
         device: Where this rank computes.
 
     Returns:
-        The model itself for ``sum``, else a module around it: :func:`bare` gives the model,
+        The model itself for ``sum``, else a module around it: :func:`unwrap` gives the model,
         :func:`apply` computes with it.
 
     Raises:
@@ -116,7 +116,7 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     return found
 
 
-def bare(model: nn.Module) -> nn.Module:
+def unwrap(model: nn.Module) -> nn.Module:
     """The model that :func:`distribute` was given, from what it returned; or ``model``."""
     inner = model.module if isinstance(model, Replicated) else model
     return inner.model if isinstance(inner, Applied) else inner
@@ -143,7 +143,7 @@ def check_kind(model: nn.Module, kind: Kind) -> None:
 
 
 def apply(model: nn.Module, function: Callable[..., Any], *args: Any) -> Any:
-    """``function(bare(model), *args)``, with the gathering and summing that the model needs."""
+    """``function(unwrap(model), *args)``, gathered and summed as the model needs it."""
     if kind_of(model) == "sum":
         return function(model, *args)
     return model(function, *args)
@@ -159,7 +159,7 @@ def reshard(model: nn.Module) -> None:
 
 @contextmanager
 def gradient_sync(model: nn.Module, last: bool, where: str = "") -> Iterator[None]:
-    """Around the forward and backward pass of one micro-batch.
+    """Gradient accumulation on several ranks: around the passes of one micro-batch.
 
     Gradients of the ranks are summed in the last one of a step only.
 

@@ -1,4 +1,4 @@
-"""How the model computes: in 16 bits, with the scale that float16 needs, compiled."""
+"""Mixed precision: products in 16 bits, the loss scale that float16 needs; compilation."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +17,7 @@ MOST_SKIPPED = 20
 
 
 def computing_in(precision: Precision, device: torch.device) -> AbstractContextManager:
-    """Within it, float32 matrix products are done in ``precision``.
+    """Mixed precision (autocast): within it, float32 matrix products are in ``precision``.
 
     Weights and the cross-entropy stay float32, and float64 is left alone. On CUDA softmax and
     normalization give float32 too; on the CPU they keep the dtype of what they read, so that
@@ -45,7 +45,7 @@ def compile_model(model: nn.Module) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LossScale:
-    """How the factor of the loss adapts, so that float16 can hold the gradient.
+    """Loss scaling for mixed precision: how its factor adapts, so that float16 holds ∇.
 
     Implements eq-scale-loss::
 

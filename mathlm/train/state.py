@@ -14,7 +14,7 @@ from ..errors import CheckpointMismatchError
 from ..models.files.weights import alone, named, plain, refuse, unique_tensors
 from ..optim.clipping import is_sharded, local, part_like, whole
 from .distributed import answering, rank
-from .parallel import bare
+from .parallel import unwrap
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict]:
@@ -70,7 +70,7 @@ def check_optimizer_fits(
 
 def own_state(model: nn.Module) -> dict[str, Tensor]:
     """Parameters and buffers by name, a tied one under its first; shards as they are."""
-    model = bare(model)
+    model = unwrap(model)
     if not any(is_sharded(p) for p in model.parameters()):
         return unique_tensors(model)
     first: dict[int, tuple[str, Tensor]] = {}
@@ -108,7 +108,7 @@ def trained_state(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor
     Frozen are parameters without ``requires_grad``, if others have it. Of a sharded model, and
     of one that is not trained at all, everything is held.
     """
-    state, parameters = own_state(model), dict(bare(model).named_parameters())
+    state, parameters = own_state(model), dict(unwrap(model).named_parameters())
     trained = any(p.requires_grad for p in parameters.values())
     if not trained or any(is_sharded(p) for p in parameters.values()):
         return state, {}

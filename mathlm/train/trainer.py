@@ -1,4 +1,4 @@
-"""One loop for every model."""
+"""The training loop: gradient accumulation, evaluation, checkpoints; one for every model."""
 
 import logging
 import math
@@ -24,13 +24,13 @@ from .interrupt import Interruption
 from .objectives import Batch, Idle, Objective, check_rows, split
 from .parallel import (
     apply,
-    bare,
     check_kind,
     dealt,
     gradient_sync,
     passes,
     reduce_gradients,
     reshard,
+    unwrap,
 )
 from .precision import Scaling, compile_model, computing_in
 from .state import kept_rng, seed_torch
@@ -117,7 +117,7 @@ class Trainer:
         self.interruption = Interruption()
         self.stopping = False
         if config.compile:
-            compile_model(bare(model))
+            compile_model(unwrap(model))
 
     def fit(self) -> list[Record]:
         """Train until ``config.steps``, or until patience ends; returns the history.
@@ -169,7 +169,7 @@ class Trainer:
         return loss, norm
 
     def accumulate_gradient(self, micro_batches: list[Batch]) -> float:
-        """Leave the gradient of the mean loss over the step's targets; returns that loss.
+        """Gradient accumulation: leave the gradient of the step's mean loss; returns that loss.
 
         Implements eq-token-mean::
 

@@ -2,8 +2,8 @@
 
 from align.toy_chats import NAMED, TOKENIZER, chat
 
-from mathlm.align import PairBatches, Reference, encode_judged, encode_pairs
-from mathlm.text import Judged, Preference
+from mathlm.align import PairBatches, Reference, encode_pairs, encode_unpaired
+from mathlm.text import Preference, Unpaired
 
 
 def pair(asked, chosen, rejected):
@@ -20,8 +20,8 @@ PAIRS = [
     pair("", "h", "g"),
     pair("abc", "abcabc", "cc"),
 ]
-JUDGED = [
-    Judged(prompt=p.prompt, completion=answer, label=label)
+UNPAIRED = [
+    Unpaired(prompt=p.prompt, completion=answer, label=label)
     for p in PAIRS
     for answer, label in ((p.chosen, True), (p.rejected, False))
 ]
@@ -31,8 +31,8 @@ def encoded(pairs=PAIRS, context=24):
     return encode_pairs(pairs, NAMED, TOKENIZER, context)
 
 
-def judged(answers=JUDGED, context=24):
-    return encode_judged(answers, NAMED, TOKENIZER, context)
+def unpaired(answers=UNPAIRED, context=24):
+    return encode_unpaired(answers, NAMED, TOKENIZER, context)
 
 
 def batches(network, size=99, pairs=PAIRS, **options):

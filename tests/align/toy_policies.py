@@ -1,5 +1,7 @@
 """A policy of a few weights over seven tokens, of which 0 ends a text."""
 
+from dataclasses import fields
+
 import torch
 
 from mathlm.align import (
@@ -8,6 +10,9 @@ from mathlm.align import (
     PolicyAndValue,
     PolicyBatches,
     Reinforce,
+    RolloutLog,
+    RolloutReading,
+    RolloutSchedule,
     TextSampler,
     TokenCredit,
     ValueModel,
@@ -18,6 +23,7 @@ from mathlm.optim import AdamW
 from mathlm.train import Trainer, TrainerConfig
 
 END, V = 0, 7
+GROUPS = {"schedule": RolloutSchedule, "reading": RolloutReading, "record": RolloutLog}
 PROMPTS = [torch.tensor(ids) for ids in ([1], [2, 3], [4, 5, 6])]
 
 
@@ -41,8 +47,11 @@ def batches(model, credit=None, reward=threes, **options):
     """Rollouts of ``model``, two for each prompt."""
     sampler = TextSampler(5, options.pop("temperature", 1.0), stop=(END,))
     reference = options.pop("reference", Reference(policy()))
-    chosen = {"group_size": 2, "sampler": sampler, "reference": reference} | options
-    return PolicyBatches(model, PROMPTS, reward, credit or GroupCredit(beta=0.1), **chosen)
+    options = {"group_size": 2, "sampler": sampler, "reference": reference} | options
+    for name, group in GROUPS.items():
+        own = {f.name: options.pop(f.name) for f in fields(group) if f.name in options}
+        options[name] = group(**own)
+    return PolicyBatches(model, PROMPTS, reward, credit or GroupCredit(beta=0.1), **options)
 
 
 def actor_and_critic(**options):

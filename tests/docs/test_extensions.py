@@ -1,6 +1,8 @@
 """What the small Sphinx extensions of the book do to names, docstrings, links and figures."""
 
 import importlib
+import re
+from html import unescape
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -146,3 +148,81 @@ def test_extensions_that_say_nothing_are_declared_safe():
     found = {name: SimpleNamespace(parallel_read_safe=None) for name in names}
     load("parallel").declare_safe(SimpleNamespace(extensions=found), None)
     assert [found[name].parallel_read_safe for name in names] == [True, None]
+
+
+# --- checks, folded -------------------------------------------------------------------------
+
+
+def highlighted(source: str) -> str:
+    pygments = pytest.importorskip("pygments")
+    lexer, formatter = pygments.lexers.PythonLexer(), pygments.formatters.HtmlFormatter()
+    return pygments.highlight(source, lexer, formatter)
+
+
+def cell(source: str) -> str:
+    inside = f'<div class="highlight-ipython3">{highlighted(source)}</div>'
+    return f'<div class="cell_input docutils container">\n{inside}</div>'
+
+
+def folded(body: str) -> str:
+    context = {"body": body}
+    load("folded_checks").fold_page(None, "01-x", "page.html", context, None)
+    return context["body"]
+
+
+def text(html: str) -> str:
+    return unescape(re.sub(r"<summary>.*?</summary>|<[^>]+>", "", html))
+
+
+CHECKED = """y = x * 2
+print(y)
+
+# checks
+assert y < 3
+np.testing.assert_allclose(y, x + x)
+for i in y:
+    check("OPT-1-1", i, printed=2)
+"""
+
+
+def test_lines_below_the_comment_fold_into_one_that_counts_them():
+    html = folded(cell(CHECKED))
+    assert (
+        '<details class="checks"><summary>✓ 3 checks</summary><span class="c1"># checks' in html
+    )
+    assert html.index("print") < html.index("<details") < html.index("assert")
+    assert html.count("</details></pre>") == 1
+
+
+def test_what_is_copied_is_the_whole_cell():
+    assert text(folded(cell(CHECKED))).strip() == CHECKED.strip()
+
+
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        ("# checks\nassert a", "✓ 1 check"),
+        ("# checks\nassert a and b\nassert_close(a, b)", "✓ 2 checks"),
+        ("%pip x\n# checks\nassert a\n%pip y", "✓ 1 check"),
+        ("if a:\n    b\n    # checks\n    assert a", "✓ 1 check"),
+    ],
+)
+def test_the_title_counts_assertions(lines, title):
+    assert f"<summary>{title}</summary>" in folded(cell(lines))
+
+
+@pytest.mark.parametrize("line", ["assert a  # checks", "# checks of a kind", 's = "# checks"'])
+def test_only_the_bare_comment_folds(line):
+    body = cell(f"{line}\nassert b")
+    assert folded(body) == body
+
+
+def test_code_that_is_no_cell_and_cells_without_the_comment_stay():
+    body = f"<div class='highlight-python'>{highlighted(CHECKED)}</div>" + cell("assert a")
+    assert folded(body) == body
+
+
+def test_each_cell_folds_its_own_lines():
+    html = folded(cell("a = 1") + cell(CHECKED) + cell("# checks\nassert a"))
+    assert re.findall(r"✓ \d", html) == ["✓ 3", "✓ 1"]
+    assert html.index("a</span>") < html.index("<details")

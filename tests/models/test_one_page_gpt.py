@@ -50,7 +50,7 @@ def test_logits_with_a_cache_are_those_without(pair, parts):
 def test_the_likeliest_text_is_that_of_the_package(pair):
     model, page = pair
     ids = ids_of(5)
-    assert torch.equal(page.generate(ids, 20, 0), generate(model, ids, 20, temperature=0))
+    assert torch.equal(page.generate(ids, 20, 0.0), generate(model, ids, 20, temperature=0))
 
 
 def test_loss_and_gradients_are_those_of_the_package(pair):
@@ -98,4 +98,4 @@ def test_it_writes_what_the_real_smollm2_writes():
     page = one_page_gpt.GPT(one_page_gpt.Config())
     page.load_state_dict(model.state_dict())
     ids = torch.randint(model.config.vocab_size, (1, 8))
-    assert torch.equal(page.generate(ids, 8, 0), generate(model, ids, 8, temperature=0))
+    assert torch.equal(page.generate(ids, 8, 0.0), generate(model, ids, 8, temperature=0))

@@ -77,12 +77,12 @@ def test_a_question_is_asked_in_its_format_and_bare():
     assert found["text"]["first"][0][1] == pytest.approx(1 / 256)
 
 
-def test_the_studies_run_and_say_what_came_out(tiny, capsys, monkeypatch):
+def test_the_studies_run_and_say_what_came_out(tiny, monkeypatch):
     few = encode_chats(CHATS * 4, FORMAT, TOKENIZER, 64)
     for module in (answer_rules, answer_study):
         monkeypatch.setattr(module, "conversations", lambda *sizes: (few, few, few))
     monkeypatch.setattr(answer_rules, "parts", lambda: ([], [], CHATS))
-    found = answer_rules.main(["--steps", "1", "--questions", "2"])
+    found = answer_rules.compare(1, 2)
     assert set(found) == set(answer_rules.RULES)
     assert 0 <= found["everything"]["ended"] <= 1
     rows = answer_study.transfer(1, numbers=(4, 8), rows=2)
@@ -91,4 +91,3 @@ def test_the_studies_run_and_say_what_came_out(tiny, capsys, monkeypatch):
         ("new weights", 4),
     ]
     assert all(np.isfinite(row["best"]["answers"]) for row in rows)
-    assert "everything" in capsys.readouterr().out

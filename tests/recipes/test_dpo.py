@@ -32,7 +32,7 @@ LOSSES = {
 }
 
 
-def save_judged(path):
+def save_unpaired(path):
     """Each answer of the pairs alone, with a judgement."""
     rows = [
         {"prompt": f"{a}?", "completion": f"{word} {a}", "label": word == "yes"}
@@ -49,7 +49,7 @@ def place(tmp_path):
     torch.set_default_dtype(torch.float32)
     save_base(tmp_path / "base")
     save_pairs(tmp_path / "my.jsonl", better="yes", worse="nay")
-    save_judged(tmp_path / "judged.jsonl")
+    save_unpaired(tmp_path / "judged.jsonl")
     return tmp_path
 
 
@@ -184,7 +184,7 @@ def test_every_option_of_a_loss_is_one_of_the_script():
 def test_pairs_are_no_judged_answers_and_the_other_way(place):
     with pytest.raises(DataError, match=r"line 1 of .*my.jsonl has the keys"):
         dpo.main(f"--data {place / 'my.jsonl'} --loss kto --model {place / 'base'}".split())
-    with pytest.raises(DataError, match="read_judged reads such lines"):
+    with pytest.raises(DataError, match="read_unpaired reads such lines"):
         dpo.main(f"--data {place / 'judged.jsonl'} --model {place / 'base'}".split())
 
 

@@ -206,7 +206,7 @@ def test_the_mean_of_the_weights_is_judged_beside_them(run):
 
 def test_options_of_the_machine_reach_the_run(run, monkeypatch):
     recomputed = []
-    monkeypatch.setattr(pretrain, "recompute_blocks", recomputed.append)
+    monkeypatch.setattr(pretrain, "checkpoint_activations", recomputed.append)
     half, full = (
         run("--steps 3 --precision bfloat16 --activation-checkpointing"),
         run("--steps 3"),

@@ -15,7 +15,7 @@ from mathlm.optim import SGD, Adam, AdamEpsilonHat, AdamW, Muon, RMSProp, warmup
 from mathlm.optim.clipping import whole
 from mathlm.train import Trainer, TrainerConfig, distribute, next_token
 from mathlm.train.distributed import all_sum, rank, ranks
-from mathlm.train.parallel import KINDS, bare
+from mathlm.train.parallel import KINDS, unwrap
 from mathlm.train.state import own_state
 
 BATCH = {
@@ -110,7 +110,7 @@ def spare_weight(kind):
 
     own = trainer(kind, data=lambda step: BATCH, objective=objective, model=model, steps=1)
     own.fit()
-    return whole(bare(own.model).spare).tolist()
+    return whole(unwrap(own.model).spare).tolist()
 
 
 def silent(kind):
@@ -133,7 +133,7 @@ def optimizers(kind):
 def muon(kind, fused):
     """Weights after two steps of Muon on the matrices inside the blocks."""
     model = distribute(blocks_model(), kind)
-    matrices = [p for p in bare(model).blocks.parameters() if p.ndim == 2]
+    matrices = [p for p in unwrap(model).blocks.parameters() if p.ndim == 2]
     rule = Muon(matrices, lr=0.02, fused=fused)
     config = TrainerConfig(steps=2, parallel=kind)
     Trainer(model, next_token, tiny_data(batch_size=6), rule, config).fit()

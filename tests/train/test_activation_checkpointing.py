@@ -5,7 +5,7 @@ from train.tiny_runs import tiny_model
 
 from mathlm.errors import ConfigError
 from mathlm.models import GPT, GPTConfig
-from mathlm.train import LiveBytes, next_token, recompute_blocks
+from mathlm.train import LiveBytes, checkpoint_activations, next_token
 
 SIZES = {"vocab_size": 11, "context": 16, "d_model": 32, "n_layers": 3, "n_heads": 2}
 BATCH = {"ids": torch.arange(32).reshape(2, 16) % 11, "targets": torch.ones(2, 16).long()}
@@ -24,12 +24,15 @@ def step(prepare):
 
 
 def test_gradients_are_the_same_bit_for_bit_with_dropout():
-    plain, again = step(lambda model: model)[0], step(recompute_blocks)[0]
+    plain, again = step(lambda model: model)[0], step(checkpoint_activations)[0]
     assert all(map(torch.equal, plain, again))
 
 
 def test_much_less_is_kept_for_the_backward_pass():
-    (_, kept, peak), (_, kept_again, peak_again) = step(lambda m: m), step(recompute_blocks)
+    (_, kept, peak), (_, kept_again, peak_again) = (
+        step(lambda m: m),
+        step(checkpoint_activations),
+    )
     stream = 2 * 16 * 32 * 8  # bytes of one input of a block
     assert kept_again < kept - 3 * 8 * stream  # three blocks kept more than eight streams each
     assert peak_again < peak
@@ -37,7 +40,7 @@ def test_much_less_is_kept_for_the_backward_pass():
 
 def test_evaluation_and_taps_are_as_before():
     (plain, again), ids = (
-        (blocks_model(), recompute_blocks(blocks_model())),
+        (blocks_model(), checkpoint_activations(blocks_model())),
         BATCH["ids"][:, :8],
     )
     taps = {}
@@ -49,9 +52,9 @@ def test_evaluation_and_taps_are_as_before():
 
 def test_a_model_without_blocks_or_recomputed_twice_is_refused():
     with pytest.raises(ConfigError, match="Sequential has no ModuleList whose blocks to"):
-        recompute_blocks(tiny_model())
+        checkpoint_activations(tiny_model())
     with pytest.raises(ConfigError, match="the blocks of GPT recompute already"):
-        recompute_blocks(recompute_blocks(blocks_model()))
+        checkpoint_activations(checkpoint_activations(blocks_model()))
 
 
 def test_live_bytes_rise_and_fall_with_the_tensors():

@@ -7,7 +7,7 @@ from train.tiny_runs import tiny_model
 
 from mathlm.errors import ConfigError
 from mathlm.models import Transformer, TransformerConfig
-from mathlm.train import bare, distribute, load_checkpoint
+from mathlm.train import distribute, load_checkpoint, unwrap
 from mathlm.train.parallel import (
     Applied,
     Sharded,
@@ -150,11 +150,11 @@ def test_a_model_that_is_not_distributed_as_asked_is_refused(monkeypatch):
 def test_the_model_inside_is_found_and_computed_with():
     model = tiny_model()
     whole = Sharded(model)
-    assert bare(whole) is model
+    assert unwrap(whole) is model
     assert kind_of(whole) == "fsdp"
     assert apply(whole, lambda m, x: (m, x), 3) == (model, 3)
     assert apply(model, lambda m, x: (m, x), 3) == (model, 3)
-    assert bare(Applied(model)) is model
+    assert unwrap(Applied(model)) is model
 
 
 def test_blocks_are_the_members_of_the_outermost_lists():

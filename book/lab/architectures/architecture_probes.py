@@ -1,7 +1,4 @@
-"""Holes in the sentences of :mod:`code_pairs`, and how each architecture fills them.
-
-python -m lab.architectures.architecture_probes
-"""
+"""Holes in the sentences of :mod:`code_pairs`, and how each architecture fills them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -106,16 +103,3 @@ def shares(model: nn.Module, rows: ndarray, fill: Fill) -> dict[str, float]:
 def is_true(filled: ndarray) -> ndarray:
     """Whether each is one of the 1,000 sentences."""
     return (filled[..., None, :] == sentences()).all(-1).any(-1)
-
-
-def main() -> dict[str, str]:
-    """Print what each probe asks first, with ``___`` for the hole, and return the lines."""
-    words, asked = vocabulary().decode(sentences()[417]).split(), {}
-    for name, [(start, stop), *_] in PROBES.items():
-        asked[name] = " ".join([*words[: start - 1], "___", *words[stop - 1 :]])
-    print(asked)
-    return asked
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """Which architecture learns which question when, over several seeds.
 
+    cd book
     python -m lab.architectures.architecture_study --record architectures.json
 
 The runs of :mod:`architectures`, longer, with holes of any size and as the papers have them.

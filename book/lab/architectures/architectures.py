@@ -1,15 +1,11 @@
 """One body, one corpus, three architectures: what each can fill, continue and translate.
 
-    python -m lab.architectures.architectures --steps 300
-
 GPT, BERT and an encoder-decoder of the same width and number of blocks, from the same kind of
 start, each with its own mask, objective and head, read the same sentences and answer the same
 questions about sentences that none of them saw.
 """
 
-import argparse
-from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from torch import nn
@@ -20,7 +16,7 @@ from mathlm.text import numerals
 
 from .architecture_probes import examine
 from .code_pairs import OBJECTIVES, sentences
-from .one_body import ArchitectureConfig, Kind, build
+from .one_body import ArchitectureConfig, build
 
 
 class ArchitectureRun(NamedTuple):
@@ -60,19 +56,3 @@ def train(config: ArchitectureConfig, every: int | None = None) -> ArchitectureR
             model.train()
     model.eval()
     return run
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, ArchitectureRun]:
-    """Train one model of each kind and print what it can answer; returns the runs."""
-    parser, runs = argparse.ArgumentParser(description=__doc__.split("\n")[0]), {}
-    parser.add_argument("--steps", type=int, default=300)
-    args = parser.parse_args(argv)
-    for kind in get_args(Kind):
-        runs[kind] = train(ArchitectureConfig(kind=kind, steps=args.steps))
-        for way, shares in runs[kind].answers[args.steps].items():
-            print(f"{way}:", ", ".join(f"{name} {share:.2f}" for name, share in shares.items()))
-    return runs
-
-
-if __name__ == "__main__":
-    main()

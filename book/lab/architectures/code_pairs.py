@@ -1,7 +1,5 @@
 """Codes of three digits, read aloud in two languages: one corpus for every architecture.
 
-    python -m lab.architectures.code_pairs
-
 A sentence is "four one seven = quatre un sept". Either half follows from the other, and a word
 of the first half from nothing that stands to the left of it.
 """
@@ -103,17 +101,3 @@ def cut(row: list[int], start: int, stop: int) -> tuple[list[int], list[int]]:
 
 
 OBJECTIVES = {"gpt": next_words, "bert": hidden_words, "encoder-decoder": cut_words}
-
-
-def main() -> dict[str, str]:
-    """Print one sentence as each objective has it read, and return what is read."""
-    rng, read = np.random.default_rng(0), {}
-    for kind, objective in OBJECTIVES.items():
-        ids = objective(sentences()[[417]], rng).inputs[0][0]
-        read[kind] = " ".join(vocabulary().symbols[i] for i in ids)
-    print(read)
-    return read
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,17 @@ from typing import Any
 
 from mathlm.errors import InputError
 from mathlm.models import GPTConfig
-from mathlm.plot.demo import Demo, bar, button, live_text, number, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    bar,
+    button,
+    live_text,
+    number,
+    script_beside,
+    select,
+    slider,
+    value,
+)
 from mathlm.scaling import (
     PUBLISHED,
     count_parameters,
@@ -28,65 +38,6 @@ PLANS = {  # model, tokens in a sequence and in the whole training
     "SmolLM2 135M (2024)": ("smollm2-135m", 2048, 2e12),
 }
 START = {"device": 0, "count": 10, "use": 40}  # 2^10 devices, 40 % of their speed
-
-CALCULATOR_SCRIPT = """
-const pick = (name) => Number(one(name).value);
-const short = (x) => {
-  const [letter, size] = state.units.find(([, s]) => x >= s) || ["", 1];
-  const y = x / size;
-  return `${fixed(y, y < 10 ? 2 : y < 100 ? 1 : 0)} ${letter}`;
-};
-const grouped = (x) => String(Math.round(x)).replace(/\\B(?=(\\d{3})+$)/g, ",");
-const gcd = (a, b) => b ? gcd(b, a % b) : a;
-let last = pick("plan");
-const load = () => Object.entries(state.plans[pick("plan")]).forEach(([name, x]) => {
-  one(name).value = String(x);
-});
-const draw = () => {
-  if (pick("plan") !== last) load();
-  last = pick("plan");
-  const L = pick("layers"), D = pick("width"), F = pick("inner"), V = pick("vocabulary");
-  const K = D % 128 && pick("head") ? 64 : 64 * (1 + pick("head")), H = D / K;
-  const G = gcd(H, pick("groups")), T = 2 ** pick("context");
-  const llama = pick("style") === 1, tied = pick("tied") === 0;
-  const bias = llama ? 0 : 1, tokens = 10 ** pick("tokens");
-  const embedding = V * D + (llama ? 0 : T * D) + (tied ? 0 : V * D);
-  const attention = L * (D * (H + 2 * G) * K + H * K * D + bias * ((H + 2 * G) * K + D));
-  const inner = L * ((llama ? 3 : 2) * D * F + bias * (F + D));
-  const norms = (2 * L + 1) * (1 + bias) * D;
-  const N = embedding + attention + inner + norms;
-  const matrices = L * (D * (H + 2 * G) * K + H * K * D + (llama ? 3 : 2) * D * F) + V * D;
-  const perToken = 3 * 2 * (matrices + 2 * L * T * H * K);
-  const norm = llama ? 3 * D + 1 : 2 * D + 2;
-  const heads = ((llama ? 3 : 2) * H + 2 * G) * K + H, between = (llama ? 4 : 2) * F;
-  const saved = 2 * T * (L * (2 * norm + heads + between) + norm + V);
-  const cache = 2 * L * G * K * T * 2;
-  const rate = state.devices[pick("device")], devices = 2 ** pick("count");
-  const days = perToken * tokens / (devices * pick("use") / 100 * rate) / 86400;
-  const shown = {layers: String(L), width: grouped(D), inner: grouped(F),
-    context: grouped(T), tokens: short(tokens), count: grouped(devices),
-    use: one("use").value, groups: one("groups").value};
-  Object.entries(shown).forEach(([name, word]) => text(`${name}-value`, word));
-  text("G", String(G));
-  text("H", String(H));
-  text("N", grouped(N));
-  text("size", short(N));
-  text("forward", short(perToken / 3));
-  text("total", (perToken * tokens).toExponential(2));
-  text("ratio", fixed(perToken / (6 * N), 2));
-  text("steady", `${short(16 * N)}B`);
-  text("saved", `${short(saved)}B`);
-  text("cache", `${short(cache)}B`);
-  text("days", days < 10 ? fixed(days, 2) : grouped(days));
-  [embedding, attention, inner].forEach((part, i) => {
-    bar("bar", part / N, i);
-    text("share", `${fixed(100 * part / N, 1)} %`, i);
-  });
-};
-changed(draw);
-reset(() => { last = pick("plan"); draw(); });
-draw();
-"""
 
 
 def architecture_calculator_demo(start: str = "LLaMA 7B (2023)") -> Demo:
@@ -131,7 +82,7 @@ def architecture_calculator_demo(start: str = "LLaMA 7B (2023)") -> Demo:
             f"{value('size', found['size'])} parameters, {value('H', found['H'])} query heads, "
             f"{value('G', found['G'])} key/value heads."
         ),
-        script=CALCULATOR_SCRIPT,
+        script=script_beside(__file__, "architecture_calculator"),
         css=".mathlm-demo[data-demo=architecture-calculator] th{white-space:normal}",
     )
 

@@ -7,9 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, SKY, WIDE
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED, SKY, WIDE
 
-MARKS = ("o", "s", "^", "D", "v", "P")
 TINTS = ("#CFE3F2", "#FBE3B5", "#CDEBDF", "#F5D3C0", "#EBDDE5")
 
 

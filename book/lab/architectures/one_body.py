@@ -1,12 +1,10 @@
 """GPT, BERT and an encoder-decoder with one body: the same width and number of blocks.
 
-    python -m lab.architectures.one_body
-
 Their matrices are drawn alike too. What differs is who sees whom, what is asked, and the head.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -74,15 +72,3 @@ def start(model: nn.Module) -> nn.Module:
         elif p.ndim == 2:
             nn.init.xavier_uniform_(p)
     return model
-
-
-def main() -> dict[str, int]:
-    """Print how many parameters each of the three has, and return the numbers."""
-    models = {kind: build(ArchitectureConfig(kind=kind)) for kind in get_args(Kind)}
-    sizes = {kind: sum(p.numel() for p in m.parameters()) for kind, m in models.items()}
-    print(sizes)
-    return sizes
-
-
-if __name__ == "__main__":
-    main()

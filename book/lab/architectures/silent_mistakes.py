@@ -1,9 +1,5 @@
-"""Mistakes in carrying weights to a model that raise no error, and what each of them costs.
+"""Mistakes in carrying weights to a model that raise no error, and what each of them costs."""
 
-python -m lab.architectures.silent_mistakes --text "The capital of France is Paris."
-"""
-
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +12,6 @@ from mathlm.functional import half_split_order
 from mathlm.models import GPT
 from mathlm.models.files.weights import shapes_only
 from mathlm.models.gpt import make_position
-from mathlm.text import ByteBPE, pretrained
 
 State = dict[str, Tensor]
 GAIN = "final_norm.gamma"
@@ -104,16 +99,3 @@ def harms(model: GPT, ids: Tensor, names: Sequence[str] = tuple(MISTAKES)) -> di
         lost = (right - wrong).gather(-1, ids[:, 1:, None]).mean()
         found[name] = torch.stack([lost, (right.exp() * (right - wrong)).sum(-1).mean()])
     return found
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, Tensor]:
-    """What every mistake costs SmolLM2 on a text; returns it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--text", default="The capital of France is Paris.")
-    path = pretrained.find("smollm2")
-    ids = ByteBPE.from_gguf(path).encode(parser.parse_args(argv).text)
-    return harms(GPT.from_pretrained(path), torch.tensor([ids]))
-
-
-if __name__ == "__main__":
-    print({name: harm.tolist() for name, harm in main().items()})

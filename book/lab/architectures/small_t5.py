@@ -1,7 +1,4 @@
-"""An encoder-decoder with the parts of T5, in small, and its training.
-
-python -m lab.architectures.small_t5
-"""
+"""An encoder-decoder with the parts of T5, in small, and its training."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,15 +86,3 @@ def fit(
         optimizer.step()
         losses.append(loss.item() / words)
     return losses
-
-
-def main() -> dict[str, int]:
-    """Print the parts of the model with their parameters, and return these."""
-    model = build(TextToTextConfig())
-    parts = {name: sum(p.numel() for p in m.parameters()) for name, m in model.named_children()}
-    print(parts)
-    return parts
-
-
-if __name__ == "__main__":
-    main()

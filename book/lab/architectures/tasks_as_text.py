@@ -1,9 +1,5 @@
-"""Tasks on numerals as texts that become texts, and holes in counting; one vocabulary.
+"""Tasks on numerals as texts that become texts, and holes in counting; one vocabulary."""
 
-python -m lab.architectures.tasks_as_text --number 42
-"""
-
-import argparse
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -76,18 +72,3 @@ def tensors(pairs: Sequence[Pair]) -> tuple[Tensor, Tensor]:
     sources = numerals.padded([[*source, Words.EOS] for source, _ in pairs])
     targets = numerals.padded([[Words.BOS, *target, Words.EOS] for _, target in pairs])
     return torch.from_numpy(sources), torch.from_numpy(targets)
-
-
-def main(argv: Sequence[str] | None = None) -> list[tuple[str, str]]:
-    """Print all tasks for one number and return them."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--number", type=int, default=42)
-    number = parser.parse_args(argv).number
-    pairs = [pair(task, number) for task in TASKS]
-    for source, target in pairs:
-        print(f"{source} -> {target}")
-    return pairs
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,9 @@
 """Every task as a text that becomes a text: one small T5 for several tasks on numerals.
 
-    python -m lab.architectures.text_to_text --steps 450
-
 The first words of a source say what to do, as in "to french : forty two". The model has T5's
 parts: normalization first and by root mean square, relative positions, no biases, no 1/√K.
 """
 
-import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -76,17 +73,3 @@ def correct(model: Transformer, task: str, numbers: Sequence[int] | np.ndarray) 
     pairs = [pair(task, int(n)) for n in numbers]
     said = say(model, [source for source, _ in pairs])
     return np.array(said) == [target.replace("-", " ") for _, target in pairs]
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, float]:
-    """Train one model; prints and returns the shares right by task."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name in ("pretrain", "steps", "labeled", "seed"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(TextToTextConfig, name))
-    run = train(TextToTextConfig(**vars(parser.parse_args(argv))))
-    print(run.right)
-    return run.right
-
-
-if __name__ == "__main__":
-    main()

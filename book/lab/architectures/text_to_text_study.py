@@ -1,5 +1,6 @@
 """Does filling holes in counting help to learn tasks from few examples?
 
+    cd book
     python -m lab.architectures.text_to_text_study --record text-to-text.json
 
 The runs of :mod:`text_to_text` with all and with few labeled numbers; with the few also after

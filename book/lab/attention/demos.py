@@ -8,60 +8,8 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, number, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, number, script_beside, slider, value
 from mathlm.reference import entropy, softmax
-
-SOFTMAX_SCRIPT = """
-const draw = () => {
-  const z = numbers("score"), t = one("temperature").valueAsNumber;
-  const top = Math.max(...z), e = z.map((s) => Math.exp((s - top) / t));
-  const sum = e.reduce((a, b) => a + b), p = e.map((x) => x / sum);
-  p.forEach((x, i) => { bar("bar", x, i); text("weight", fixed(x, 3), i); });
-  const h = -p.reduce((a, x) => a + (x > 0 ? x * Math.log(x) : 0), 0);
-  text("temperature-value", fixed(t, 2));
-  text("entropy", fixed(h, 3));
-  text("count", fixed(Math.exp(h), 2));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-QUERY_KEY_SCRIPT = """
-const draw = () => {
-  const q = numbers("q"), k = numbers("k");
-  const dot = (a, b) => a.reduce((s, x, i) => s + x * b[i], 0);
-  q.forEach((x, i) => text("product", fixed(x * k[i], 2), i));
-  const s = dot(q, k), lengths = Math.sqrt(dot(q, q) * dot(k, k));
-  text("dot", fixed(s, 2));
-  text("scaled", fixed(s / Math.sqrt(q.length), 3));
-  text("cosine", lengths > 0 ? fixed(s / lengths, 3) : "undefined");
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-WEIGHTS_SCRIPT = """
-const words = all("word");
-const show = (i) => {
-  words.forEach((w, j) => w.setAttribute("aria-pressed", String(i === j)));
-  state.weights[i].forEach((x, j) => {
-    bar("bar", x / state.most, j);
-    text("weight", fixed(x, 3), j);
-  });
-  const best = state.weights[i].indexOf(Math.max(...state.weights[i]));
-  text("query", state.words[i]);
-  text("best", state.words[best]);
-};
-words.forEach((w, i) => {
-  ["click", "focus", "mouseenter"].forEach((e) => w.addEventListener(e, () => show(i)));
-  w.addEventListener("keydown", (e) => {
-    const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
-    if (step) words[(i + step + words.length) % words.length].focus();
-  });
-});
-"""
 
 
 def softmax_temperature_demo(
@@ -97,7 +45,7 @@ def softmax_temperature_demo(
             f"Entropy {value('entropy', f'{h:.3f}')} nats: as undecided as "
             f"{value('count', f'{np.exp(h):.2f}')} equal choices."
         ),
-        script=SOFTMAX_SCRIPT,
+        script=script_beside(__file__, "softmax_temperature"),
         css=".mathlm-demo[data-demo=softmax-temperature] input[type=number]{width:5.2rem}",
     )
 
@@ -139,7 +87,7 @@ def query_key_demo(
             f"{value('scaled', _signed(float(q @ k) / np.sqrt(len(q)), 3))}, "
             f"cosine {value('cosine', cosine)}"
         ),
-        script=QUERY_KEY_SCRIPT,
+        script=script_beside(__file__, "query_key"),
         css=".mathlm-demo[data-demo=query-key] input[type=number]{width:5rem}",
     )
 
@@ -176,7 +124,7 @@ def attention_weights_demo(
             f"Query: {value('query', words[query])}. It attends most to "
             f"{value('best', words[int(table[query].argmax())])}."
         ),
-        script=WEIGHTS_SCRIPT,
+        script=script_beside(__file__, "attention_weights"),
         css=".mathlm-demo[data-demo=attention-weights] .demo-controls{gap:.3rem}"
         ".mathlm-demo[data-demo=attention-weights] td.wide{width:70%}",
     )

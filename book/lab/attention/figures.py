@@ -140,23 +140,6 @@ def attention_patterns(maps: Mapping[str, ndarray | Sequence]) -> Figure:
     return fig
 
 
-def attention_map(words: Sequence[str], weights: ndarray | Sequence) -> Figure:
-    """One attention matrix with its words, one query in each row.
-
-    Args:
-        words: The sequence.
-        weights: Attention matrix (queries, keys).
-    """
-    fig, ax = plt.subplots(figsize=(6.0, 5.2))
-    image = ax.imshow(weights, cmap=SEQUENTIAL, vmin=0)
-    ax.set_xticks(range(len(words)), words, rotation=60, ha="right")
-    ax.set_yticks(range(len(words)), words)
-    ax.set(xlabel="key: who is read", ylabel="query: who reads")
-    ax.grid(False)
-    fig.colorbar(image, ax=ax, label="weight", shrink=0.8)
-    return fig
-
-
 def attention_cost(
     lengths: ndarray | Sequence, projections: ndarray | Sequence, pairs: ndarray | Sequence
 ) -> Figure:
@@ -180,11 +163,11 @@ def recall_by_learning_rate(
     unscaled: Mapping[int, ndarray | Sequence],
     scaled: Mapping[int, ndarray | Sequence],
 ) -> Figure:
-    """Held-out loss after training, by learning rate and width.
+    """Held-out loss after training, by learning rate and width: mean and range over seeds.
 
     Args:
         rates: Learning rates.
-        unscaled: Width -> loss for each rate, scores not divided.
+        unscaled: Width -> loss for each rate, or for each seed and rate; scores not divided.
         scaled: Width -> loss for each rate, scores divided by the root of the width.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.6), sharey=True)
@@ -192,7 +175,10 @@ def recall_by_learning_rate(
         axes, (unscaled, scaled), ("not divided", "divided by √d"), strict=True
     ):
         for (width, losses), color in zip(runs.items(), COLORS, strict=False):
-            ax.semilogx(rates, losses, "o-", color=color, label=f"$d_k$ = {width}")
+            seeds = np.atleast_2d(losses)
+            label = f"$d_k$ = {width}"
+            ax.semilogx(rates, seeds.mean(0), "o-", color=color, label=label)
+            ax.fill_between(rates, seeds.min(0), seeds.max(0), color=color, alpha=0.2, lw=0)
         ax.set_title(title, fontsize=11)
         ax.set(xlabel="learning rate")
     axes[0].set(ylabel="held-out loss", ylim=(0, None))

@@ -5,7 +5,6 @@ from mathlm.plot import style
 from .demos import attention_weights_demo, query_key_demo, softmax_temperature_demo
 from .figures import (
     attention_cost,
-    attention_map,
     attention_patterns,
     bottleneck,
     kernel_regression,
@@ -17,7 +16,6 @@ from .figures import (
 
 __all__ = [
     "attention_cost",
-    "attention_map",
     "attention_patterns",
     "attention_weights_demo",
     "bottleneck",

@@ -1,14 +1,10 @@
 """A soft lookup trained by hand-derived gradients: find a word's partner among many.
 
-    python -m lab.attention.soft_lookup --width 64
-
 Keys are the vectors of words that end in "s"; a query is the vector of one of them without its
 "s": "river" asks, "rivers" should answer. W_q and W_k learn to make the partner score highest.
 """
 
-import argparse
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +12,6 @@ from numpy import ndarray
 
 from mathlm.errors import ConfigError, InputError
 from mathlm.reference.network.embedding import loss_and_gradients
-from mathlm.text import vectors
-from mathlm.text.corpora.vectors import word_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,21 +94,3 @@ def evaluate(
     weights = np.concatenate([r[-1] for r in results])
     loss = np.mean([r[0] for r in results])
     return float(loss), float((weights.argmax(-1) == 0).mean())
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Train once and print one line."""
-    parser = argparse.ArgumentParser(description="Train a soft lookup.")
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--learning-rate", type=float, default=1.0)
-    parser.add_argument("--unscaled", action="store_true")
-    args = parser.parse_args(argv)
-    words, table = vectors.load()
-    _, x = word_pairs(words[:20000], table)
-    options = {"width": args.width, "learning_rate": args.learning_rate}
-    run = train(x, LookupConfig(**options, scaled=not args.unscaled))
-    print(f"held-out loss {run.test_loss:.3f}, right answers {100 * run.accuracy:.0f} %")
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
 from mathlm.reference import jacobian_by_rows
 
 # name, function, point, slope there, ranges of x and y in the picture
@@ -28,34 +28,6 @@ CALCULUS_CSS = """
 .mathlm-demo .graph .axis{stroke:var(--line);stroke-width:1.5}
 .mathlm-demo .graph .true{stroke:var(--accent);stroke-width:3}
 .mathlm-demo .graph text{font-size:12px}
-"""
-SECANT_SCRIPT = """
-const fs = [(x) => x * x, Math.sin, Math.exp];
-const put = (e, list) => Object.entries(list).forEach(([k, v]) => e.setAttribute(k, v));
-const draw = () => {
-  const i = Number(one("curve").value), c = state.curves[i], f = fs[i];
-  const h = one("h").valueAsNumber;
-  const [x0, x1, y0, y1] = c.view;
-  const sx = (x) => state.width * (x - x0) / (x1 - x0);
-  const sy = (y) => state.height * (y1 - y) / (y1 - y0);
-  const line = (name, m) => put(one(name), {x1: 0, y1: sy(f(c.x) + m * (x0 - c.x)),
-    x2: state.width, y2: sy(f(c.x) + m * (x1 - c.x))});
-  const points = Array.from({length: 81}, (_, k) => x0 + (x1 - x0) * k / 80);
-  one("curve-line").setAttribute("points", points.map((x) => `${sx(x)},${sy(f(x))}`).join(" "));
-  const slope = (f(c.x + h) - f(c.x)) / h;
-  line("secant", slope);
-  line("tangent", c.slope);
-  put(one("base"), {cx: sx(c.x), cy: sy(f(c.x))});
-  put(one("dot"), {cx: sx(c.x + h), cy: sy(f(c.x + h))});
-  text("h-value", fixed(h, 2));
-  text("slope", fixed(slope, 3));
-  text("limit", fixed(c.slope, 3));
-  text("gap", fixed(slope - c.slope, 3));
-};
-changed(draw);
-one("curve").addEventListener("change", draw);
-reset(draw);
-draw();
 """
 
 
@@ -86,7 +58,7 @@ def secant_demo(h: float | int = 1.5) -> Demo:
         + slider("h", "h", 0.01, 2.0, 0.01, float(h))
         + button("reset", "reset"),
         view=_secant_view(f, x, h, found, slope, view) + sentence,
-        script=SECANT_SCRIPT,
+        script=script_beside(__file__, "secant"),
         state={"curves": curves, "width": WIDTH, "height": HEIGHT},
         css=CALCULUS_CSS,
     )
@@ -129,28 +101,6 @@ def outputs(x: Any) -> list[Any]:
 
 
 POINT = np.array([1.0, 2.0, 0.5])
-JACOBIAN_SCRIPT = """
-const f = ([a, b, c]) => [a * a + b * c, a * b - c];
-const put = (e, list) => Object.entries(list).forEach(([k, v]) => e.setAttribute(k, v));
-const draw = () => {
-  const d = ["dx1", "dx2", "dx3"].map((n) => one(n).valueAsNumber);
-  const before = f(state.x), after = f(state.x.map((x, j) => x + d[j]));
-  const guess = state.J.map((row) => row.reduce((s, g, j) => s + g * d[j], 0));
-  const moved = after.map((y, i) => y - before[i]);
-  d.forEach((v, j) => text(`dx${j + 1}-value`, fixed(v, 2)));
-  guess.forEach((g, i) => {
-    text("guess", fixed(g, 3), i);
-    text("moved", fixed(moved[i], 3), i);
-    text("miss", fixed(moved[i] - g, 3), i);
-  });
-  const end = (v) => ({x2: 160 + state.scale * v[0], y2: 100 - state.scale * v[1]});
-  put(one("true"), end(moved));
-  put(one("tangent"), end(guess));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def jacobian_demo(wiggle: ndarray | None = None) -> Demo:
@@ -189,7 +139,7 @@ def jacobian_demo(wiggle: ndarray | None = None) -> Demo:
         + f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         + "<p>f₁ = x₁² + x₂x₃ and f₂ = x₁x₂ − x₃ at x = (1, 2, 0.5). "
         "Solid: true change (Δf₁, Δf₂). Dashed: predicted.</p>",
-        script=JACOBIAN_SCRIPT,
+        script=script_beside(__file__, "jacobian"),
         state={"x": POINT.tolist(), "J": J.tolist(), "scale": SCALE},
         css=CALCULUS_CSS,
     )

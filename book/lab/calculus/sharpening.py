@@ -1,12 +1,9 @@
 """Gradient descent on a small network, and the curvature it meets on its way.
 
-    python -m lab.calculus.sharpening --step 1.0
-
 The network has one hidden layer of tanh and reads real handwritten digits. All its numbers are
 one vector θ, so that its loss is a function of one vector.
 """
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
@@ -72,20 +69,3 @@ def descend(
             rows.append((t, float(loss(theta)), curvature))
     columns = zip(("step", "loss", "sharpness"), np.array(rows).T, strict=True)
     return dict(columns) | {"theta": theta}
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Print the course of one run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--step", type=float, default=1.0)
-    parser.add_argument("--steps", type=int, default=500)
-    options = parser.parse_args(arguments)
-    loss = squared_loss(*digits())
-    run = descend(loss, initial(np.random.default_rng(0)), options.step, options.steps, 50)
-    print(f"2 / step = {2 / options.step:.3f}")
-    for t, value, curvature in zip(run["step"], run["loss"], run["sharpness"], strict=True):
-        print(f"step {t:4.0f}   loss {value:.4f}   sharpness {curvature:.3f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,8 @@
 """Word vectors from the counts of a dictionary: positive mutual information and its SVD.
 
-    python -m lab.embeddings.count_vectors --width 100
-
 Reads the glosses, counts which words stand near which, and scores the vectors by public tests.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -100,20 +97,3 @@ def scores(index: Mapping[str, int], vectors: ndarray) -> dict:
     total = sum(map(len, asked.values()))
     right = sum(share[name] * len(asked[name]) for name in asked)
     return found | {"analogies": {"accuracy": right / total, "asked": total}}
-
-
-def main(argv: Sequence[str] | None = None) -> dict:
-    """Count, decompose and score; returns the scores."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--width", type=int, default=64, help="of the vectors")
-    parser.add_argument("--min-count", type=int, default=40, help="rarer words are left out")
-    parser.add_argument("--shift", type=float, default=1, help="k of PMI - log k")
-    args = parser.parse_args(argv)
-    text = read(min_count=args.min_count)
-    counts = pair_counts(*pairs(text), len(text.vocabulary))
-    vectors = count_vectors(counts + counts.T, args.width, args.shift)
-    return scores(text.vocabulary.index, vectors)
-
-
-if __name__ == "__main__":
-    print(main())

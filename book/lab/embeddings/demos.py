@@ -8,40 +8,12 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, live_text, script_beside, select, slider, value
 
 OPTIMIZERS = ("SGD", "SGD with momentum", "Adam", "SparseAdam", "AdamW")
 USES = ("input only", "input and output (tied)")
 MOST = 12  # tokens in a batch
 
-ROWS_SCRIPT = """
-const rows = all("row"), counts = all("times");
-const draw = () => {
-  const size = one("size").valueAsNumber, step = one("step").valueAsNumber;
-  const tied = Number(one("use").value) === 1, rule = Number(one("optimizer").value);
-  const batch = state.tokens.slice((step - 1) * size, step * size);
-  const before = new Set(state.tokens.slice(0, (step - 1) * size));
-  const times = state.words.map((_, i) => batch.filter((t) => t === i).length);
-  const looked = times.map((n) => n > 0);
-  const gradient = looked.map((x) => x || tied);
-  const coasts = rule === 1 || rule === 2;
-  const moves = gradient.map((x, i) => x || rule === 4 || (coasts && before.has(i)));
-  const count = (list) => list.filter(Boolean).length;
-  rows.forEach((e, i) => {
-    e.className = "cell" + (looked[i] ? " used" : "") + (moves[i] ? " moves" : "");
-    counts[i].textContent = (times[i] > 1 ? ` ×${times[i]}` : "") + (moves[i] ? " →" : "");
-  });
-  text("size-value", fixed(size, 0));
-  text("step-value", fixed(step, 0));
-  text("batch", batch.map((t) => state.words[t]).join(" "));
-  text("looked", fixed(count(looked), 0));
-  text("gradient", fixed(count(gradient), 0));
-  text("moves", fixed(count(moves), 0));
-};
-changed(draw);
-["optimizer", "use"].forEach((n) => one(n).addEventListener("change", draw));
-draw();
-"""
 
 ROWS_CSS = """
 .mathlm-demo .cells{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.6rem,1fr));
@@ -52,33 +24,6 @@ font-size:.9rem;white-space:nowrap;overflow:hidden;color:var(--soft)}
 .mathlm-demo .cell.moves{border-color:var(--accent)}
 """
 
-MAP_SCRIPT = """
-const dots = all("word"), lines = all("line");
-const show = (i) => {
-  const near = state.neighbors[i];
-  dots.forEach((g, j) => {
-    g.setAttribute("class", j === i ? "word at" : near.includes(j) ? "word on" : "word");
-    g.setAttribute("tabindex", j === i ? "0" : "-1");
-  });
-  near.forEach((j, n) => {
-    const ends = [...state.places[i], ...state.places[j]];
-    ["x1", "y1", "x2", "y2"].forEach((k, m) => lines[n].setAttribute(k, ends[m]));
-    text("neighbor", state.words[j], n);
-    text("cosine", fixed(state.cosines[i][n], 2), n);
-    bar("bar", Math.max(0, state.cosines[i][n]), n);
-  });
-  text("center", state.words[i]);
-  one("choice").value = String(i);
-};
-dots.forEach((g, i) => {
-  ["click", "focus", "mouseenter"].forEach((e) => g.addEventListener(e, () => show(i)));
-  g.addEventListener("keydown", (e) => {
-    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
-    if (step) { e.preventDefault(); dots[(i + step + dots.length) % dots.length].focus(); }
-  });
-});
-one("choice").addEventListener("change", () => show(Number(one("choice").value)));
-"""
 
 MAP_CSS = """
 .mathlm-demo .words{width:36rem}
@@ -134,7 +79,7 @@ def embedding_rows_demo(tokens: Sequence[str], size: int = 6, step: int = 2) -> 
             f"Of {len(words)} rows {value('looked', n)} are looked up (filled), "
             f"{value('gradient', n)} get a gradient and {value('moves', n)} move (framed, →)."
         ),
-        script=ROWS_SCRIPT,
+        script=script_beside(__file__, "embedding_rows"),
         state={"words": words, "tokens": [words.index(t) for t in tokens]},
         css=ROWS_CSS,
     )
@@ -192,7 +137,7 @@ def word_neighbors_demo(
         controls=select("choice", "word", words, chosen),
         view=_map(words, xy, near[chosen], chosen)
         + _neighbors(words, near[chosen], close[chosen], chosen),
-        script=MAP_SCRIPT,
+        script=script_beside(__file__, "word_neighbors"),
         state={
             "words": list(words),
             "places": xy.tolist(),

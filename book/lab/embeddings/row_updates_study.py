@@ -1,12 +1,9 @@
 """Which rows of an embedding table each optimizer moves, and which of them were looked up.
 
-    python -m lab.embeddings.row_updates_study --steps 200
-
-A table learns the rows of another one, from batches of ids that follow Zipf's law: the loss is
-half the squared distance of the rows that a batch looks up, mean over its ids.
+A table learns the rows of another one, from batches of ids: the loss of a batch is half the
+squared distance of the rows that it looks up, mean over its ids.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -52,16 +49,6 @@ class RowUpdates:
         return np.linalg.norm(self.tables[1:] - self.tables[0], axis=2)
 
 
-def zipf_batches(rows: int, steps: int, tokens: int, seed: int = 0) -> list[Tensor]:
-    """Ids of each step: row r is drawn with a probability proportional to 1 / (r + 1)."""
-    if min(rows, steps, tokens) < 1:
-        raise ConfigError(f"rows={rows}, steps={steps} and tokens={tokens} must be positive")
-    weights = 1 / torch.arange(1, rows + 1, dtype=torch.float64)
-    draws = torch.Generator().manual_seed(seed)
-    ids = torch.multinomial(weights, steps * tokens, replacement=True, generator=draws)
-    return list(ids.view(steps, tokens))
-
-
 def follow(
     optimizer: str, batches: Sequence[Tensor], rows: int, width: int = 8, lr: float = 0.01
 ) -> RowUpdates:
@@ -94,26 +81,3 @@ def gradient_by_row(model: GPT, ids: Tensor) -> ndarray:
     loss, count = next_token(model, {"ids": ids[:, :-1], "targets": ids[:, 1:]})
     (gradient,) = torch.autograd.grad(loss / count, [model.token_embedding.weight])
     return gradient.norm(dim=1).numpy()
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Print, for each optimizer, how many rows moved and how many of them had no reason to."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    add = partial(parser.add_argument, type=int)
-    add("--rows", default=1000, help="of the table")
-    add("--steps", default=200, help="of each optimizer")
-    add("--tokens", default=32, help="in the batch of a step")
-    options = parser.parse_args(arguments)
-    batches = zipf_batches(options.rows, options.steps, options.tokens)
-    for name in OPTIMIZERS:
-        run = follow(name, batches, options.rows)
-        idle = run.moved * ~run.looked_up
-        print(
-            f"{name:22s} rows a step: {run.looked_up.sum(1).mean():6.1f} looked up, "
-            f"{(run.moved > 0).sum(1).mean():6.1f} moved; "
-            f"{idle.sum() / run.moved.sum():6.1%} of all distance without a lookup"
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,6 @@
-"""Train skip-gram with negative sampling on a dictionary.
+"""Train skip-gram with negative sampling on a dictionary."""
 
-python -m lab.embeddings.word2vec --epochs 2 --words king river
-"""
-
-import argparse
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -15,11 +10,10 @@ from numpy import ndarray
 
 from mathlm.models import SkipGram
 from mathlm.optim import Adam, linear_decay
-from mathlm.text.corpora.vectors import nearest
 from mathlm.train import NegativeSampling, SkipGramBatches, Trainer, TrainerConfig
 from mathlm.train.distributed import DeviceName
 
-from .count_vectors import WordText, pairs, read, scores
+from .count_vectors import WordText, pairs, scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,22 +94,3 @@ def train(text: WordText, run: SkipGramRun | None = None, evaluations: int = 0) 
             trained.points.append({"step": trainer.step} | found)
             logging.info("%s", trained.points[-1])
     return trained
-
-
-def main(argv: Sequence[str] | None = None) -> Trained:
-    """Train once, and print the nearest neighbors of some words."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=float, default=2.0, help="passes over the pairs")
-    parser.add_argument("--min-count", type=int, default=20, help="rarer words are left out")
-    parser.add_argument("--words", nargs="+", default=["king", "river"], help="to look up")
-    args = parser.parse_args(argv)
-    text = read(min_count=args.min_count)
-    rows = text.vocabulary.encode(args.words)
-    trained = train(text, SkipGramRun(epochs=args.epochs))
-    for word, near in zip(args.words, nearest(trained.vectors, rows, 6), strict=True):
-        print(word, *(text.vocabulary.words[i] for i in near))
-    return trained
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """A long run of skip-gram, scored as it trains and compared with vectors from counts.
 
+cd book
 python -m lab.embeddings.word2vec_study --epochs 15 --record word2vec.json
 """
 

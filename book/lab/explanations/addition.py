@@ -1,5 +1,6 @@
 """Networks of several widths learn to add, each scored by smooth and by sharp metrics.
 
+    cd book
     python -m lab.explanations.addition --digits 3 --record addition.json
 
 One hidden layer of ReLU reads the digits of both numbers and answers every digit of the sum.

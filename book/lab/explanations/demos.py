@@ -1,6 +1,6 @@
 """A moving demo on the limits of scaling: the bill of a budget of compute."""
 
-from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
 from mathlm.scaling import (
     ASSUMED,
     DEVICES,
@@ -14,36 +14,6 @@ RATIOS = (5, 20, 100, 500, 2000)
 SUFFIXES = ("", " k", " M", " bn", " tn", " qd")
 ROWS = ("device hours", "days", "dollars", "energy [MWh]", "power [kW]", "CO2 [t]",
         "public text [%]")  # fmt: skip
-
-SCRIPT = """
-const short = (x) => {
-  if (x < 0.001) return "≈ 0";
-  let k = 0;
-  while (x >= 999.5 && k < state.suffixes.length - 1) { x /= 1000; k += 1; }
-  return fixed(x, x >= 99.95 ? 0 : x >= 9.995 ? 1 : x >= 0.9995 ? 2 : 3) + state.suffixes[k];
-};
-const draw = () => {
-  const power = Number(one("compute").value), count = 2 ** Number(one("devices").value);
-  const ratio = state.ratios[Number(one("ratio").value)], C = 10 ** power;
-  const [peak, watts] = state.machines[Number(one("device").value)];
-  const N = Math.sqrt(C / (6 * ratio)), D = ratio * N, a = state.assumed;
-  [0, 1, 2].forEach((i) => {
-    const hours = C / 3600 / peak / a.utilization[2 - i];
-    const draws = watts * a.around[i] * a.overhead[i], energy = hours * draws / 1000;
-    [hours, hours / count / 24, hours * a.price[i], energy / 1000, draws * count / 1000,
-      energy * a.grams[i] / 1e6, 100 * D / a.stock[2 - i]].forEach((x, row) => {
-      text("cell", short(x), 3 * row + i);
-    });
-  });
-  text("compute-value", String(power));
-  text("devices-value", String(count));
-  text("n", short(N));
-  text("d", short(D));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def budget_demo(
@@ -90,7 +60,7 @@ def budget_demo(
         + '<table><thead><tr><th scope="col">quantity</th><th scope="col">low</th>'
         '<th scope="col">middle</th><th scope="col">high</th></tr></thead>'
         f"<tbody>{body}</tbody></table>",
-        script=SCRIPT,
+        script=script_beside(__file__, "budget"),
         css=".mathlm-demo[data-demo=budget] td b{font-weight:400}",
     )
 

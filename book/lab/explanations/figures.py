@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED, WIDE
 from mathlm.scaling import Span
 
 
@@ -72,9 +72,6 @@ def data_wall(
     return fig
 
 
-MARKS = ("o", "s", "^", "D", "v")
-
-
 def falling_errors(
     panels: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]]],
     xlabels: Sequence[str],
@@ -126,7 +123,7 @@ def exponents_foretold(rows: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figur
     top = 1.1 * max(float(np.max(column)) for row in rows.values() for column in row)
     ax.plot([0, top], [0, top], color=GRAY, ls=":")
     for (label, (foretold, seen)), color, mark in zip(
-        rows.items(), COLORS * 2, MARKS * 2, strict=False
+        rows.items(), COLORS * 2, MARKS[:5] * 2, strict=False
     ):
         ax.plot(foretold, seen, mark, color=color, ms=6, mfc="none", mew=1.8, label=label)
     ax.set(xlabel="exponent foretold", ylabel="exponent measured", xlim=(0, top), ylim=(0, top))

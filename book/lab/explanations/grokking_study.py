@@ -1,5 +1,6 @@
 """When is addition modulo p understood? Several seeds, with and without weight decay.
 
+cd book
 python -m lab.explanations.grokking_study --seeds 3 --record grokking.json
 """
 

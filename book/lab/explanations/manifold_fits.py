@@ -1,13 +1,9 @@
 """A function on a torus of d dimensions in 16, learned from neighbours: exponents by d.
 
-    python -m lab.explanations.manifold_fits --dimension 2
-
 The learners see points of the space and not the angles. One answers with the value of the
 nearest point, the other with a plane through the nearest few.
 """
 
-import argparse
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +14,6 @@ from mathlm.shapes import Float, Int
 
 from .manifold import estimated_dimension, flat_torus
 
-LOG = logging.getLogger(__name__)
 SPACE, SIZES, ASKED = 16, (256, 1024, 4096, 16384), 1000
 Target = Callable[[Float[np.ndarray, "N d"]], Float[np.ndarray, " N"]]
 
@@ -91,21 +86,3 @@ def measure(dimension: int, seed: int = 0, sizes: Sequence[int] = SIZES) -> dict
     estimate = estimated_dimension(near, far)
     slope = {"steepness": steepness, "estimate": estimate}
     return {"sizes": list(sizes), "errors": errors, "exponents": fits} | slope
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Log the exponents of one dimension."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--dimension", type=int, default=2)
-    parser.add_argument("--points", type=int, default=max(SIZES))
-    args = parser.parse_args(argv)
-    d, sizes = args.dimension, [args.points // k for k in (64, 16, 4, 1)]
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    found = measure(d, sizes=sizes)
-    LOG.info("dimension %d, estimated %.2f", d, found["estimate"])
-    for (name, value), smoothness in zip(found["exponents"].items(), (1, 2), strict=True):
-        LOG.info("%-13s exponent %.3f, predicted %.3f", name, value, 2 * smoothness / d)
-
-
-if __name__ == "__main__":
-    main()

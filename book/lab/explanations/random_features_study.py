@@ -1,12 +1,8 @@
 """Regression on random features: the error by features, by samples, and where they meet.
 
-    python -m lab.explanations.random_features_study --decay 1.0
-
 Only features and samples are drawn: the mean over targets and new data is a quadratic form.
 """
 
-import argparse
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +14,6 @@ from mathlm.shapes import Float
 
 from .random_features import power_spectrum
 
-LOG = logging.getLogger(__name__)
 COUNTS = (8, 16, 32, 64, 128)
 
 
@@ -103,19 +98,3 @@ def threshold(
         return error_of_samples(spectrum, samples, np.random.default_rng((seed, n)), n, ridge)
 
     return np.array([[error(seed, n) for n in features] for seed in range(seeds)])
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Log the exponents of one spectrum."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--decay", type=float, default=1.0)
-    parser.add_argument("--inputs", type=int, default=4096)
-    args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    found = measure(args.decay, args.inputs)["exponents"]
-    for name, value in found.items():
-        LOG.info("%-9s exponent %.3f, predicted %.3f", name, value, args.decay)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,9 @@
 """Facts under Zipf's law, learned three ways: held, seen, and stepped towards.
 
-    python -m lab.explanations.zipf_memory --exponent 1.5
-
 Each fact is one bit. A memory of d weights shows every fact as d random numbers and answers by
 the sign of a weighted sum; a table has a score of its own for each fact.
 """
 
-import argparse
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +15,6 @@ from mathlm.shapes import Float
 
 from .zipf import zipf_exponents, zipf_probabilities
 
-LOG = logging.getLogger(__name__)
 WIDTHS, DRAWS, STEPS = (
     (8, 16, 32, 64, 128),
     (16, 64, 256, 1024, 4096),
@@ -103,19 +98,3 @@ def measure(exponent: float | int, facts: int = 16384, seed: int = 0) -> dict[st
     found = {name: -law.exponent for name, law in laws.items()}
     predicted = zipf_exponents(exponent)._asdict()
     return {"losses": losses, "margins": margins, "measured": found, "predicted": predicted}
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Log the exponents of one Zipf law."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--exponent", type=float, default=1.5)
-    parser.add_argument("--facts", type=int, default=16384)
-    args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    found = measure(args.exponent, args.facts)
-    for name, value in found["predicted"].items():
-        LOG.info("%-9s measured %.3f, predicted %.3f", name, found["measured"][name], value)
-
-
-if __name__ == "__main__":
-    main()

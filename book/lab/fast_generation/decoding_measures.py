@@ -1,13 +1,8 @@
-"""What texts cost their writer and a judge, and how much they repeat themselves.
+"""What texts cost their writer and a judge, and how much they repeat themselves."""
 
-python -m lab.fast_generation.decoding_measures plays --temperatures 0.3 1 1.5
-"""
-
-import argparse
 import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,13 +11,12 @@ from mathlm.generate import score
 from mathlm.text import (
     KneserNey,
     compression_ratio,
-    corpus,
     distinct_share,
     repeated_share,
     self_bleu,
 )
 
-from .decoding_texts import Writer, Written, open_writer, sample, texts
+from .decoding_texts import Writer, Written, texts
 
 ORDER = 6  # bytes of the longest n-gram of the judge
 WORD = re.compile(r"[a-z']+|[^\sa-z']")
@@ -70,24 +64,3 @@ def measure(writer: Writer, written: Written, counts: KneserNey) -> dict[str, An
         "self_bleu": self_bleu(words, 3),
         "compression": compression_ratio(after),
     }
-
-
-def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Print what a few temperatures do; returns the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("writer", choices=["smollm2", "plays"])
-    parser.add_argument("--model", type=Path, help="folder of the model of bytes")
-    parser.add_argument("--temperatures", type=float, nargs="+", default=[0.3, 1.0, 1.5])
-    for name, default in (("number", 12), ("new", 64)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    args, rows = parser.parse_args(argv), []
-    writer = open_writer(args.writer, args.model, args.number, args.new)
-    counts = KneserNey(ORDER, corpus.split("shakespeare")[0].encode())
-    for temperature in args.temperatures:
-        rows.append(measure(writer, sample(writer, {"temperature": temperature}), counts))
-        print(temperature, rows[-1])
-    return rows
-
-
-if __name__ == "__main__":
-    main()

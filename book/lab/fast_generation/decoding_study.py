@@ -1,5 +1,6 @@
 """What decoding does to text: temperatures, truncations and beams, and how people write.
 
+    cd book
     python -m lab.fast_generation.decoding_study smollm2 --record decoding.json
     python -m lab.fast_generation.decoding_study plays --record decoding.json
 

@@ -1,9 +1,5 @@
-"""Texts that a model writes behind the same beginnings, and what each of their tokens cost.
+"""Texts that a model writes behind the same beginnings, and what each of their tokens cost."""
 
-python -m lab.fast_generation.decoding_texts plays --temperature 0.7
-"""
-
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,21 +95,3 @@ def read(writer: Writer, ids: Tensor) -> Written:
 def texts(writer: Writer, ids: Tensor) -> list[str]:
     """The new tokens of each row as text."""
     return [writer.tokenizer.decode(row) for row in ids.tolist()]
-
-
-def main(argv: Sequence[str] | None = None) -> list[str]:
-    """Print how a few plays go on; returns the texts."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("writer", choices=["smollm2", "plays"])
-    parser.add_argument("--model", type=Path, help="folder of the model of bytes")
-    parser.add_argument("--temperature", type=float, default=1.0)
-    args = parser.parse_args(argv)
-    writer = open_writer(args.writer, args.model, number=3, new=64)
-    after = texts(writer, sample(writer, {"temperature": args.temperature}).ids)
-    for before, text in zip(texts(writer, writer.prompts), after, strict=True):
-        print(f"{before}|{text}\n")
-    return after
-
-
-if __name__ == "__main__":
-    main()

@@ -6,7 +6,7 @@ from html import escape
 from mathlm.errors import InputError
 from mathlm.generate import Round
 from mathlm.models import GPTConfig
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 from mathlm.scaling import PUBLISHED, count_parameters, decode_bytes, kv_cache_bytes
 
 CARD, BANDWIDTH = 80e9, 3.35e12  # an H100 [bytes, bytes/s]
@@ -20,58 +20,6 @@ MODELS = {
 }
 SHARING = ("as published", "one for each query head", "one for all")
 WEIGHT_BITS, CACHE_BITS = (32, 16, 8, 4), (32, 16, 8)
-
-CACHE_SCRIPT = """
-const size = (x) => x < 1e6 ? `${fixed(x / 1e3, 2)} kB` : x < 1e9 ? `${fixed(x / 1e6, 2)} MB`
-  : `${fixed(x / 1e9, 2)} GB`;
-const draw = () => {
-  const m = state.models[Number(one("model").value)];
-  const heads = [m.heads, m.queries, 1][Number(one("sharing").value)];
-  const T = 2 ** Number(one("tokens").value), B = 2 ** Number(one("texts").value);
-  const bw = state.weightBits[Number(one("weights").value)] / 8;
-  const bc = state.cacheBits[Number(one("cache").value)] / 8;
-  const each = 2 * m.layers * heads * m.width * bc;
-  const held = m.window ? Math.min(T, m.window) : T;
-  const stored = m.all * bw, cache = each * held * B;
-  const rate = B * state.bandwidth / (m.read * bw + cache);
-  [stored, cache].forEach((x, i) => {
-    bar("bar", x / (stored + cache), i);
-    text("part", size(x), i);
-  });
-  text("tokens-value", T.toLocaleString("en-US"));
-  text("texts-value", String(B));
-  text("each", size(each));
-  const fit = Math.max(0, Math.floor((state.card - stored) / (each * held)));
-  text("fit", fit > 9999 ? "more than 9,999" : fit.toLocaleString("en-US"));
-  const digits = (x) => x < 10 ? fixed(x, 1) : Math.floor(x).toLocaleString("en-US");
-  text("rate", digits(rate));
-  text("single", digits(rate / B));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-GUESS_SCRIPT = """
-let n = 0;
-const draw = () => {
-  all("piece").forEach((e, i) => { e.hidden = i >= n; });
-  const done = state.steps.slice(0, n);
-  text("readings", String(new Set(done.map((s) => s.round)).size));
-  text("tokens", String(n));
-  text("told", n ? state.steps[n - 1].told : state.first);
-  one("back").disabled = n === 0;
-  one("next").disabled = n === state.steps.length;
-};
-const move = (by) => {
-  n = Math.min(Math.max(n + by, 0), state.steps.length);
-  draw();
-};
-one("next").addEventListener("click", () => move(1));
-one("back").addEventListener("click", () => move(-1));
-one("reset").addEventListener("click", () => move(-n));
-draw();
-"""
 
 
 def cache_calculator_demo(model: int = 4, tokens: int = 17, texts: int = 0) -> Demo:
@@ -116,7 +64,7 @@ def cache_calculator_demo(model: int = 4, tokens: int = 17, texts: int = 0) -> D
             f"At 3.35 TB/s at most {value('rate', whole(found['rate']))} tokens/s, "
             f"{value('single', whole(found['rate'] / 2**texts))} for each text."
         ),
-        script=CACHE_SCRIPT,
+        script=script_beside(__file__, "cache_calculator"),
         css=".mathlm-demo[data-demo=cache-calculator] td.wide{width:45%}",
     )
 
@@ -204,7 +152,7 @@ def guesses_demo(prompt: str, rounds: Sequence[Round], show: Callable[[int], str
         + live_text(f'<span data-name="told">{escape(str(steps[-1]["told"]))}</span>')
         + f"<p>{value('tokens', str(len(steps)))} tokens from "
         f"{value('readings', str(len(rounds)))} readings of the large model.</p>",
-        script=GUESS_SCRIPT,
+        script=script_beside(__file__, "guesses"),
         css=".mathlm-demo .written{white-space:pre-wrap;font-family:ui-monospace,monospace}"
         ".mathlm-demo .accepted{color:var(--accent)}.mathlm-demo .extra{font-weight:700}"
         ".mathlm-demo .replaced{color:var(--second);text-decoration:underline}",

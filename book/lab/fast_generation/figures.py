@@ -7,9 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, WIDE
-
-MARKS = ("o", "s", "^", "D", "v", "P")
+from mathlm.plot.style import BLUE, COLORS, GRAY, MARKS, ORANGE, WIDE
 
 
 def token_times(

@@ -1,7 +1,5 @@
 """What few bits a weight cost a model: surprise, divergence and bytes.
 
-    python -m lab.fast_generation.quantization
-
 Weights are rounded and written out again, so that any number of bits can be measured.
 """
 
@@ -110,8 +108,3 @@ def measures(model: GPT, ids: Tensor, text: Tensor) -> dict[str, dict[str, float
         copy, ratio = rounded(model, rule)
         found[name] = compare(copy, ids, exact) | {"decibels": ratio}
     return found
-
-
-if __name__ == "__main__":
-    for name, row in measures(*load("plays", windows=8)).items():
-        print(f"{name:22}", *(f"{key} {value:.4f}" for key, value in row.items()))

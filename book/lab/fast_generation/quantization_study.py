@@ -1,5 +1,6 @@
 """Bits against perplexity, and which matrices can do with the fewest; of both models.
 
+cd book
 python -m lab.fast_generation.quantization_study --record quantization.json
 """
 

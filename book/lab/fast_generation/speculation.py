@@ -1,15 +1,10 @@
-"""How often guesses are accepted, and what they save: measured, and as the formulas say.
-
-python -m lab.fast_generation.speculation
-"""
+"""How often guesses are accepted, and what they save: measured, and as the formulas say."""
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from mathlm import generate as gen
@@ -106,14 +101,3 @@ def reading_seconds(model: GPT, prompt: Tensor, count: int, turns: int = 15) -> 
         times.append(seconds(lambda: reader.read(more, last=False)))
         reader.rewind(len(prompt))
     return min(times)
-
-
-def main(folder: str | Path = "book/results") -> Fates:
-    """What becomes of the small draft's guesses for the GPT of the plays."""
-    names = "shakespeare-gpt", "shakespeare-draft"
-    target, draft = (GPT.from_pretrained(Path(folder, name)) for name in names)
-    return measure(target, draft, torch.tensor([list(b"ROMEO:\nI ")]), new=48, draft_length=4)
-
-
-if __name__ == "__main__":
-    print(main())

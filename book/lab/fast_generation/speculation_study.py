@@ -1,5 +1,6 @@
 """Guesses for a target: how many are accepted and what they save, on plays and on SmolLM2.
 
+    cd book
     python -m lab.fast_generation.speculation_study plays --models results --record plays.json
     python -m lab.fast_generation.speculation_study smollm2 --record smollm2.json
 

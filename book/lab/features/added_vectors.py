@@ -1,5 +1,6 @@
 """A vector from sad to glad sentences, added to the stream of SmolLM2 at several strengths.
 
+    cd book
     python -m lab.features.added_vectors --record added-vectors.json
 
 Measures what the model expects and writes, its loss on plain sentences, and the same for a

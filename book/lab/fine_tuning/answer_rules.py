@@ -1,11 +1,8 @@
 """Three rules of what is learned from a chat, and a tuned model asked whether it can stop.
 
-    python -m lab.fine_tuning.answer_rules --steps 30
-
 The GPT of the plays learns the conversations of a data package with each rule.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -94,26 +91,22 @@ def ended(model: GPT, questions: Sequence[str], longest: int = 150, seed: int = 
     return sum(short) / len(short)
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
-    """Tune with each rule and print what came out; returns it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--questions", type=int, default=24)
-    parser.add_argument("--seed", type=int, default=0)
-    args, found = parser.parse_args(argv), {}
-    tokenizer = Bytes(FORMAT.special)
+def compare(steps: int, questions: int, seed: int = 0) -> dict[str, dict[str, float]]:
+    """Loss of held-out answers, and share of answers that end, by the rule of the tuning.
+
+    Args:
+        steps: Of each tuning.
+        questions: How many are answered, and how many conversations are held out.
+        seed: Of the order of the conversations and of what is written.
+    """
+    found, tokenizer = {}, Bytes(FORMAT.special)
     end = tokenizer.special[FORMAT.end]
     train, _, report = conversations(tokenizer, FORMAT, CONTEXT)
-    rows = held_out_rows(report, args.questions)
-    questions = [c[0].content for c in parts()[2] if len(c) == 2][: args.questions]
+    rows = held_out_rows(report, questions)
+    openings = [c[0].content for c in parts()[2] if len(c) == 2][:questions]
     for rule in RULES:
         model = GPT.from_pretrained(PLAYS)
-        tune(model, asked(train, rule, end), args.steps, seed=args.seed)
+        tune(model, asked(train, rule, end), steps, seed=seed)
         found[rule] = answer_loss(model.eval(), rows, end)
-        found[rule] |= {"ended": ended(model, questions, seed=args.seed)}
-        print(f"{rule:28}", {name: round(x, 3) for name, x in found[rule].items()})
+        found[rule] |= {"ended": ended(model, openings, seed=seed)}
     return found
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """Rules of what is learned from a chat, and what a pretrained start is worth in examples.
 
+    cd book
     python -m lab.fine_tuning.answer_study --record answers.json
 
 The GPT of the plays learns conversations with each rule and several seeds; then from few and
@@ -22,8 +23,7 @@ from mathlm.models import GPT
 from mathlm.text import ByteBPE, Bytes, ChatFormat, Message, pretrained
 from mathlm.train.record import record_on_cpu
 
-from . import answer_rules
-from .answer_rules import CONTEXT, FORMAT, tune
+from .answer_rules import CONTEXT, FORMAT, compare, tune
 from .fine_tuning_chats import conversations, held_out_rows
 from .fine_tuning_measures import answer_loss
 from .fine_tuning_tasks import PLAYS
@@ -95,10 +95,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     path = pretrained.find("smollm2")
     smollm2 = GPT.from_pretrained(path), ByteBPE.from_gguf(path), ChatFormat.chatml()
-    options = ["--steps", f"{args.steps}", "--questions", f"{args.questions}", "--seed"]
     run = partial(record_on_cpu, args.record, config=vars(args) | {"step_sizes": STEP_SIZES})
     found: dict[str, Any] = {"capital": asked_both_ways(*smollm2)}
-    found["rules"] = [answer_rules.main([*options, f"{seed}"]) for seed in range(args.seeds)]
+    found["rules"] = [compare(args.steps, args.questions, seed) for seed in range(args.seeds)]
     run(**found)
     found["transfer"] = transfer(args.long, rows=args.questions)
     run(**found)

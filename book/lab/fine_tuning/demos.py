@@ -9,7 +9,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 
 from . import forgetting
 
@@ -17,30 +17,6 @@ Bowls = tuple[ndarray, ndarray, ndarray]
 PARTS = ("marker", "prompt", "answer", "end")
 LEARNED = (("answer", "end"), ("answer",), PARTS)
 CHOICES = ("answers and their ends", "answers without their ends", "everything")
-MASK_SCRIPT = """
-const draw = () => {
-  const f = Number(one("format").value), chat = state.chats[f];
-  const learned = state.learned[Number(one("rule").value)];
-  const asked = chat.map((p, i) => i > 0 && learned.includes(p.part));
-  one("place").max = String(chat.length - 1);
-  const k = Math.min(Number(one("place").value), chat.length - 1);
-  state.chats.forEach((c, g) => {
-    one("strip", g).hidden = g !== f;
-    all(`piece-${g}`).forEach((e, i) => {
-      const marks = g === f ? [asked[i] ? "asked" : "", i === k ? "now" : ""] : [];
-      e.className = [c[i].part, ...marks].filter((m) => m).join(" ");
-    });
-  });
-  text("place-value", String(k));
-  text("tokens", String(chat.length));
-  text("asked", String(asked.filter((x) => x).length));
-  text("told", `Behind ${k} tokens, the last of them ${chat[k - 1].shown}, the model is asked `
-    + `for ${chat[k].shown}. ${asked[k] ? "This counts." : "This does not count."}`);
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 MASK_CSS = (
     ".mathlm-demo .strip{line-height:2.1;font-family:ui-monospace,monospace;"
     "font-size:.9rem;overflow-wrap:anywhere}.mathlm-demo .strip[hidden]{display:none}"
@@ -52,49 +28,6 @@ MASK_CSS = (
     ".mathlm-demo .strip .now{background:var(--mark);outline:3px solid var(--second)}"
 )
 WAYS = ("few steps", "pull towards the start", "replay")
-HOLD_SCRIPT = """
-const [[a, b], [, d]] = state.A, [x, y] = state.target, [[p, q], [, r]] = state.H;
-const solve = (m, n, o, u, v) => {
-  const det = m * o - n * n;
-  return [(o * u - n * v) / det, (m * v - n * u) / det];
-};
-const few = (s) => {
-  let u = 0, v = 0;
-  for (let i = 0; i < Math.round(2 ** (s / 10) - 1); i += 1) {
-    const e = u - x, f = v - y;
-    [u, v] = [u - state.eta * (a * e + b * f), v - state.eta * (b * e + d * f)];
-  }
-  return [u, v];
-};
-const pull = (s) => {
-  const w = 2 * state.strongest * 10 ** (-s / 25);
-  return solve(a + w, b, d + w, a * x + b * y, b * x + d * y);
-};
-const replay = (s) => {
-  const o = 1 - s / 101, n = 1 - o;
-  const u = n * (a * x + b * y), v = n * (b * x + d * y);
-  return solve(n * a + o * p, n * b + o * q, n * d + o * r, u, v);
-};
-const draw = () => {
-  const way = Number(one("way").value), s = Number(one("freedom").value);
-  const [u, v] = s === 0 ? [0, 0] : [few, pull, replay][way](s);
-  const e = u - x, f = v - y, all0 = a * x * x + 2 * b * x * y + d * y * y;
-  const gained = 1 - (a * e * e + 2 * b * e * f + d * f * f) / all0;
-  const lost = (p * u * u + 2 * q * u * v + r * v * v)
-    / (p * x * x + 2 * q * x * y + r * y * y);
-  one("dot").setAttribute("cx", String(state.scale * u));
-  one("dot").setAttribute("cy", String(-state.scale * v));
-  all("way-line").forEach((l, i) => { l.setAttribute("opacity", i === way ? "1" : "0.25"); });
-  [gained, lost].forEach((share, i) => {
-    bar("bar", Math.min(Math.max(share, 0), 1), i);
-    text("share", `${fixed(100 * share, 1)} %`, i);
-  });
-  text("freedom-value", String(s));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def chat_mask_demo(chats: Mapping[str, Sequence[tuple[str, str]]]) -> Demo:
@@ -143,7 +76,7 @@ def chat_mask_demo(chats: Mapping[str, Sequence[tuple[str, str]]]) -> Demo:
         + live_text(f'<span data-name="told">{escape(told)}</span>')
         + f"<p>{value('asked', str(sum(asked)))} of {value('tokens', str(len(first)))} tokens "
         "are learned.</p>",
-        script=MASK_SCRIPT,
+        script=script_beside(__file__, "chat_mask"),
         css=MASK_CSS,
     )
 
@@ -213,7 +146,7 @@ def holding_on_demo(
         + slider("freedom", "freedom", 0, 100, 1, freedom)
         + button("reset", "reset"),
         view=_map(found, scale, bowls, freedom) + f"<table><tbody>{rows}</tbody></table>",
-        script=HOLD_SCRIPT,
+        script=script_beside(__file__, "holding_on"),
         css=".mathlm-demo[data-demo=holding-on] td.wide{width:45%}"
         ".mathlm-demo[data-demo=holding-on] svg{max-width:24rem}",
     )

@@ -8,9 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, PURPLE, RED, SKY
-
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, PURPLE, RED, SKY
 
 
 def answer_by_place(before: Mapping[str, float], after: Mapping[str, float]) -> Figure:
@@ -46,7 +44,7 @@ def losses_by_step(
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4))
     for ax, curves in zip(axes, (gained, forgotten), strict=True):
         for i, (name, values) in enumerate(curves.items()):
-            ax.plot(steps, values, marker=MARKERS[i % 7], ms=4, color=COLORS[i % 7], label=name)
+            ax.plot(steps, values, marker=MARKS[i % 7], ms=4, color=COLORS[i % 7], label=name)
         ax.set_xlabel("step")
     axes[0].set_ylabel("new answers [nats/token]")
     axes[1].set_ylabel("old text [bits/byte]")
@@ -67,10 +65,10 @@ def gain_and_forgetting(
     """
     fig, ax = plt.subplots(figsize=(6.4, 4.0))
     for i, (name, (gained, forgotten)) in enumerate(curves.items()):
-        marker, color = MARKERS[i % 7], COLORS[i % 7]
+        marker, color = MARKS[i % 7], COLORS[i % 7]
         ax.plot(gained, forgotten, marker=marker, ms=5, lw=1.3, color=color, label=name)
     for i, (name, at) in enumerate((points or {}).items(), start=len(curves)):
-        ax.plot(*at, MARKERS[i % 7], ms=8, ls="", color=GRAY, label=name)
+        ax.plot(*at, MARKS[i % 7], ms=8, ls="", color=GRAY, label=name)
     ax.axhline(0, color=GRAY, lw=0.8)
     ax.set(
         xlabel="gained on new answers [nats/token]", ylabel="forgotten of old text [bits/byte]"
@@ -155,7 +153,7 @@ def two_bowls(
         ax.plot(*center, "*", ms=12, color=color)
     for i, (name, points) in enumerate(paths.items()):
         color = (GRAY, GREEN, ORANGE, PURPLE, SKY)[i % 5]
-        ax.plot(*np.asarray(points).T, marker=MARKERS[i % 7], ms=4, color=color, label=name)
+        ax.plot(*np.asarray(points).T, marker=MARKS[i % 7], ms=4, color=color, label=name)
     ax.set(xlabel="first weight δ₁", ylabel="second weight δ₂")
     ax.legend(fontsize=9, loc="lower right")
     return fig
@@ -221,4 +219,4 @@ def loss_by_examples(
 
 
 def _line(ax: Axes, x: Sequence[float | int], y: ArrayLike, i: int, name: str) -> None:
-    ax.semilogx(x, y, marker=MARKERS[i % 7], ms=5, color=COLORS[i % 7], label=name)
+    ax.semilogx(x, y, marker=MARKS[i % 7], ms=5, color=COLORS[i % 7], label=name)

@@ -1,9 +1,5 @@
-"""Some ways of tuning the GPT of the plays side by side, within seconds.
+"""Some ways of tuning the GPT of the plays side by side, within seconds."""
 
-python -m lab.fine_tuning.fine_tuning full "LoRA 16" --steps 30
-"""
-
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,21 +33,3 @@ def live(
         model, result = run(task, name, step_size, steps, at)
         found[name] = {"model": model, **result}
     return found
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-    """Print the last measures of each method."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("methods", nargs="*", default=["full", "LoRA 16"])
-    parser.add_argument("--steps", type=int, default=30)
-    args = parser.parse_args(argv)
-    found = live(args.methods, args.steps)
-    for name, result in found.items():
-        row = result["curve"][-1] if name != "base" else result
-        shown = {key: round(row[key], 3) for key in ("answers", "old", "kl")}
-        print(f"{name:18}", shown)
-    return found
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,4 @@
-"""The conversations and windows that the fine-tuning studies read.
-
-    python -m lab.fine_tuning.fine_tuning_chats
-
-Prints some of the questions that are held out.
-"""
+"""The conversations and windows that the fine-tuning studies read."""
 
 from dataclasses import dataclass
 
@@ -82,7 +77,3 @@ def spread(ids: ndarray, number: int, context: int, vocabulary: int) -> list[Bat
     windows = TokenWindows(ids, context=context, batch_size=1, vocab_size=vocabulary)
     index = np.linspace(0, windows.windows - 2, number).astype(int)
     return [windows.batch(part) for part in np.array_split(index, -(-number // 8))]
-
-
-if __name__ == "__main__":
-    print(*questions(), sep="\n")

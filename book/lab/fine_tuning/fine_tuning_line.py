@@ -1,7 +1,4 @@
-"""The straight line from a base to a tuned model, and the spectra of what separates them.
-
-python -m lab.fine_tuning.fine_tuning_line
-"""
+"""The straight line from a base to a tuned model, and the spectra of what separates them."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What a tuned model gained, and what it forgot: three measures of one model.
 
-Printed for the plays by ``python -m lab.fine_tuning.fine_tuning_tasks``.
-
 Gained is measured on held-out answers, forgotten on text of the kind that the base learned, and
 on text that the base itself writes: there the divergence needs no corpus.
 """

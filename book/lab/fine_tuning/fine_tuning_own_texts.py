@@ -1,7 +1,4 @@
-"""Texts that a model writes, on which another one is compared with it.
-
-Printed by ``python -m lab.fine_tuning.fine_tuning_tasks`` among the other measures.
-"""
+"""Texts that a model writes, on which another one is compared with it."""
 
 import math
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""One way of tuning, run for some steps and measured on the way.
-
-python -m lab.fine_tuning.fine_tuning_run "LoRA 16" --steps 40
-"""
+"""One way of tuning, run for some steps and measured on the way."""
 
 import time
 from collections.abc import Callable, Collection

@@ -1,5 +1,6 @@
 """What a few steps of tuning gain and forget of SmolLM2, and the spectra of the full update.
 
+    cd book
     python -m lab.fine_tuning.fine_tuning_smollm2 --record fine-tuning-smollm2.json
 
 A step takes seconds, so there are few steps, one or two step sizes of a method and one seed.

@@ -1,5 +1,6 @@
 """What every way of tuning gains and forgets at the same steps on the same examples.
 
+    cd book
     python -m lab.fine_tuning.fine_tuning_study --pieces pieces --record fine-tuning.json
 
 Each method's step size is searched on a ladder until its neighbors are worse on held-out

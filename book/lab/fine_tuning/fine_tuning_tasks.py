@@ -1,7 +1,5 @@
 """What the fine-tuning studies teach to which model, and what they measure it on.
 
-    python -m lab.fine_tuning.fine_tuning_tasks
-
 Questions and answers of a data package are new; plays are old for our GPT, and glosses are text
 of a kind that SmolLM2 was not tuned on.
 """
@@ -92,13 +90,3 @@ def smollm2(sizes: Sizes = SMOLLM2) -> Task:
     return task(
         GPT.from_pretrained(path), ByteBPE.from_gguf(path), ChatFormat.chatml(), texts, sizes
     )
-
-
-def main() -> None:
-    """Print how much there is of what for the plays."""
-    found = plays(SMALL)
-    print(found.data(0).describe(), found.measures(found.base))
-
-
-if __name__ == "__main__":
-    main()

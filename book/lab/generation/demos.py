@@ -10,116 +10,12 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 
 EXACT = 300  # tokens whose logits are kept one by one; those behind them lie in bins
 BIN = 0.25  # width of a bin of logits
 SHOWN = 8  # tokens that have a row of their own
 
-NEXT_SCRIPT = """
-const draw = () => {
-  const e = state.examples[Number(one("example").value)];
-  const T = one("temperature").valueAsNumber, k = one("k").valueAsNumber;
-  const P = one("p").valueAsNumber, r = one("m").valueAsNumber;
-  const most = k >= 16 ? Infinity : Math.round(2 ** k);
-  const w = e.z.map((z) => Math.exp(z / T));
-  const sum = w.reduce((a, x, i) => a + e.n[i] * x, 0), p = w.map((x) => x / sum);
-  const H = p.reduce((a, x, i) => x > 0 ? a - e.n[i] * x * Math.log(x) : a, 0);
-  let [first, room] = [0, most];
-  for (let i = 0; i < p.length && room > 0; i++) {
-    first += Math.min(e.n[i], room) * p[i];
-    room -= e.n[i];
-  }
-  let [kept, mass] = [0, 0];
-  for (let i = 0; i < p.length; i++) {
-    const need = P >= 1 ? Infinity : Math.ceil((P * first - mass) / p[i] - 1e-9);
-    const take = Math.min(e.n[i], most - kept, kept ? need : Math.max(need, 1));
-    if (take <= 0 || p[i] < r * p[0]) break;
-    kept += take;
-    mass += take * p[i];
-    if (take < e.n[i]) break;
-  }
-  text("temperature-value", fixed(T, 2));
-  text("k-value", most === Infinity ? "all" : String(most));
-  text("p-value", fixed(P, 2));
-  text("m-value", fixed(r, 2));
-  e.words.forEach((word, i) => {
-    const q = i < kept ? p[i] / mass : 0;
-    text("word", word, i);
-    text("before", fixed(p[i], 3), i);
-    text("after", q ? fixed(q, 3) : "dropped", i);
-    bar("after-bar", q, i);
-  });
-  text("entropy", fixed(H, 2));
-  text("kept", kept.toLocaleString("en-US"));
-  text("mass", fixed(mass, 3));
-  text("cost", fixed(-Math.log(mass), 2));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-REPLAY_SCRIPT = """
-const tokens = all("token"), rows = all("alternative");
-let at = state.at, timer = null;
-const draw = (focus) => {
-  const shown = one("written").valueAsNumber;
-  at = Math.max(0, Math.min(at, shown - 1));
-  tokens.forEach((token, i) => {
-    token.style.visibility = i < shown ? "visible" : "hidden";
-    token.setAttribute("aria-pressed", String(i === at));
-    token.setAttribute("tabindex", i === at ? "0" : "-1");
-  });
-  if (focus) tokens[at].focus();
-  const s = state.steps[at];
-  text("written-value", String(shown));
-  text("number", String(at + 1));
-  text("chosen", s.word);
-  text("probability", fixed(s.p, 3));
-  text("rank", String(s.rank));
-  text("uncertainty", fixed(s.entropy, 2));
-  s.others.forEach(([word, p], i) => {
-    text("alternative", word, i);
-    text("share", fixed(p, 3), i);
-    bar("share-bar", p, i);
-    rows[i].style.fontWeight = word === s.word ? "700" : "400";
-  });
-};
-const go = (i, focus) => {
-  if (i < 0 || i >= one("written").valueAsNumber) return;
-  at = i;
-  draw(focus);
-};
-tokens.forEach((token, i) => {
-  ["click", "mouseenter", "focus"].forEach((e) =>
-    token.addEventListener(e, () => go(i, false)));
-  token.addEventListener("keydown", (e) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
-    if (!step) return;
-    e.preventDefault();
-    go(at + step, true);
-  });
-});
-const stop = () => { clearInterval(timer); timer = null; text("play", "replay"); };
-all("play").forEach((b) => b.addEventListener("click", () => {
-  if (timer) { stop(); return; }
-  const slider = one("written");
-  slider.value = still ? String(tokens.length) : "1";
-  at = slider.valueAsNumber - 1;
-  draw(false);
-  if (still) return;
-  text("play", "stop");
-  timer = setInterval(() => {
-    slider.value = String(slider.valueAsNumber + 1);
-    at = slider.valueAsNumber - 1;
-    draw(false);
-    if (slider.valueAsNumber >= tokens.length) stop();
-  }, 500);
-}));
-changed(() => { at = one("written").valueAsNumber - 1; draw(false); });
-draw(false);
-"""
 
 REPLAY_CSS = """
 .mathlm-demo[data-demo=replay] .text{line-height:2}
@@ -191,7 +87,7 @@ def next_token_demo(
             f"{value('kept', f'{count:,}')} tokens with the mass {value('mass', f'{mass:.3f}')}"
             f", which costs {value('cost', f'{-math.log(mass):.2f}')} nats."
         ),
-        script=NEXT_SCRIPT,
+        script=script_beside(__file__, "next_token"),
     )
 
 
@@ -298,7 +194,7 @@ def replay_demo(
             f"{value('uncertainty', f'{first.entropy:.2f}')} nats."
         )
         + f'<table aria-label="likeliest tokens"><tbody>{rows}</tbody></table>',
-        script=REPLAY_SCRIPT,
+        script=script_beside(__file__, "replay"),
         css=REPLAY_CSS,
     )
 

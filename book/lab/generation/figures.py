@@ -7,10 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import COLORS, GRAY, WIDE
+from mathlm.plot.style import COLORS, GRAY, MARKS, WIDE
 
 CUTS = ("s", "o", "D", "^")
-MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def ranked_cuts(

@@ -8,75 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, live_text, select, value
-
-GRID = """
-const cells = all("cell"), width = state.words.length;
-let chosen = state.chosen;
-const choose = (i) => {
-  cells[chosen].setAttribute("aria-pressed", "false");
-  cells[chosen].tabIndex = -1;
-  chosen = i;
-  cells[i].setAttribute("aria-pressed", "true");
-  cells[i].tabIndex = 0;
-  show(i);
-};
-cells.forEach((cell, i) => {
-  ["click", "focus", "mouseenter"].forEach((e) => cell.addEventListener(e, () => choose(i)));
-  cell.addEventListener("keydown", (e) => {
-    const move = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1]};
-    if (!(e.key in move)) return;
-    e.preventDefault();
-    const column = i % width + move[e.key][0], row = Math.floor(i / width) + move[e.key][1];
-    if (column < 0 || column >= width || row < 0 || row * width >= cells.length) return;
-    cells[row * width + column].focus();
-  });
-});
-choose(chosen);
-"""
-
-LENS_SCRIPT = (
-    """
-const show = (i) => {
-  const row = Math.floor(i / width), column = i % width;
-  state.tops[row][column].forEach(([token, p], k) => {
-    text("token", token, k);
-    bar("bar", p, k);
-    text("p", fixed(p, 3), k);
-  });
-  text("depth", state.depths[row]);
-  text("word", state.words[column]);
-  text("best", state.tops[row][column][0][0]);
-  text("share", fixed(state.tops[row][column][0][1], 3));
-};
-"""
-    + GRID
-)
-
-PATCHING_SCRIPT = (
-    """
-const table = () => state.tables[Number(one("site").value)];
-const show = (i) => {
-  const x = table()[Math.floor(i / width)][i % width];
-  text("layer", state.layers[Math.floor(i / width)]);
-  text("place", state.words[i % width]);
-  text("number", fixed(x, 3));
-  bar("bar", Math.min(1, Math.abs(x) / state.most));
-};
-const draw = () => {
-  table().flat().forEach((x, i) => {
-    cells[i].textContent = fixed(x, 2);
-    const p = 45 * Math.min(1, Math.abs(x) / state.most);
-    cells[i].style.setProperty("--p", `${p.toFixed(1)}%`);
-    cells[i].dataset.sign = x < 0 ? "less" : "more";
-  });
-  text("site-name", state.sites[Number(one("site").value)]);
-  show(chosen);
-};
-changed(draw);
-"""
-    + GRID
-)
+from mathlm.plot.demo import Demo, bar, live_text, script_beside, select, value
 
 CSS = """
 .mathlm-demo[data-demo=KIND] .grid{overflow-x:auto}
@@ -134,7 +66,7 @@ def logit_lens_demo(
         state={"words": seen, "depths": names, "tops": marked, "chosen": first},
         view=grid(seen, names, shown, first, "depth")
         + lens_list(best, depths[depth], seen[place]),
-        script=LENS_SCRIPT,
+        script=script_beside(__file__, "logit_lens", "grid"),
         css=CSS.replace("KIND", "logit-lens"),
     )
 
@@ -207,7 +139,7 @@ def patching_demo(
             f"{value('number', _signed(first[layer, place], 3))}, {escape(unit)}."
         )
         + bar("bar", abs(first[layer, place]) / most),
-        script=PATCHING_SCRIPT,
+        script=script_beside(__file__, "patching", "grid"),
         css=CSS.replace("KIND", "patching-map"),
     )
 

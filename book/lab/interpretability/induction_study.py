@@ -1,5 +1,6 @@
 """When do induction heads form: one layer or two, one distance or many, several seeds.
 
+cd book
 python -m lab.interpretability.induction_study --record induction.json
 """
 

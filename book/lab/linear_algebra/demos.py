@@ -4,7 +4,7 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, live_text, select, slider, value
+from mathlm.plot.demo import Demo, live_text, script_beside, select, slider, value
 
 SHAPES = {
     "two eigenvectors": (2.0, 1.0, 1.0, 2.0),
@@ -27,46 +27,6 @@ stroke-width:.07}
 .mathlm-demo .plane .dot{fill:var(--accent);fill-opacity:.65}
 .mathlm-demo .plane .foot{fill:var(--second)}
 .mathlm-demo .plane text{font-size:.42px}
-"""
-PLANE_SCRIPT = """
-const corners = [[0, 0], [1, 0], [1, 1], [0, 1]];
-const entry = (name) => one(name).valueAsNumber;
-const put = (e, list) => Object.entries(list).forEach(([k, v]) => e.setAttribute(k, v));
-const draw = () => {
-  const [a, b, c, d] = ["a", "b", "c", "d"].map(entry);
-  ["a", "b", "c", "d"].forEach((n) => text(n + "-value", fixed(entry(n), 1)));
-  const map = ([x, y]) => [a * x + b * y, -(c * x + d * y)];
-  const det = a * d - b * c;
-  one("image").setAttribute("points", corners.map((p) => map(p).join()).join(" "));
-  one("image").setAttribute("class", det < 0 ? "image flipped" : "image");
-  all("grid").forEach((e, i) => {
-    const k = (i >> 1) - 3;
-    const ends = i % 2 ? [[-9, k], [9, k]] : [[k, -9], [k, 9]];
-    const [[x1, y1], [x2, y2]] = ends.map(map);
-    put(e, {x1, y1, x2, y2});
-  });
-  const half = (a + d) / 2;
-  const inside = (a - d) ** 2 / 4 + b * c;
-  const flat = inside > -1e-9 ? Math.max(inside, 0) : inside;
-  const roots = flat < 0 ? [] : [half + Math.sqrt(flat), half - Math.sqrt(flat)];
-  all("line").forEach((e, i) => {
-    const l = roots[i];
-    let v = l === undefined ? [0, 0] : [b, l - a];
-    if (l !== undefined && Math.hypot(...v) < 1e-6) v = [l - d, c];
-    if (l !== undefined && Math.hypot(...v) < 1e-6) v = i ? [0, 1] : [1, 0];
-    const s = 9 / (Math.hypot(...v) || 1);
-    put(e, {x1: -s * v[0], y1: s * v[1], x2: s * v[0], y2: -s * v[1]});
-  });
-  text("det", fixed(det, 2));
-  text("eigen", roots.length ? roots.map((l) => fixed(l, 2)).join(" and ")
-    : `${fixed(half, 2)} ± ${fixed(Math.sqrt(-inside), 2)} i: no direction is kept`);
-};
-one("shape").addEventListener("change", () => {
-  state.shapes[Number(one("shape").value)].forEach((x, i) => { one("abcd"[i]).value = x; });
-  draw();
-});
-changed(draw);
-draw();
 """
 
 
@@ -93,7 +53,7 @@ def matrix_demo(A: ndarray | None = None) -> Demo:
         hint="Pull the second column onto the first: the area, and one eigenvalue, go to zero.",
         controls=controls,
         view=_matrix_view(A),
-        script=PLANE_SCRIPT,
+        script=script_beside(__file__, "matrix"),
         state={"shapes": list(SHAPES.values())},
         css=PLANE_CSS,
     )
@@ -122,29 +82,6 @@ def _matrix_view(A: ndarray) -> str:
     return _svg(label, 4.2, shapes) + sentence
 
 
-CLOUD_SCRIPT = """
-const draw = () => {
-  const degrees = one("angle").valueAsNumber;
-  const t = degrees * Math.PI / 180;
-  const u = [Math.cos(t), Math.sin(t)];
-  const along = state.points.map(([x, y]) => x * u[0] + y * u[1]);
-  const n = along.length;
-  const variance = along.reduce((s, x) => s + x * x, 0) / (n - 1);
-  const ends = {x1: -9 * u[0], y1: 9 * u[1], x2: 9 * u[0], y2: -9 * u[1]};
-  Object.entries(ends).forEach(([k, v]) => one("line").setAttribute(k, v));
-  all("foot").forEach((e, i) => {
-    e.setAttribute("cx", along[i] * u[0]);
-    e.setAttribute("cy", -along[i] * u[1]);
-  });
-  text("angle-value", fixed(degrees, 0));
-  text("variance", fixed(variance, 2));
-  text("share", fixed(100 * variance / state.total, 1));
-};
-changed(draw);
-draw();
-"""
-
-
 def pca_demo(X: ndarray, angle: float | int = 80) -> Demo:
     """A line through a cloud: the reader turns it, and reads the variance along it.
 
@@ -171,7 +108,7 @@ def pca_demo(X: ndarray, angle: float | int = 80) -> Demo:
             "angle", "direction of the line [degrees]", 0.0, 180.0, 1.0, float(angle)
         ),
         view=_cloud_view(points, float(angle), total),
-        script=CLOUD_SCRIPT,
+        script=script_beside(__file__, "pca"),
         state={"points": points.tolist(), "total": total},
         css=PLANE_CSS,
     )

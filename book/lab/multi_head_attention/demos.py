@@ -6,69 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
-
-ONLINE_SCRIPT = """
-const step = one("step"), block = one("block");
-const draw = () => {
-  const size = state.blocks[Number(block.value)], n = state.scores.length;
-  step.max = String(Math.ceil(n / size));
-  const seen = Math.min(Number(step.value) * size, n);
-  let mu = -Infinity, sum = 0, o = 0, shrink = 1;
-  for (let i = 0; i < seen; i += size) {
-    const part = state.scores.slice(i, Math.min(i + size, seen));
-    const top = Math.max(mu, ...part);
-    shrink = mu === -Infinity ? 0 : Math.exp(mu - top);
-    sum *= shrink;
-    o *= shrink;
-    part.forEach((s, j) => {
-      const e = Math.exp(s - top);
-      sum += e;
-      o += e * state.values[i + j];
-    });
-    mu = top;
-  }
-  state.scores.forEach((s, j) => {
-    const p = j < seen ? Math.exp(s - mu) / sum : 0;
-    bar("bar", p, j);
-    text("weight", j < seen ? fixed(p, 3) : "not read", j);
-  });
-  text("step-value", step.value);
-  text("max", seen ? fixed(mu, 2) : "none");
-  text("shrink", seen ? fixed(shrink, 4) : "none");
-  text("sum", fixed(sum, 4));
-  text("mix", fixed(o, 4));
-  text("y", seen ? fixed(o / sum, 4) : "none");
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-HEADS_SCRIPT = """
-const grouped = (x) => String(Math.round(x)).replace(/\\B(?=(\\d{3})+$)/g, ",");
-const draw = () => {
-  const H = state.heads[Number(one("heads").value)];
-  const options = state.heads.filter((g) => g <= H);
-  const G = options[Math.min(Number(one("groups").value), options.length - 1)];
-  const D = state.width, d = D / H, T = 2 ** Number(one("length").value);
-  text("H", String(H));
-  text("G", String(G));
-  text("d", String(d));
-  text("queries", `${H} × T × ${d}`);
-  text("keys", `${G} × T × ${d}`);
-  text("parameters", grouped(2 * D * D + 2 * D * G * d));
-  text("length-value", grouped(T));
-  const bytes = 2 * G * d * 2;
-  text("token", grouped(bytes));
-  text("cache", fixed(bytes * T / 2 ** 20, 1));
-  text("kind", G === H ? "multi-head" : G === 1 ? "multi-query" : "grouped-query");
-  bar("bar", G / H);
-};
-changed(draw);
-reset(draw);
-draw();
-"""
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 
 
 def online_softmax_demo(
@@ -115,7 +53,7 @@ def online_softmax_demo(
             f"mixture o = {value('mix', _signed(mix, 4))}, "
             f"output o/λ = {value('y', _signed(mix / total, 4))}"
         ),
-        script=ONLINE_SCRIPT,
+        script=script_beside(__file__, "online_softmax"),
         css=".mathlm-demo[data-demo=online-softmax] td.wide{width:45%}",
     )
 
@@ -165,7 +103,7 @@ def heads_demo(
             f"H = {value('H', str(H))}, G = {value('G', str(H))}: "
             f"{value('kind', 'multi-head')}. 16-bit numbers."
         ),
-        script=HEADS_SCRIPT,
+        script=script_beside(__file__, "heads"),
         css=".mathlm-demo[data-demo=heads] th{white-space:normal}",
     )
 

@@ -14,13 +14,12 @@ from mathlm.plot.style import (
     DIVERGING,
     GRAY,
     GREEN,
+    MARKS,
     ORANGE,
     RED,
     SEQUENTIAL,
     WIDE,
 )
-
-MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def lookups_by_heads(

@@ -1,4 +1,8 @@
-"""What does a pretrained model lose without one of its heads, and without many?"""
+"""What does a pretrained model lose without one of its heads, and without many?
+
+cd book
+python -m lab.multi_head_attention.head_pruning --record head-pruning.json
+"""
 
 import argparse
 import logging
@@ -20,7 +24,7 @@ START = 0  # SmolLM2's <|endoftext|>, which stands before each of its documents
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Options from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--corpora", nargs="+", default=["shakespeare", "glosses"], choices=corpus.available())
     add("--windows", type=int, default=3, help="of each corpus, at even distances")

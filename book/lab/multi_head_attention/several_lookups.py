@@ -1,13 +1,9 @@
 """One position must read several others at once: how many heads does it need?
 
-    python -m lab.multi_head_attention.several_lookups --heads 1 2 4 8
-
 A sequence holds a token for each role, such as agent or place, with a random content, and one
 that asks. One layer of attention must write all contents, side by side, at the asker.
 """
 
-import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -102,19 +98,3 @@ def train(config: LookupsConfig) -> LookupsRun:
     with torch.inference_mode():
         error = (layer(x, taps=taps)[:, -1] - answer).square().mean()
     return LookupsRun(error.item(), taps["weights"][:, :, -1].mean(0))
-
-
-def main(argv: Sequence[str] | None = None) -> dict[int, float]:
-    """Train with each number of heads, print the errors and return them."""
-    parser, errors = argparse.ArgumentParser(description="Several lookups at once."), {}
-    parser.add_argument("--heads", type=int, nargs="+", default=[1, 2, 4, 8])
-    parser.add_argument("--steps", type=int, default=300)
-    args = parser.parse_args(argv)
-    for heads in args.heads:
-        errors[heads] = train(config := LookupsConfig(n_heads=heads, steps=args.steps)).error
-        print(f"{heads} heads: error {errors[heads]:.4f}, at least {least_error(config):.4f}")
-    return errors
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,7 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
 from mathlm.reference.network import activation
 
 NAMES = ("relu", "gelu", "silu", "sigmoid", "tanh")
@@ -21,26 +21,6 @@ ACTIVATION_CSS = """
 .mathlm-demo[data-demo=activation] .at{stroke:var(--soft);stroke-width:.03}
 .mathlm-demo[data-demo=activation] circle.value{fill:var(--accent)}
 .mathlm-demo[data-demo=activation] circle.slope{fill:var(--second)}
-"""
-ACTIVATION_SCRIPT = """
-const draw = () => {
-  const curve = state.curves[Number(one("which").value)];
-  const z = one("z").valueAsNumber, i = Math.round((z + 4) * 20);
-  ["value", "slope"].forEach((name) => {
-    const points = curve[name].map((y, k) => `${state.grid[k]},${-y}`).join(" ");
-    one(name + "-curve").setAttribute("points", points);
-    one(name + "-dot").setAttribute("cx", z);
-    one(name + "-dot").setAttribute("cy", -curve[name][i]);
-    text(name, fixed(curve[name][i], 4));
-  });
-  one("at").setAttribute("x1", z);
-  one("at").setAttribute("x2", z);
-  text("z-value", fixed(z, 2));
-  text("chain", (Math.abs(curve.slope[i]) ** 10).toPrecision(2).replace("-", "−"));
-};
-changed(draw);
-reset(draw);
-draw();
 """
 
 
@@ -77,7 +57,7 @@ def activation_demo(which: int = 1, z: float | int = 1.0) -> Demo:
         view=f'<p class="still">{SHOWN[which]} at z = {z:g}.</p>'
         + _curves_view(curves[which], start, z)
         + sentence,
-        script=ACTIVATION_SCRIPT,
+        script=script_beside(__file__, "activation"),
         state={"grid": GRID.tolist(), "curves": curves},
         css=ACTIVATION_CSS,
     )
@@ -115,30 +95,6 @@ LINE_CSS = """
 .mathlm-demo[data-demo=xor-line] .zero{fill:var(--accent)}
 .mathlm-demo[data-demo=xor-line] text{font-size:.13px}
 """
-LINE_SCRIPT = """
-const bits = [[0, 0], [0, 1], [1, 0], [1, 1]];
-const clip = (w, b) => {  // the part of the square where w x + b > 0
-  const box = [[-0.7, -0.7], [1.7, -0.7], [1.7, 1.7], [-0.7, 1.7]], kept = [];
-  const f = ([x, y]) => w[0] * x + w[1] * y + b;
-  box.forEach((p, i) => {
-    const q = box[(i + 1) % 4], s = f(p), t = f(q);
-    if (s > 0) kept.push(p);
-    if (s * t < 0) kept.push(p.map((x, k) => x + (q[k] - x) * s / (s - t)));
-  });
-  return kept.map(([x, y]) => `${x},${-y}`).join(" ");
-};
-const draw = () => {
-  const [w1, w2, b] = ["w1", "w2", "b"].map((n) => one(n).valueAsNumber);
-  ["w1", "w2", "b"].forEach((n) => text(n + "-value", fixed(one(n).valueAsNumber, 1)));
-  one("side").setAttribute("points", clip([w1, w2], b));
-  const yes = bits.map(([x, y]) => w1 * x + w2 * y + b > 1e-9);
-  bits.forEach(([x, y], i) => text("output", yes[i] ? "1" : "0", i));
-  text("right", String(bits.filter(([x, y], i) => yes[i] === (x !== y)).length));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
@@ -146,7 +102,7 @@ def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
 
     Args:
         w: Initial weights, in [-3, 3].
-        b: Initial shift, in [-3, 3].
+        b: Initial bias, in [-3, 3].
 
     Raises:
         InputError: If a number is out of range.
@@ -169,12 +125,12 @@ def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
             for name, label, x in (("w1", "w₁", w[0]), ("w2", "w₂", w[1]), ("b", "b", b))
         )
         + button("reset", "reset"),
-        view=f'<p class="still">Weights {w[0]:g} and {w[1]:g}, shift {b:g}.</p>'
+        view=f'<p class="still">Weights {w[0]:g} and {w[1]:g}, bias {b:g}.</p>'
         + _square_view(np.array(w), b)
         + "<table><thead><tr><th>inputs</th><th>target</th><th>w·x + b &gt; 0</th></tr></thead>"
         + f"<tbody>{cells}</tbody></table>"
         + live_text(f"Right answers: {value('right', str(right))} of 4."),
-        script=LINE_SCRIPT,
+        script=script_beside(__file__, "xor_line"),
         css=LINE_CSS,
     )
 

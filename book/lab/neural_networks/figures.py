@@ -20,7 +20,7 @@ def neuron_plane(w: ndarray | Sequence, b: float | int) -> Figure:
 
     Args:
         w: Two weights, not both zero.
-        b: Shift.
+        b: Bias.
     """
     w = np.asarray(w, dtype=float)
     grid = np.linspace(-2, 5, 141)

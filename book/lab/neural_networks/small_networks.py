@@ -1,12 +1,9 @@
 """Many small networks trained at once, each from its own start: how often does it work?
 
-    python -m lab.neural_networks.small_networks --widths 2 4 1 --count 1000
-
 Plain gradient descent on all data; targets are bits (cross-entropy) or numbers (squares).
 """
 
-import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +12,6 @@ from numpy import ndarray
 
 from mathlm.errors import ConfigError, InputError
 from mathlm.reference.arrays import finite_array
-from mathlm.reference.network.constructions import all_bits
 
 Layers = list[tuple[ndarray, ndarray]]  # W (count, out, in) and b (count, out) of each layer
 
@@ -58,7 +54,7 @@ FUNCTIONS: dict[str, tuple[Callable, Callable]] = {  # f, and f' as a function o
 
 
 def start(config: NetworksConfig) -> Layers:
-    """Normal weights of variance 2 / (inputs of the layer), shifts zero."""
+    """Normal weights of variance 2 / (inputs of the layer), biases zero."""
     rng, n = np.random.default_rng(config.seed), config.count
     shapes = zip(config.widths[1:], config.widths[:-1], strict=True)
     return [(rng.normal(size=(n, o, i)) * (2 / i) ** 0.5, np.zeros((n, o))) for o, i in shapes]
@@ -104,17 +100,3 @@ def losses(x: ndarray, y: ndarray, layers: Layers, config: NetworksConfig) -> nd
     z = forward(x, layers, config.activation)[-1]
     each = np.logaddexp(0, z) - y * z if config.loss == "bits" else 0.5 * (z - y) ** 2
     return np.asarray(each.mean((1, 2)))
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Train on parity and print the share of networks that get every input right."""
-    parser = argparse.ArgumentParser(description="Train many small networks on parity.")
-    parser.add_argument("--widths", type=int, nargs="+", default=[2, 4, 1])
-    config = NetworksConfig(widths=tuple(parser.parse_args(argv).widths))
-    x, y = all_bits(config.widths[0])
-    right = (forward(x, train(x, y, config))[-1] > 0) == (y > 0)
-    print(f"{100 * right.all((1, 2)).mean():.1f} % of {config.count} solve it")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,13 @@
 """From how many starts does gradient descent learn XOR and parity? A sweep, recorded.
 
+    cd book
     python -m lab.neural_networks.start_sweep --record starts.json
 
 Every network is trained by :mod:`lab.neural_networks.small_networks` on all inputs of n bits.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from .small_networks import NetworksConfig, forward, losses, train
 XOR = NetworksConfig(count=1000, steps=3000)
 PARITY = NetworksConfig(count=100, steps=5000)
 XOR_WIDTHS = (1, 2, 3, 4, 6, 8, 16)
+RATES = (0.1, 0.5, 2.0)  # step sizes, so that each curve can be drawn with its own
 SHAPES = {  # hidden layers for n bits
     "one layer of n": lambda n: (n,),
     "one layer of 2n": lambda n: (2 * n,),
@@ -37,20 +39,54 @@ def outcome(config: NetworksConfig) -> tuple[float, list[float]]:
     return float(right.all((1, 2)).mean()), losses(x, y, layers, config).round(4).tolist()
 
 
-def sweep(xor: NetworksConfig, parity: NetworksConfig, bits: Sequence[int]) -> dict:
-    """Shares by activation and width for XOR, by shape and number of bits for parity."""
-    of_xor = {
+def xor_shares(xor: NetworksConfig) -> dict[str, list[float]]:
+    """Share of starts that learn XOR, by activation, one for each width."""
+    return {
         name: [outcome(replace(xor, activation=name, widths=(2, m, 1)))[0] for m in XOR_WIDTHS]
         for name in ("relu", "tanh", "sigmoid")
     }
-    of_parity = {
+
+
+def parity_shares(parity: NetworksConfig, bits: Sequence[int]) -> dict[str, list[float]]:
+    """Share of starts that learn parity, by shape, one for each number of bits."""
+    return {
         name: [outcome(replace(parity, widths=(n, *shape(n), 1)))[0] for n in bits]
         for name, shape in SHAPES.items()
     }
+
+
+def sweep(
+    xor: NetworksConfig,
+    parity: NetworksConfig,
+    bits: Sequence[int],
+    rates: Sequence[float] = RATES,
+) -> dict:
+    """Shares for XOR at each of ``rates``, one of them that of ``xor``, and for parity."""
+    of_xor = {str(r): xor_shares(replace(xor, learning_rate=r)) for r in rates}
     return {
-        "xor": {"config": xor, "widths": XOR_WIDTHS, "shares": of_xor},
-        "parity": {"config": parity, "bits": list(bits), "shares": of_parity},
+        "xor": {
+            "config": xor,
+            "widths": XOR_WIDTHS,
+            "shares": of_xor[str(xor.learning_rate)],
+            "by_rate": of_xor,
+        },
+        "parity": {
+            "config": parity,
+            "bits": list(bits),
+            "shares": parity_shares(parity, bits),
+        },
     }
+
+
+def with_best_rate(
+    by_rate: Mapping[str, Mapping[str, Sequence[float]]],
+) -> dict[str, tuple[float, list[float]]]:
+    """For each curve, the step size with the largest mean share, and its shares."""
+    found = {}
+    for name in next(iter(by_rate.values())):
+        best = max(by_rate, key=lambda rate: sum(by_rate[rate][name]))
+        found[name] = float(best), list(by_rate[best][name])
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -61,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     if args.quick:
         quick = replace(XOR, count=5, steps=50)
-        found = sweep(quick, quick, (2, 3))
+        found = sweep(quick, quick, (2, 3), (quick.learning_rate,))
     else:
         found = sweep(XOR, PARITY, (2, 3, 4, 5, 6))
     write_record(args.record, device="CPU, 1 thread, float64", **found)

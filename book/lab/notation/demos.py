@@ -1,36 +1,10 @@
 """Moving demo of a convention: where the causal mask lies."""
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, live_text, select, slider, value
+from mathlm.plot.demo import Demo, live_text, script_beside, select, slider, value
 
 MOST = 8  # queries or keys
 CELL = 30  # [px]
-
-MASK_SCRIPT = """
-const draw = () => {
-  const T = one("queries").valueAsNumber, S = one("keys").valueAsNumber;
-  const window = one("window").valueAsNumber;
-  const shift = one("corner").value === "0" ? S - T : 0;
-  let seen = 0, blind = 0;
-  for (let t = 0; t < state.most; t++) {
-    let row = 0;
-    for (let s = 0; s < state.most; s++) {
-      const cell = one("cell", t * state.most + s);
-      const sees = s - shift <= t && t - window < s - shift;
-      cell.setAttribute("class", t >= T || s >= S ? "off" : sees ? "sees" : "hidden");
-      row += t < T && s < S && sees;
-    }
-    seen += row;
-    blind += t < T && row === 0;
-  }
-  ["queries", "keys", "window"].forEach((n) => text(n + "-value", one(n).value));
-  text("seen", seen);
-  text("all", T * S);
-  text("blind", blind);
-};
-changed(draw);
-draw();
-"""
 
 
 def causal_mask_demo(queries: int = 3, keys: int = 7) -> Demo:
@@ -71,7 +45,7 @@ def causal_mask_demo(queries: int = 3, keys: int = 7) -> Demo:
             f"{value('all', str(queries * keys))} pairs are seen; queries that see nothing: "
             f"{value('blind', str(sum(not any(row) for row in inside)))}."
         ),
-        script=MASK_SCRIPT,
+        script=script_beside(__file__, "causal_mask"),
         css=".mathlm-demo[data-demo=causal-mask] .sees{fill:var(--accent)}"
         ".mathlm-demo[data-demo=causal-mask] .hidden{fill:var(--track);stroke:var(--line)}"
         ".mathlm-demo[data-demo=causal-mask] .off{fill:none}",

@@ -1,13 +1,9 @@
 """A small GPT trained with its labels shifted by 0, 1 or 2: only one of them is a next token.
 
-    python -m lab.notation.label_shift --shift 0
-
 Held-out text is scored twice: by the run's own labels, and by the byte that comes next.
 """
 
-import argparse
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +13,6 @@ import torch
 from mathlm.errors import ConfigError
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW, warmup_cosine
-from mathlm.text import corpus
 from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
 from mathlm.train.distributed import DeviceName
 from mathlm.train.objectives import Batch
@@ -103,18 +98,3 @@ def bits(model: GPT, windows: TokenWindows, shift: int, device: DeviceName = "cp
         loss, n = next_token(model, shifted)
         total, count = total + loss.double().cpu(), count + n
     return float(total) / count / math.log(2)
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Train once and print one line."""
-    parser = argparse.ArgumentParser(prog="python -m lab.notation.label_shift")
-    for option, default in (("--shift", 1), ("--steps", 250)):
-        parser.add_argument(option, type=int, default=default)
-    args = parser.parse_args(argv)
-    training, held_out = (text.encode() for text in corpus.split("shakespeare"))
-    run = train(training, held_out[:8192], ShiftConfig(shift=args.shift, steps=args.steps))
-    print(f"own labels {run.own_bits:.2f}, next byte {run.next_bits:.2f} bits/byte")
-
-
-if __name__ == "__main__":
-    main()

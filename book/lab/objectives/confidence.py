@@ -1,12 +1,8 @@
 """A small GPT that reads the same pages again and again: what it says, and what comes true.
 
-    python -m lab.objectives.confidence --smoothing 0.1
-
 Trained with or without label smoothing on pages of Shakespeare, judged on another play.
 """
 
-import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -101,21 +97,3 @@ def predictions(model: GPT, data: TokenWindows) -> tuple[Tensor, Tensor]:
         logits.append(model(batch["ids"].to(device)).cpu()[asked])
         targets.append(batch["targets"][asked])
     return torch.cat(logits), torch.cat(targets)
-
-
-def main(argv: Sequence[str] | None = None) -> ConfidenceRun:
-    """Train once and print what was found at each look; returns the run."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--smoothing", type=float, default=0.0)
-    for name, default in (("steps", 250), ("every", 100), ("size", 60_000)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    args = vars(parser.parse_args(argv))
-    every = args.pop("every")
-    run = train(ConfidenceConfig(**args), every)
-    for look in run.looks:
-        print(", ".join(f"{name} {x:.3f}" for name, x in look.items()))
-    return run
-
-
-if __name__ == "__main__":
-    main()

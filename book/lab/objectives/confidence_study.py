@@ -1,5 +1,6 @@
 """What label smoothing and repeated reading do to calibration, over several seeds.
 
+cd book
 python -m lab.objectives.confidence_study --record confidence.json
 """
 

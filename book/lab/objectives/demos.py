@@ -3,54 +3,7 @@
 import math
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, slider, value
-
-HIDDEN_SCRIPT = """
-const pick = (name) => Number(one(name).value);
-const draw = () => {
-  const mask = pick("mask") / 100, random = (1 - mask) * pick("random") / 100;
-  const keep = 1 - mask - random, V = 10 ** pick("vocabulary"), p = 10 ** pick("prior");
-  const same = p * (keep + random / V), other = (1 - p) * random / V;
-  const asked = same + other > 0, copy = asked ? same / (same + other) : 0;
-  text("mask-value", `${fixed(100 * mask, 0)} %`);
-  text("random-value", `${pick("random")} %`);
-  text("vocabulary-value", String(Math.round(V)));
-  text("prior-value", p.toPrecision(2));
-  [mask, random, keep].forEach((share, i) => {
-    bar("bar", share, i);
-    text("share", `${fixed(100 * share, 1)} %`, i);
-  });
-  bar("copy-bar", copy);
-  text("copy", asked ? `${fixed(100 * copy, 1)} %` : "never asked");
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-SLIP_SCRIPT = """
-const pick = (name) => Number(one(name).value);
-const draw = () => {
-  const slip = 10 ** pick("slip"), back = pick("back") / 100, T = pick("length");
-  let lost = 0, wrong = 0, points = [];
-  for (let t = 1; t <= T; t++) {
-    lost = lost * (1 - back) + slip * (1 - lost);
-    wrong += lost;
-    points.push(`${40 + 340 * t / T},${130 - 110 * lost}`);
-  }
-  text("slip-value", slip.toPrecision(2));
-  text("back-value", `${pick("back")} %`);
-  text("length-value", String(T));
-  one("line").setAttribute("points", `40,130 ${points.join(" ")}`);
-  text("lost", `${fixed(100 * lost, 1)} %`);
-  text("level", `${fixed(100 * slip / (slip + back), 1)} %`);
-  text("wrong", fixed(wrong, 1));
-  text("forced", fixed(slip * T, 1));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, slider, value
 
 
 def copied(mask: float, random: float, vocabulary: float | int, prior: float) -> float | None:
@@ -85,7 +38,7 @@ def hidden_token_demo() -> Demo:
         view=f"<table><tbody>{rows}{answer}</tbody></table>"
         + '<p class="still">With 80, 10 and 10 % and 1,000 words, a word that the rest of the '
         "text gives one chance in a thousand is repeated about every second time.</p>",
-        script=HIDDEN_SCRIPT,
+        script=script_beside(__file__, "hidden_token"),
     )
 
 
@@ -129,5 +82,5 @@ def slip_demo(slip: float | int = 0.01, back: float | int = 0.0, length: int = 1
             f"{value('wrong', f'{wrong:.1f}')}, while the source writes "
             f"{value('forced', f'{slip * length:.1f}')}."
         ),
-        script=SLIP_SCRIPT,
+        script=script_beside(__file__, "slip"),
     )

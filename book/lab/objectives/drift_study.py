@@ -1,5 +1,6 @@
 """Where the logits go with SGD, with Adam, and with Adam and something that holds them.
 
+cd book
 python -m lab.objectives.drift_study --record logit-drift.json
 """
 

@@ -1,12 +1,7 @@
 """What happens behind a model's first slip, where the right letter is known at every place.
 
-    python -m lab.objectives.exposure --share 0.5
-
 The texts of :mod:`repeated_words`: a slip leads to a prefix that no text of the source has.
 """
-
-import argparse
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +10,7 @@ from mathlm.generate import generate
 from mathlm.models import GPT
 from mathlm.shapes import Float
 
-from .repeated_words import CopyConfig, texts, train
+from .repeated_words import CopyConfig, texts
 
 
 @torch.no_grad()
@@ -73,22 +68,3 @@ def predicted_slips(slips: Float[Tensor, " R"], back: Float[Tensor, " S"]) -> li
     for slip, r in zip(slips[1:].tolist(), back.tolist(), strict=True):
         e.append((1 - r) * e[-1] + slip * (1 - e[-1]))
     return e
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, list[float]]:
-    """Train once and print how often each way of writing is wrong; returns the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--share", type=float, default=0.0)
-    parser.add_argument("--steps", type=int, default=180)
-    parser.add_argument("--sees-all", action="store_true", help="not one word back alone")
-    args, found = parser.parse_args(argv), {}
-    config = CopyConfig(share=args.share, steps=args.steps, forgets=not args.sees_all)
-    model, _ = train(config)
-    for name, measure in (("forced", forced_slips), ("free", free_slips), ("back", recoveries)):
-        found[name] = measure(model, config).tolist()
-        print(f"{name:7}", " ".join(f"{x:.3f}" for x in found[name]))
-    return found
-
-
-if __name__ == "__main__":
-    main()

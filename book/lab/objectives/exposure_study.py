@@ -1,5 +1,6 @@
 """Teacher forcing against scheduled sampling, over several seeds.
 
+cd book
 python -m lab.objectives.exposure_study --record exposure.json
 """
 

@@ -8,9 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from mathlm.plot.figures import scale
-from mathlm.plot.style import COLORS, GRAY, WIDE
-
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
+from mathlm.plot.style import COLORS, GRAY, MARKS, WIDE
 
 
 def predicted_measured(

@@ -1,5 +1,6 @@
 """A model that writes Shakespeare by itself: what its text costs, the further it goes.
 
+    cd book
     python -m lab.objectives.free_running --steps 1000
 
 Behind the first lines of passages that the model has never seen, either the play goes on or the

@@ -1,7 +1,5 @@
 """What a linear probe reads from the states of a frozen model.
 
-    python -m lab.objectives.frozen_states
-
 Asked of each model of :mod:`objectives`: which words were written with a capital, a label that
 no objective has seen; whether two lines belong together; and which of two came first. Probes
 learn on the training plays and are judged on the others.
@@ -17,7 +15,7 @@ from mathlm.functional import mean_pool
 from mathlm.models import GPT, Transformer
 from mathlm.train import SentencePairBatches
 
-from .objective_bodies import Kind, ObjectiveConfig, both_ways, build, lengths
+from .objective_bodies import Kind, both_ways, lengths
 from .objective_probes import SIDE
 from .play_lines import CLS, SEP, Part, balanced, ids, sentences
 
@@ -86,14 +84,3 @@ def probe(model: nn.Module, kind: Kind, count: int = 1000) -> dict[str, float]:
         "belong together [right]": lines(model, kind, "elsewhere", count),
         "order [right]": lines(model, kind, "swapped", count),
     }
-
-
-def main() -> dict[str, float]:
-    """Print what probes read from an untrained model, and return it."""
-    answers = probe(build(ObjectiveConfig(kind="masked")), "masked", 200)
-    print(answers)
-    return answers
-
-
-if __name__ == "__main__":
-    main()

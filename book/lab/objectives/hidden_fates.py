@@ -1,13 +1,9 @@
 """What a masked model says of a symbol that is hidden, replaced, or left alone.
 
-    python -m lab.objectives.hidden_fates --steps 60
-
 The three fates of 80/10/10, asked about one by one on plays that the model has not read: a
 model is only good at those that its training asked it about.
 """
 
-import argparse
-from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
@@ -17,9 +13,8 @@ from torch import Tensor, nn
 from mathlm.train.objective_batches import Negatives
 
 from .frozen_states import pairs
-from .objective_bodies import BothWays, ObjectiveConfig, both_ways
+from .objective_bodies import BothWays
 from .objective_probes import SIDE, excerpts, score
-from .objectives import train
 from .play_lines import MASK, SYMBOLS
 
 NEGATIVES = get_args(Negatives)
@@ -62,19 +57,3 @@ def follows(model: nn.Module, count: int = 1000) -> dict[str, float]:
         _, logits = model.eval()(batch["ids"], mask=batch["mask"])
         told[f"{negatives} [right]"] = score(logits, batch["follows"]).right
     return told
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, float]:
-    """Train a masked model and print what it says; returns that."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--shares", type=float, nargs=3, default=(0.8, 0.1, 0.1))
-    args = parser.parse_args(argv)
-    config = ObjectiveConfig(kind="masked", steps=args.steps, shares=tuple(args.shares))
-    told = fates(both_ways(train(config).model), 200)
-    print(told)
-    return told
-
-
-if __name__ == "__main__":
-    main()

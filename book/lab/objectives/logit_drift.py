@@ -1,13 +1,9 @@
 """Where the logits of a small GPT go when nothing in the loss holds their common part.
 
-    python -m lab.objectives.logit_drift --optimizer adam --z 1e-2
-
 Adding one number to all logits of a position changes no probability. What the optimizer does
 with that freedom is measured: the mean logit, log Z = logsumexp, and the mean row of the head.
 """
 
-import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -100,20 +96,3 @@ def note(run: Drift, loss: Tensor, logits: Tensor, log_z: Tensor) -> None:
     run.mean_logit.append(logits.mean().item())
     run.log_z.append(log_z.mean().item())
     run.mean_row.append(run.model.head.weight.detach().mean(0).norm().item())
-
-
-def main(argv: Sequence[str] | None = None) -> Drift:
-    """Train once and print where the logits went; returns the run."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--optimizer", choices=("sgd", "adam"), default="adam")
-    for name, default in (("z", 0.0), ("decay", 0.0), ("lr", 1e-2)):
-        parser.add_argument(f"--{name}", type=float, default=default)
-    parser.add_argument("--steps", type=int, default=200)
-    run = train(DriftConfig(**vars(parser.parse_args(argv))))
-    for name, x in zip(run._fields[1:], run[1:], strict=True):
-        print(f"{name:10} {x[0]:9.4f} -> {x[len(x) // 2]:9.4f} -> {x[-1]:9.4f}")
-    return run
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """One body for every objective: what differs is who sees whom, and what is asked.
 
-    python -m lab.objectives.objective_bodies
-
 A GPT serves all but one of them, in causal order, with a prefix, or seeing both ways. Only
 cutting spans needs an encoder and a decoder, which share the blocks.
 """
@@ -104,16 +102,3 @@ def both_ways(model: nn.Module) -> BothWays:
     if not isinstance(model, BothWays):
         raise InputTypeError(f"no objective here trains a {type(model).__name__}")
     return model
-
-
-def main() -> dict[str, int]:
-    """Print how many parameters each has, and return the numbers."""
-    sizes = {}
-    for kind in get_args(Kind):
-        sizes[kind] = sum(p.numel() for p in build(ObjectiveConfig(kind=kind)).parameters())
-    print(sizes)
-    return sizes
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """What comes next, and what stands in a hole: the same questions to every model.
 
-    python -m lab.objectives.objective_probes
-
 Asked of each model of :mod:`objectives` in the way of its objective, about plays that none has
 read.
 """
@@ -16,7 +14,7 @@ from torch import Tensor, nn
 from mathlm.functional import token_cross_entropy
 from mathlm.models import GPT, Transformer
 
-from .objective_bodies import Kind, ObjectiveConfig, both_ways, build
+from .objective_bodies import Kind, both_ways
 from .play_lines import BEGIN, MASK, SENTINELS, Part, ids
 
 SIDE = 31  # symbols on either side of a hole
@@ -76,14 +74,3 @@ def examine(model: nn.Module, kind: Kind, count: int = 256) -> dict[str, float]:
         "hole [bits]": between.bits,
         "hole [right]": between.right,
     }
-
-
-def main() -> dict[str, float]:
-    """Print what an untrained model answers, and return it."""
-    answers = examine(build(ObjectiveConfig(kind="masked")), "masked")
-    print(answers)
-    return answers
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,11 @@
 """One corpus, one body, one budget, five objectives: what each model can then do.
 
-    python -m lab.objectives.objectives --steps 60
-
 The models of :mod:`objective_bodies` read as many windows of the same plays and answer the same
 questions, of :mod:`objective_probes`, about plays that none of them saw.
 """
 
-import argparse
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -29,7 +26,7 @@ from mathlm.train import (
     span_corruption,
 )
 
-from .objective_bodies import Kind, ObjectiveConfig, build
+from .objective_bodies import ObjectiveConfig, build
 from .objective_probes import examine
 from .play_lines import BEGIN, CLS, MARKS, MASK, SENTINELS, SEP, VOCABULARY, ids, sentences
 
@@ -92,19 +89,3 @@ def train(config: ObjectiveConfig, count: int = 256) -> ObjectiveRun:
     history = Trainer(model, counted, data, optimizer, how).fit()
     loss = [record["loss"] for record in history]
     return ObjectiveRun(model.eval(), loss, targets, examine(model, config.kind, count))
-
-
-def main(argv: Sequence[str] | None = None) -> dict[Kind, ObjectiveRun]:
-    """Train a model by each objective and print what it can do; returns the runs."""
-    parser, runs = argparse.ArgumentParser(description=__doc__.split("\n")[0]), {}
-    parser.add_argument("--steps", type=int, default=60)
-    args = parser.parse_args(argv)
-    for kind in get_args(Kind):
-        run = runs[kind] = train(ObjectiveConfig(kind=kind, steps=args.steps))
-        told = ", ".join(f"{name} {value:.2f}" for name, value in run.answers.items())
-        print(f"{kind} ({run.targets} targets): {told}")
-    return runs
-
-
-if __name__ == "__main__":
-    main()

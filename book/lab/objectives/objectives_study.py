@@ -1,5 +1,6 @@
 """The runs of :mod:`objectives`, longer, and what each choice of a masked objective does.
 
+    cd book
     python -m lab.objectives.objectives_study kinds --record objectives.json
     python -m lab.objectives.objectives_study masking --record objectives-masking.json
     python -m lab.objectives.objectives_study span --lr 3e-3 --steps 3000 --seeds 1

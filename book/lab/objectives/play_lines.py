@@ -1,7 +1,5 @@
 """The spoken lines of the plays as symbols, for every objective of :mod:`objectives`.
 
-    python -m lab.objectives.play_lines
-
 Letters are lower case. Which of them were capitals is kept apart, as a label that no objective
 ever sees. A line of a play is a sentence, a play a document; every tenth play is held out.
 """
@@ -104,17 +102,3 @@ def balanced(part: Part, count: int, rng: Generator) -> tuple[ndarray, ndarray]:
     ]
     order = rng.permutation(2 * (count // 2))
     return np.concatenate(drawn)[order], np.repeat([True, False], count // 2)[order]
-
-
-def main() -> dict[str, int | str]:
-    """Print how much there is of what, and a line; returns the same."""
-    ends, names = word_ends("held out")
-    told: dict[str, int | str] = {part: len(cased(part)) for part in ("training", "held out")}
-    told |= {"words judged": len(ends), "names among them": int(names.sum())}
-    told["line"] = plays("held out")[0][3]
-    print(told)
-    return told
-
-
-if __name__ == "__main__":
-    main()

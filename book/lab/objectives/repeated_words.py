@@ -1,12 +1,8 @@
 """A source that says one random word for ever, and a small GPT that learns to repeat.
 
-    python -m lab.objectives.repeated_words --share 0.5
-
 By teacher forcing, or by scheduled sampling in two passes (Mihaylova and Martins 2019).
 """
 
-import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -103,18 +99,3 @@ def mixed(
     own = draw(model(ids).softmax(-1), torch.rand(ids.shape, generator=rng))
     said = torch.cat((ids[:, :1], own[:, :-1]), 1)  # what was said about each place
     return torch.where(torch.rand(ids.shape, generator=rng) < share, said, ids)
-
-
-def main(argv: Sequence[str] | None = None) -> list[float]:
-    """Train once and print how the loss fell; returns it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--share", type=float, default=0.0)
-    parser.add_argument("--steps", type=int, default=180)
-    args = parser.parse_args(argv)
-    _, losses = train(CopyConfig(share=args.share, steps=args.steps))
-    print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f} nats/letter")
-    return losses
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,7 @@
-"""What the predictions of a model are worth, as they are and at the temperature that fits.
-
-python -m lab.objectives.said_and_true
-"""
+"""What the predictions of a model are worth, as they are and at the temperature that fits."""
 
 import math
 
-import torch
 from torch import Tensor
 
 from mathlm.functional import (
@@ -41,16 +37,3 @@ def measures(logits: Tensor, targets: Tensor) -> dict[str, float]:
         "said": said.mean().item(),
         "right": right.double().mean().item(),
     }
-
-
-def main() -> dict[str, float]:
-    """Judge random scores whose outcomes were drawn at temperature 2."""
-    z = torch.randn(4000, 8, generator=torch.Generator().manual_seed(0)) * 3
-    y = torch.multinomial((z / 2).softmax(-1), 1)[:, 0]
-    found = judge(z, y)
-    print(", ".join(f"{name} {x:.3f}" for name, x in found.items()))
-    return found
-
-
-if __name__ == "__main__":
-    main()

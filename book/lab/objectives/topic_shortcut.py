@@ -1,16 +1,13 @@
 """Which passage follows? Answered by shared words alone, blind to order and meaning.
 
-    python -m lab.objectives.topic_shortcut --words 100
-
 Two passages share words when they share a scene. Counting them, the rare ones more, is enough
 for next-sentence prediction as long as the wrong passage comes from somewhere else.
 """
 
-import argparse
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy import ndarray
@@ -83,17 +80,3 @@ def shortcut(
     best = max(levels, key=lambda level: ((score > level) == follows).mean())
     pairs, follows = draw_pairs(held_out, negatives, number, rng)
     return float(((overlap(pairs, weight) > best) == follows).mean())
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, float]:
-    """Print the share judged rightly for each kind of wrong passage, and return it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--words", type=int, default=100)
-    args = parser.parse_args(argv)
-    found = {kind: shortcut(kind, args.words) for kind in get_args(Negatives)}
-    print(", ".join(f"{kind} {share:.2f}" for kind, share in found.items()))
-    return found
-
-
-if __name__ == "__main__":
-    main()

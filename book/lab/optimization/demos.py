@@ -7,7 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
 from mathlm.reference import (
     adam_step,
     descend,
@@ -65,96 +65,6 @@ METHODS = {
     "RMSProp": lambda beta: (rmsprop_step, {"beta": 0.9}),
     "Adam": lambda beta: (adam_step, {"betas": (beta, 0.999)}),
 }
-
-OPTIMIZER_SCRIPT = """
-const bent = (x, y) => [-2 * (1 - x) - 400 * x * (y - x * x), 200 * (y - x * x)];
-const places = [
-  {g: (x, y) => [x, 25 * y], f: (x, y) => (x * x + 25 * y * y) / 2},
-  {g: (x, y) => [13 * x - 12 * y, 13 * y - 12 * x],
-   f: (x, y) => ((x + y) ** 2 / 2 + 25 * (y - x) ** 2 / 2) / 2},
-  {g: bent, f: (x, y) => (1 - x) ** 2 + 100 * (y - x * x) ** 2},
-  {g: (x, y) => [x, y ** 3 - y], f: (x, y) => x * x / 2 - y * y / 2 + y ** 4 / 4}];
-const walk = (place, start, method, lr, beta, steps) => {
-  let p = [...start], m = [0, 0], v = [0, 0];
-  const path = [[...p]];
-  for (let t = 1; t <= steps; t++) {
-    const g = place.g(...p);
-    if (!g.every(Number.isFinite)) break;
-    for (const i of [0, 1]) {
-      if (method === 0) p[i] -= lr * g[i];
-      if (method === 1) { m[i] = beta * m[i] + g[i]; p[i] -= lr * m[i]; }
-      if (method === 2) { m[i] = beta * m[i] + g[i]; p[i] -= lr * (g[i] + beta * m[i]); }
-      if (method === 3) {
-        v[i] = 0.9 * v[i] + 0.1 * g[i] * g[i];
-        p[i] -= lr * g[i] / (Math.sqrt(v[i]) + 1e-8);
-      }
-      if (method === 4) {
-        m[i] = beta * m[i] + (1 - beta) * g[i];
-        v[i] = 0.999 * v[i] + 0.001 * g[i] * g[i];
-        p[i] -= lr * (m[i] / (1 - beta ** t)) / (Math.sqrt(v[i] / (1 - 0.999 ** t)) + 1e-8);
-      }
-    }
-    path.push([...p]);
-  }
-  return path;
-};
-const draw = () => {
-  const where = Number(one("landscape").value), method = Number(one("method").value);
-  const lr = 10 ** one("rate").valueAsNumber, beta = one("beta").valueAsNumber;
-  const land = state.landscapes[where], [left, right, low, high] = land.window;
-  const sx = state.width / (right - left), sy = state.height / (high - low);
-  const at = ([x, y]) => [(x - left) * sx, state.height - (y - low) * sy];
-  const near = (a) => Math.max(-9999, Math.min(9999, a)).toFixed(1);
-  const path = walk(places[where], land.start, method, lr, beta, state.steps);
-  const shown = path.map((p) => at(p).map(near).join(","));
-  one("levels").setAttribute("d", land.levels);
-  one("path").setAttribute("points", shown.join(" "));
-  one("start").setAttribute("transform", `translate(${shown[0]})`);
-  one("end").setAttribute("transform", `translate(${shown[shown.length - 1]})`);
-  const losses = path.map((p) => places[where].f(...p) - land.lowest);
-  const first = losses.findIndex((loss) => loss < 0.01);
-  const last = losses[losses.length - 1];
-  text("rate-value", lr.toPrecision(2));
-  text("beta-value", fixed(beta, 2));
-  text("first", first < 0 ? "never" : `after ${first} steps`);
-  text("last", last < 1e6 ? last.toExponential(1).replace("-", "−") : "diverged");
-};
-changed(draw);
-reset(draw);
-["landscape", "method"].forEach((n) => one(n).addEventListener("change", draw));
-draw();
-"""
-
-SCHEDULE_SCRIPT = """
-const shapes = [
-  (s) => 1, (s) => 1 - s, (s) => (1 + Math.cos(Math.PI * s)) / 2,
-  (s) => 0.01 ** s, (s, t, w) => Math.sqrt(Math.max(w, 1) / Math.max(t, 1))];
-const draw = () => {
-  const kind = Number(one("shape").value), w = one("warmup").valueAsNumber;
-  const final = one("final").valueAsNumber, total = state.total;
-  const eta = (t) => {
-    if (t < w) return (t + 1) / (w + 1);
-    return final + (1 - final) * shapes[kind]((t - w) / (total - w), t, w);
-  };
-  const points = [];
-  let area = 0;
-  for (let t = 0; t <= total; t += 5) {
-    area += Math.min(eta(t), 1) * (t === 0 || t === total ? 2.5 : 5);
-    points.push(`${(t * state.width / total).toFixed(1)},`
-      + `${(state.height * (1 - 0.95 * Math.min(eta(t), 1))).toFixed(1)}`);
-  }
-  one("curve").setAttribute("points", points.join(" "));
-  text("warmup-value", String(w));
-  text("final-value", fixed(final, 2));
-  text("half", fixed(eta(total / 2), 3));
-  text("end", fixed(eta(total), 3));
-  text("mean", fixed(area / total, 3));
-};
-changed(draw);
-reset(draw);
-one("shape").addEventListener("change", draw);
-draw();
-"""
 
 
 def level_path(name: str) -> str:
@@ -222,7 +132,7 @@ def optimizer_demo(
             f"Within 0.01 of the minimum: {value('first', _after(first))}. "
             f"Loss above the minimum at the end: {value('last', _power(losses[-1]))}."
         ),
-        script=OPTIMIZER_SCRIPT,
+        script=script_beside(__file__, "optimizer"),
         css=".mathlm-demo[data-demo=optimizer] .levels{fill:none;stroke:var(--line)}"
         ".mathlm-demo[data-demo=optimizer] .path{fill:none;stroke:var(--accent);stroke-width:2}"
         ".mathlm-demo[data-demo=optimizer] .start{fill:var(--fg)}"
@@ -271,7 +181,7 @@ def schedule_demo(warmup: int = 100, final: float | int = 0.0) -> Demo:
             f"Half way: {value('half', f'{eta[len(eta) // 2]:.3f}')}, at the end "
             f"{value('end', f'{eta[-1]:.3f}')}, mean {value('mean', f'{mean:.3f}')}."
         ),
-        script=SCHEDULE_SCRIPT,
+        script=script_beside(__file__, "schedule"),
         css=".mathlm-demo[data-demo=schedule] .curve{fill:none;stroke:var(--accent);"
         "stroke-width:2.5}.mathlm-demo[data-demo=schedule] svg{border-bottom:1px solid "
         "var(--soft);border-left:1px solid var(--soft)}",

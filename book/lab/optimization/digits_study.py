@@ -1,11 +1,8 @@
 """Train a small classifier on handwritten digits; see what it learns, and what by heart.
 
-    python -m lab.optimization.digits_study --label-noise 0.3
-
 The last 797 of scikit-learn's 1,797 digits, shuffled once, are held out.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -15,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mathlm.errors import ConfigError
-from mathlm.optim import AdamW
 from mathlm.text.corpora.digits import load
 
 POOL = 1000  # digits that may be trained on
@@ -105,15 +101,3 @@ def measure(model: nn.Module, pixels: Tensor, truth: Tensor, labels: Tensor, wro
         "memorized": hit[wrong].sum() / wrong.sum().clamp(min=1),
         "seen_through": right[:n][wrong].sum() / wrong.sum().clamp(min=1),
     }
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Train with AdamW; print the last entry of the history."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--label-noise", type=float, default=0.0)
-    history = study(lambda p: AdamW(p, lr=2e-3), **vars(parser.parse_args(argv)))
-    print({name: round(float(column[-1]), 3) for name, column in history.items()})
-
-
-if __name__ == "__main__":
-    main()

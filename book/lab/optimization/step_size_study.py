@@ -1,5 +1,6 @@
 """How batch size, schedule and warm-up change what a step size is worth, as a record.
 
+    cd book
     python -m lab.optimization.step_size_study --record step-size.json
 
 Takes about four minutes on one core. ``--seeds 1 --steps 40`` is a quick look.

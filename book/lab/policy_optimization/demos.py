@@ -4,59 +4,10 @@ import math
 from collections.abc import Sequence
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 
 SIZE = (320, 200)  # of a picture
 PRICES = tuple(10 ** (i / 10) for i in range(-12, 11))  # 0.063 … 10 reward/nat
-
-CLIP_SCRIPT = """
-const draw = () => {
-  const rho = Number(one("rho").value) / 100, A = Number(one("sign").value) ? -1 : 1;
-  const eps = Number(one("clip").value) / 100;
-  const cut = Math.min(1 + eps, Math.max(1 - eps, rho));
-  const gain = Math.min(rho * A, cut * A);
-  const flat = A > 0 ? rho > 1 + eps : rho < 1 - eps;
-  const x = (r) => 160 * r, y = (g) => A > 0 ? 190 - 90 * g : 10 - 90 * g;
-  const line = [];
-  for (let i = 0; i <= 100; i++) {
-    const r = i / 50, c = Math.min(1 + eps, Math.max(1 - eps, r));
-    line.push(`${x(r).toFixed(1)},${y(Math.min(r * A, c * A)).toFixed(1)}`);
-  }
-  one("line").setAttribute("points", line.join(" "));
-  one("dot").setAttribute("cx", x(rho).toFixed(1));
-  one("dot").setAttribute("cy", y(gain).toFixed(1));
-  text("rho-value", fixed(rho, 2));
-  text("clip-value", fixed(eps, 2));
-  text("plain", fixed(rho * A, 2));
-  text("gain", fixed(gain, 2));
-  text("pull", flat ? "none, the sample is cut" : A > 0 ? "up" : "down");
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-TILT_SCRIPT = """
-const draw = () => {
-  const beta = state.prices[Number(one("beta").value)];
-  const best = Math.max(...state.rewards.map((r, i) => r / beta + state.logp[i]));
-  const w = state.logp.map((l, i) => Math.exp(l + state.rewards[i] / beta - best));
-  const total = w.reduce((a, b) => a + b, 0), p = w.map((v) => v / total);
-  const mean = p.reduce((a, q, i) => a + q * state.rewards[i], 0);
-  const kl = p.reduce((a, q, i) => a + (q > 0 ? q * (Math.log(q) - state.logp[i]) : 0), 0);
-  text("beta-value", fixed(beta, 2));
-  p.forEach((q, i) => { bar("bar", q, i); text("p", fixed(100 * q, 1), i); });
-  text("reward", fixed(mean, 2));
-  text("kl", fixed(Math.abs(kl), 2));
-  text("value", fixed(mean - beta * kl, 2));
-  const [x, y] = [kl / state.most * 300 + 10, 190 - 180 * (mean - state.low) / state.span];
-  one("dot").setAttribute("cx", x.toFixed(1));
-  one("dot").setAttribute("cy", y.toFixed(1));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def clipped(rho: float | int, sign: int, clip: float | int) -> float:
@@ -105,7 +56,7 @@ def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
             f"with clipping {value('gain', f'{gain:.2f}')}. "
             f"Pull on the probability of the sample: {value('pull', pull)}."
         ),
-        script=CLIP_SCRIPT,
+        script=script_beside(__file__, "clip"),
         css=".mathlm-demo[data-demo=clipped-ratio] svg{max-width:24rem;overflow:visible}",
     )
 
@@ -220,7 +171,7 @@ def tilted_policy_demo(
             f"{value('kl', f'{kl:.2f}')} nats, reward less price times divergence "
             f"{value('value', f'{mean - beta * kl:.2f}')}."
         ),
-        script=TILT_SCRIPT,
+        script=script_beside(__file__, "tilted_policy"),
         css=".mathlm-demo[data-demo=tilted-policy] svg{max-width:24rem}"
         ".mathlm-demo[data-demo=tilted-policy] tbody th{white-space:normal}"
         ".mathlm-demo[data-demo=tilted-policy] td.wide{width:35%}",

@@ -1,9 +1,7 @@
 """Three methods of alignment in a world whose optimum is known, and how close each comes."""
 
-import argparse
 import copy
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import cast
 
 from torch import nn
@@ -18,13 +16,12 @@ from mathlm.align import (
     ValueModel,
     leave_one_out_advantages,
 )
-from mathlm.align.exact import World, WorldPairs, WorldRollouts, standard_world
+from mathlm.align.exact import World, WorldPairs, WorldRollouts
 from mathlm.models import GPT
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.train import Trainer, TrainerConfig
 from mathlm.train.objectives import Batch, Objective
 
-log = logging.getLogger(__name__)
 BETA = 0.5  # price of the divergence [reward/nat]
 PEAK = 4e-3  # largest step size
 
@@ -98,22 +95,3 @@ def _train(
     schedule = warmup_cosine(PEAK, min(10, steps - 1), steps)
     config = TrainerConfig(steps=steps, schedule=schedule, clip=None, log_every=steps)
     Trainer(model, objective, data, optimizer, config).fit()
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, float]:
-    """Train one policy on the standard world, and log how close it has come."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--method", choices=METHODS, default="ppo")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int)
-    args = parser.parse_args(argv)
-    options = {} if args.steps is None else {"steps": args.steps}
-    world = standard_world()
-    found = closeness(world, METHODS[args.method](world, args.seed, **options))
-    log.info("%s: KL %.4f nats, %.4f of the best", args.method, *found.values())
-    return found
-
-
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    main()

@@ -8,9 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
-
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED, WIDE
 
 
 def reward_frontier(
@@ -173,33 +171,6 @@ def ways_to_optimum(
     for i, (name, value) in enumerate((levels or {}).items()):
         ax.axhline(value, color=GRAY, ls=("--", ":", "-.")[i % 3], lw=1.2, label=name)
     ax.set(xlabel="iteration", ylabel="KL(policy ‖ optimum) [nats]")
-    ax.legend(fontsize=9)
-    return fig
-
-
-def foretold_and_measured(
-    x: ArrayLike,
-    lines: Mapping[str, tuple[ArrayLike, ArrayLike]],
-    axes: tuple[str, str],
-    logarithmic: bool = False,
-) -> Figure:
-    """Predicted curves with what runs then gave.
-
-    Args:
-        x: Where the curves stand.
-        lines: Name -> predicted values, and measured ones (seeds, x), NaN where none was.
-        axes: Labels of the two axes.
-        logarithmic: Both axes.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for i, (name, (before, after)) in enumerate(lines.items()):
-        ax.plot(x, before, color=COLORS[i], label=f"{name}, foretold")
-        for j, row in enumerate(np.atleast_2d(after)):
-            said = f"{name}, measured" if j == 0 else None
-            ax.plot(x, row, MARKS[i], ms=5, color=COLORS[i], alpha=0.6, label=said)
-    if logarithmic:
-        ax.set(xscale="log", yscale="log")
-    ax.set(xlabel=axes[0], ylabel=axes[1])
     ax.legend(fontsize=9)
     return fig
 

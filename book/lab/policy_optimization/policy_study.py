@@ -1,5 +1,6 @@
 """Where policies end that are trained in many ways, against the optimum that is known.
 
+cd book
 python -m lab.policy_optimization.policy_study --record policy-ways.json
 """
 

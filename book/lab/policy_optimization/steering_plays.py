@@ -1,15 +1,6 @@
-"""The GPT of the plays, steered to sound glad, and what that costs.
+"""The GPT of the plays, steered to sound glad, and what that costs."""
 
-    python -m lab.policy_optimization.steering_plays --method group --beta 0.02 --iterations 8
-
-Prints what the policy writes, and how far it has gone.
-"""
-
-import argparse
-import logging
-import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +12,8 @@ from mathlm.align import (
     PolicyAndValue,
     PolicyBatches,
     Reference,
+    RolloutReading,
+    RolloutSchedule,
     TextSampler,
     TokenCredit,
     ValueModel,
@@ -72,7 +65,10 @@ def steer(setting: Steering, policy: GPT | None = None) -> dict[str, Any]:
     data = PolicyBatches(
         policy, openings(), REWARDS[setting.reward], credit,
         sampler=TextSampler(setting.length), reference=Reference.of(policy), value=value,
-        group_size=setting.group_size, epochs=2 if own else 1, seed=setting.seed, decode=decode,
+        schedule=RolloutSchedule(
+            group_size=setting.group_size, epochs=2 if own else 1, seed=setting.seed
+        ),
+        reading=RolloutReading(decode=decode),
     )  # fmt: skip
     objective = PPO() if own else CorrectedGRPO(beta=setting.beta)
     steps = setting.iterations * data.steps_per_iteration
@@ -89,25 +85,3 @@ def steer(setting: Steering, policy: GPT | None = None) -> dict[str, Any]:
     history = [{k: v for k, v in r.items() if k != "samples"} for r in data.history]
     found = {"setting": asdict(setting), "looks": looks, "history": history}
     return found | {"cpu_seconds": time.process_time() - start}
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Steer once."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    add, usual = parser.add_argument, Steering()
-    add("--method", default=usual.method, choices=["group", "ppo"])
-    add("--reward", default=usual.reward, choices=REWARDS)
-    for name in ("beta", "lr"):
-        add(f"--{name}", type=float, default=getattr(usual, name))
-    for name in ("iterations", "every", "seed"):
-        add(f"--{name}", type=int, default=getattr(usual, name))
-    found = steer(Steering(**vars(parser.parse_args(argv))))
-    for seen in found["looks"]:
-        logging.info("%s", {k: v for k, v in seen.items() if k != "samples"})
-        logging.info("%r", [sample["completion"] for sample in seen["samples"][:3]])
-    return found
-
-
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    main()

@@ -1,13 +1,5 @@
-"""SmolLM2 with a low-rank update, rewarded for right sums and nothing else.
+"""SmolLM2 with a low-rank update, rewarded for right sums and nothing else."""
 
-    python -m lab.policy_optimization.steering_sums --iterations 2
-
-Prints how many sums it gets right, in training and on other sums.
-"""
-
-import argparse
-import logging
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +14,8 @@ from mathlm.align import (
     GroupCredit,
     PolicyBatches,
     Reference,
+    RolloutReading,
+    RolloutSchedule,
     TextSampler,
     completions_of,
     rollout_record,
@@ -81,8 +75,9 @@ def steer_sums(
     start, sums = time.process_time(), Sums(seed=seed)
     data = PolicyBatches(
         sums.model, sums.prompts(TRAINED), ArithmeticReward(), GroupCredit(),
-        sampler=TextSampler(3), reference=Reference.of(sums.model), group_size=4,
-        prompts_per_iteration=8, seed=seed, decode=sums.decode,
+        sampler=TextSampler(3), reference=Reference.of(sums.model),
+        schedule=RolloutSchedule(group_size=4, prompts_per_iteration=8, seed=seed),
+        reading=RolloutReading(decode=sums.decode),
     )  # fmt: skip
     optimizer = AdamW(adapt.trainable(sums.model).values(), lr=lr, weight_decay=0.0)
     schedule = warmup_cosine(lr, min(2, iterations // 2), iterations, final=lr / 3)
@@ -101,18 +96,3 @@ def steer_sums(
         "history": history,
         "cpu_seconds": time.process_time() - start,
     }
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train once."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--iterations", type=int, default=8)
-    found = steer_sums(parser.parse_args(argv).iterations)
-    for seen in found["looks"]:
-        logging.info("%s", seen)
-    return found
-
-
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    main()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
 from mathlm.reference import rotary_frequencies
 
 from .position_geometry import pair_overlap
@@ -13,56 +13,6 @@ from .position_geometry import pair_overlap
 POSITIONS, FEATURES = 24, 12
 CELL = (26, 11)  # [px]
 RADIUS = 70  # [px]
-
-TABLE_SCRIPT = """
-const draw = () => {
-  const base = 10 ** one("base").valueAsNumber, t = one("position").valueAsNumber;
-  const D = state.features, bands = D / 2;
-  const w = [...Array(bands).keys()].map((i) => base ** (-2 * i / D));
-  for (let s = 0; s < state.positions; s++) for (let j = 0; j < D; j++) {
-    const angle = s * w[Math.floor(j / 2)], x = j % 2 ? Math.cos(angle) : Math.sin(angle);
-    const cell = one("cell", s * D + j);
-    cell.setAttribute("class", x < 0 ? "minus" : "plus");
-    cell.setAttribute("fill-opacity", Math.abs(x).toFixed(2));
-  }
-  one("row").setAttribute("y", String(t * state.height));
-  w.forEach((x, i) => {
-    text("sine", fixed(Math.sin(t * x), 2), i);
-    text("cosine", fixed(Math.cos(t * x), 2), i);
-    text("wave", (2 * Math.PI / x).toPrecision(3).replace(/e\\+(\\d+)/, "·10^$1"), i);
-  });
-  const near = w.reduce((a, x) => a + 2 - 2 * Math.cos(x), 0);
-  text("base-value", Math.round(base));
-  text("position-value", t);
-  text("step", fixed(Math.sqrt(near), 2));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-CLOCK_SCRIPT = """
-const draw = () => {
-  const both = one("both").valueAsNumber, w = one("frequency").valueAsNumber;
-  const m = one("m").valueAsNumber + both, n = one("n").valueAsNumber + both;
-  const hand = (name, angle) => {
-    one(name).setAttribute("x2", (Math.cos(angle) * state.radius).toFixed(1));
-    one(name).setAttribute("y2", (-Math.sin(angle) * state.radius).toFixed(1));
-  };
-  const a = state.query + m * w, b = state.key + n * w;
-  hand("query", a);
-  hand("key", b);
-  ["m", "n", "both"].forEach((x) => text(x + "-value", one(x).value));
-  text("frequency-value", fixed(w, 2));
-  text("at-m", m);
-  text("at-n", n);
-  text("distance", String(m - n).replace("-", "−"));
-  text("score", fixed(Math.cos(a - b), 3));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def position_heatmap_demo(base: float | int = 10_000, position: int = 5) -> Demo:
@@ -94,7 +44,7 @@ def position_heatmap_demo(base: float | int = 10_000, position: int = 5) -> Demo
         + live_text(
             f"Distance between the vectors of neighbors: {value('step', f'{step:.2f}')}."
         ),
-        script=TABLE_SCRIPT,
+        script=script_beside(__file__, "position_heatmap"),
         css=f"{kind}.plus{{fill:var(--accent)}}{kind}.minus{{fill:var(--second)}}"
         f"{kind}.row{{fill:none;stroke:var(--fg);stroke-width:1.5}}",
     )
@@ -144,7 +94,7 @@ def rotary_clock_demo(
             f"{value('distance', str(m - n).replace('-', '−'))}, score "
             f"{value('score', _signed(math.cos(a - b), 3))}."
         ),
-        script=CLOCK_SCRIPT,
+        script=script_beside(__file__, "rotary_clock"),
         css=".mathlm-demo[data-demo=rotary-clock] .rim{fill:none;stroke:var(--line);"
         "stroke-width:2}.mathlm-demo[data-demo=rotary-clock] line{stroke-width:4;"
         "stroke-linecap:round}.mathlm-demo[data-demo=rotary-clock] .query{stroke:var(--accent)}"

@@ -1,13 +1,9 @@
 """Which token stood three places back? A tiny task that is nothing but positions.
 
-    python -m lab.positional_encoding.look_back --scheme rope
-
 A sequence is a mark and random symbols; the answer at each place is the symbol a few places
 back. Trained at one length, examined at longer ones.
 """
 
-import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,21 +97,3 @@ def accuracy(model: GPT, length: int, back: int, count: int = 64) -> Tensor:
     ids, answers = sequences(length, back, count, (2**31, length))
     right = model(ids).argmax(-1) == answers
     return right[:, 1 + back :].double().mean(0)
-
-
-def main(argv: Sequence[str] | None = None) -> dict[int, float]:
-    """Train one model; returns its share of right answers at each length."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scheme", default="rope")
-    parser.add_argument("--lengths", type=int, nargs="+", default=[16, 32, 64])
-    for name in ("back", "layers", "steps", "seed"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(LookBackConfig, name))
-    options = vars(parser.parse_args(argv))
-    lengths = options.pop("lengths")
-    config = LookBackConfig(**options)
-    model = train(config)
-    return {n: accuracy(model, n, config.back).mean().item() for n in lengths}
-
-
-if __name__ == "__main__":
-    print(main())

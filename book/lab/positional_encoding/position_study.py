@@ -1,5 +1,6 @@
 """One small GPT, one budget, several ways to tell it where a token stands; loss by position.
 
+    cd book
     python -m lab.positional_encoding.position_study --record position-study.json
 
 Trained on 128 bytes, read on 1024: half an hour on one core. Runs in the record are not redone.

@@ -1,14 +1,9 @@
 """Which questions about a sequence can a transformer answer that is told no positions?
 
-    python -m lab.positional_encoding.word_order --causal
-
 A sequence holds a few copies of the symbols A and B among others. "order" asks whether the
 first of them is an A, "count" whether A is the more frequent one. The model has one block, a
 mean over positions and one logit.
 """
-
-import argparse
-from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -104,17 +99,3 @@ def study(
     with torch.inference_mode():
         sides = torch.where(answers, model(ids), -model(ids))
     return (0.5 * (sides.sign() + 1)).mean().item()
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Train on both questions and print the shares of right answers."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--causal", action="store_true")
-    parser.add_argument("--positions", action="store_true")
-    parser.add_argument("--seed", type=int, default=0)
-    options = vars(parser.parse_args(argv))
-    print({question: round(study(question, **options), 3) for question in QUESTIONS})
-
-
-if __name__ == "__main__":
-    main()

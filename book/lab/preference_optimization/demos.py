@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 
 from .preference_margins import (
     conservative_margin,
@@ -26,71 +26,6 @@ PARAMETERS = {
     "one feature: A 1, B 2, C 0": ((1,), (2,), (0,)),
 }
 ROBUSTNESS = ("DPO", "conservative", "robust", "IPO", "hinge")
-
-THREE_SCRIPT = """
-const sig = (x) => 1 / (1 + Math.exp(-x));
-const push = [
-  (m) => sig(-m), (m) => (1 - state.expected) * sig(-m) - state.expected * sig(m),
-  (m, b) => 2 * (0.5 - m) / (b * b), (m) => Number(m < 1),
-];
-const softmax = (z) => {
-  const top = Math.max(...z), e = z.map((x) => Math.exp(x - top));
-  const sum = e.reduce((a, b) => a + b, 0);
-  return e.map((x) => x / sum);
-};
-const draw = () => {
-  const beta = Number(one("beta").value), steps = Number(one("steps").value);
-  const f = push[Number(one("loss").value)], p = state.wins[Number(one("wins").value)];
-  const phi = state.features[Number(one("parameters").value)];
-  const start = state.reference.map(Math.log), z = [...start];
-  const margin = () => beta * (z[0] - start[0] - z[1] + start[1]);
-  const pull = (m) => p * f(m, beta) - (1 - p) * f(-m, beta);
-  for (let i = 0; i < steps; i++) {
-    const s = state.step * beta * pull(margin());
-    const theta = phi[0].map((x, k) => s * (x - phi[1][k]));
-    z.forEach((_, y) => { z[y] += phi[y].reduce((a, x, k) => a + x * theta[k], 0); });
-  }
-  const q = softmax(z), m = margin();
-  const ratio = q.map((x, y) => Math.log(x / state.reference[y]));
-  q.forEach((x, y) => {
-    bar("bar", x, y);
-    text("p", fixed(x, 3), y);
-    text("ratio", fixed(ratio[y], 2), y);
-  });
-  text("beta-value", fixed(beta, 1));
-  text("steps-value", String(steps));
-  text("margin", fixed(m, 2));
-  text("says", fixed(sig(m), 2));
-  text("push", fixed(pull(m), 2));
-  text("kl", fixed(q.reduce((a, x, y) => a + x * ratio[y], 0), 2));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-MARGIN_SCRIPT = """
-const sig = (x) => 1 / (1 + Math.exp(-x));
-const odds = (won, lost) => won <= 0 ? -Infinity : lost <= 0 ? Infinity : Math.log(won / lost);
-const logit = (q) => odds(q, 1 - q);
-const draw = () => {
-  const p = Number(one("p").value), e = Number(one("share").value);
-  const margins = [
-    logit(p), logit((1 - e) * p + e * (1 - p)), odds(p - e, 1 - e - p), p - 0.5,
-    Math.sign(p - 0.5),
-  ];
-  text("p-value", fixed(p, 2));
-  text("share-value", fixed(e, 2));
-  margins.forEach((m, i) => {
-    text("margin", m === Infinity ? "∞" : m === -Infinity ? "−∞" : fixed(m, 2), i);
-    text("says", fixed(sig(m), 2), i);
-    bar("bar", sig(m), i);
-  });
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 @dataclass(frozen=True)
@@ -188,7 +123,7 @@ def three_answers_demo(
             f"The loss pushes with {value('push', _shown(found.push))}. "
             f"KL(π ‖ π_ref) = {value('kl', _shown(found.kl))} nats."
         ),
-        script=THREE_SCRIPT,
+        script=script_beside(__file__, "three_answers"),
         css=".mathlm-demo[data-demo=three-answers] td.wide{width:38%}",
     )
 
@@ -217,7 +152,7 @@ def fixed_margins_demo(p: float = 0.9, share: float = 0.1) -> Demo:
         view=f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         '<p class="demo-hint">The bar is the probability that the policy gives to the '
         "preference when its training has come to rest.</p>",
-        script=MARGIN_SCRIPT,
+        script=script_beside(__file__, "fixed_margins"),
         css=".mathlm-demo[data-demo=fixed-margins] td.wide{width:48%}",
     )
 

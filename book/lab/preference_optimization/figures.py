@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED, WIDE
 
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">")
 TWO = (6.4, 3.2)  # [inch]
 
 
@@ -30,29 +29,6 @@ def rewards_in_disguise(rewards: ArrayLike, implicit: ArrayLike) -> Figure:
     ax.axline((0, 0), slope=1, color=GRAY, lw=1, ls="--")
     ax.set(xlabel="reward r", ylabel="β log π*/π_ref")
     ax.legend(fontsize=9)
-    return fig
-
-
-def preference_slopes(
-    margins: ArrayLike, losses: Mapping[str, ArrayLike], slopes: Mapping[str, ArrayLike]
-) -> Figure:
-    """Losses of one pair, and how hard each pushes, by the margin.
-
-    Args:
-        margins: Difference of the implicit rewards.
-        losses: Name -> loss at each margin.
-        slopes: Name -> minus its derivative in the margin.
-    """
-    fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharex=True)
-    for ax, curves in zip(axes, (losses, slopes), strict=True):
-        for i, (name, values) in enumerate(curves.items()):
-            ax.plot(margins, values, color=COLORS[i % 7], ls=("-", "--", "-.", ":")[i % 4],
-                    label=name)  # fmt: skip
-        ax.axhline(0, color=GRAY, lw=0.8)
-        ax.set(xlabel="margin m")
-    axes[0].set_ylabel("loss")
-    axes[1].set_ylabel("push, -dloss/dm")
-    axes[0].legend(fontsize=8)
     return fig
 
 

@@ -1,10 +1,6 @@
-"""Every preference loss on the same comparisons, in a world whose optimum is known.
+"""Every preference loss on the same comparisons, in a world whose optimum is known."""
 
-python -m lab.preference_optimization.preference_family DPO IPO --number 2000 --steps 100
-"""
-
-import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -98,24 +94,3 @@ def problem(seed: int, number: int, flip: float | int = 0.0) -> tuple[World, Pai
     world, judge = standard_world(seed), Annotator(flip=flip)
     train = draw_pairs(world, number, 2 * seed, judge)
     return world, train, draw_pairs(world, max(200, number // 4), 2 * seed + 1, judge)
-
-
-def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Compare methods; all if none is named."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("methods", nargs="*", help=", ".join(METHODS))
-    for name, default in (("number", 2000), ("steps", 100), ("seeds", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--flip", type=float, default=0.0, help="share of wrong labels")
-    args = parser.parse_args(argv)
-    methods = {name: METHODS[name] for name in args.methods or METHODS}
-    found = compared(methods, args.seeds, args.number, args.steps, args.flip)
-    for row in found:
-        end, stop = row["end"]["value"], row["stopped"]
-        print(f"{row['method']} {row['setting']:g}: value {end:.2f} at the end, "
-              f"{stop['value']:.2f} if stopped at {stop['step']}")  # fmt: skip
-    return found
-
-
-if __name__ == "__main__":
-    main()

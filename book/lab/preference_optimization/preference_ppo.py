@@ -1,5 +1,6 @@
 """DPO and the whole of RLHF, PPO included, on the same comparisons.
 
+    cd book
     python -m lab.preference_optimization.preference_ppo --seeds 5 --record preference-ppo.json
 
 A reward model is fitted to the comparisons and PPO trained on it, on samples. Beside it stand

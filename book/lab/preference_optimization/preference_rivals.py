@@ -1,13 +1,9 @@
 """Three ways from the same comparisons to a policy: DPO, and a reward model used in two ways.
 
-    python -m lab.preference_optimization.preference_rivals --number 2000 --steps 100
-
 The reward model is judged at its best: the policy that is optimal for it is computed, not
 trained. Best of n draws from the reference and keeps what the reward model likes most.
 """
 
-import argparse
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -75,21 +71,3 @@ def rivals(seed: int, number: int, steps: int) -> dict[str, Any]:
     optima = [world.optimum(beta) for beta in PRICES]
     truth = [{"kl": float(o.kl.mean()), "reward": float(o.reward.mean())} for o in optima]
     return {"seed": seed, "truth": truth, "surprise": best(curve), **rows}
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Compare the ways in the standard world of a seed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, default in (("number", 2000), ("steps", 100), ("seed", 0)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    args = parser.parse_args(argv)
-    found = rivals(args.seed, args.number, args.steps)
-    for way in ("DPO", "reward model", "best of n"):
-        for row in found[way]:
-            row = row.get("stopped", row) | {k: row[k] for k in ("beta", "n") if k in row}
-            print(way, {k: round(row[k], 3) for k in row if k not in ("chosen", "rejected")})
-    return found
-
-
-if __name__ == "__main__":
-    main()

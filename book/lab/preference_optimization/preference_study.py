@@ -1,5 +1,6 @@
 """Preference losses and their rivals on the same comparisons, in worlds with a known optimum.
 
+cd book
 python -m lab.preference_optimization.preference_study --record preferences.json
 """
 

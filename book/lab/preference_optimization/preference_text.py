@@ -1,5 +1,6 @@
 """Preferences on text: our GPT of the plays learns from a judge who likes glad speeches.
 
+    cd book
     python -m lab.preference_optimization.preference_text \
         --texts 2400 --steps 120 --record record.json
 

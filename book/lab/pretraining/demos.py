@@ -5,44 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
 
 LEFT, TOP, WIDTH, HEIGHT = 46, 12, 380, 200  # the plane of the curve [pixels]
-
-SAMPLES_SCRIPT = """
-const draw = () => {
-  const i = one("point").valueAsNumber;
-  text("point-value", i);
-  text("tokens", state.tokens[i]);
-  text("bits", state.bits[i]);
-  text("sample", state.samples[i]);
-};
-changed(draw);
-draw();
-"""
-
-BANDS_SCRIPT = """
-const found = (s, r, b) => 1 - Math.pow(1 - Math.pow(s, r), b);
-const at = (s, p) => [state.left + s * state.width, state.top + (1 - p) * state.height]
-  .map((x) => x.toFixed(1));
-const draw = () => {
-  const r = one("rows").valueAsNumber, b = one("bands").valueAsNumber;
-  const s = one("similarity").valueAsNumber, p = found(s, r, b), cross = at(s, p);
-  const points = Array.from({ length: 101 }, (_, i) => at(i / 100, found(i / 100, r, b)));
-  one("curve").setAttribute("points", points.map((p) => p.join(",")).join(" "));
-  one("dot").setAttribute("cx", cross[0]);
-  one("dot").setAttribute("cy", cross[1]);
-  text("rows-value", r);
-  text("bands-value", b);
-  text("similarity-value", fixed(s, 2));
-  text("hashes", r * b);
-  text("threshold", fixed(Math.pow(1 / b, 1 / r), 2));
-  text("chance", fixed(100 * p, 1));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def samples_demo(tokens: Sequence[int], bits: Sequence[float], samples: Sequence[str]) -> Demo:
@@ -73,7 +38,7 @@ def samples_demo(tokens: Sequence[int], bits: Sequence[float], samples: Sequence
         controls=slider("point", "evaluation", 0, last, 1, last),
         css=".mathlm-demo .sample{white-space:pre-wrap;font-family:ui-monospace,monospace;"
         "font-size:.85rem;min-height:14rem;border-top:1px solid var(--line);padding-top:.5rem}",
-        script=SAMPLES_SCRIPT,
+        script=script_beside(__file__, "samples"),
     )
 
 
@@ -110,7 +75,7 @@ def bands_demo(bands: int = 16, rows: int = 8, similarity: float = 0.8) -> Demo:
             f"{value('threshold', f'{(1 / bands) ** (1 / rows):.2f}')}."
         ),
         state={"left": LEFT, "top": TOP, "width": WIDTH, "height": HEIGHT},
-        script=BANDS_SCRIPT,
+        script=script_beside(__file__, "bands"),
     )
 
 

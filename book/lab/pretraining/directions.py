@@ -1,20 +1,12 @@
-"""Directions in the space of a model's weights.
+"""Directions in the space of a model's weights."""
 
-    python -m lab.pretraining.directions
-
-Prints how long a random direction of the small GPT is, beside the weights that it moves.
-"""
-
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from mathlm.errors import InputError
-
-from .small_gpt import Ingredients, build
 
 Direction = list[Tensor]
 
@@ -86,17 +78,3 @@ def place(
         p.copy_(start)
         for x, direction in zip(at, directions, strict=True):
             p.add_(direction[i], alpha=x)
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print both lengths for every parameter."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", type=int, default=0, help="of the direction")
-    model = build(Ingredients(), 0)
-    moves = random_direction(model, parser.parse_args(argv).seed)
-    for (name, p), d in zip(model.named_parameters(), moves, strict=True):
-        print(f"{name:36}{p.norm().item():8.3f}{d.norm().item():8.3f}")
-
-
-if __name__ == "__main__":
-    main()

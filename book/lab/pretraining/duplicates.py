@@ -1,15 +1,9 @@
 """How many duplicates real text has, and how often signatures find a pair."""
 
-import argparse
-import logging
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from mathlm.text import (
     candidate_pairs,
-    collision_probability,
     corpus,
     exact_duplicates,
     first_of_group,
@@ -53,27 +47,3 @@ def measured_collisions(
     pairs = candidate_pairs(minhash(sets, bands * rows, seed), bands)
     hits = ((pairs[:, 0] % 2 == 0) & (pairs[:, 1] == pairs[:, 0] + 1)).sum()
     return {"similarity": shared / size, "collisions": float(hits) / trials}
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Count the repeated entries and measure the curve."""
-    defaults = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=defaults)
-    add = parser.add_argument
-    add("--entries", type=int, default=20_000, help="entries of the dictionary looked at")
-    add("--bands", type=int, default=20, help="bands of a signature")
-    add("--rows", type=int, default=5, help="numbers in a band")
-    add("--trials", type=int, default=500, help="pairs of sets of each similarity")
-    args = parser.parse_args(argv)
-    bands, rows = args.bands, args.rows
-    curve = []
-    for similarity in np.linspace(0.1, 0.9, 9):
-        point = measured_collisions(float(similarity), bands, rows, args.trials)
-        curve.append(point | {"theory": float(collision_probability(similarity, bands, rows))})
-    return {"glosses": repeated_glosses(args.entries), "curve": curve}
-
-
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    for name, numbers in main().items():
-        logging.info("%s: %s", name, numbers)

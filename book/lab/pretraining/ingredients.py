@@ -1,5 +1,6 @@
 """What each ingredient of pretraining is worth: one is changed at a time, the budget is fixed.
 
+    cd book
     python -m lab.pretraining.ingredients --record ingredients.json
 
 The small GPT of chapter 19 reads the same bytes of Shakespeare in every run. Two seeds, and a

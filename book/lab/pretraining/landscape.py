@@ -1,11 +1,5 @@
-"""Slices of a loss landscape: lines and planes through the weights of a model.
+"""Slices of a loss landscape: lines and planes through the weights of a model."""
 
-    python -m lab.pretraining.landscape
-
-Prints the loss of the small GPT along a random direction at its start.
-"""
-
-import argparse
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,8 +10,7 @@ from mathlm.errors import InputError, NonFiniteLossError
 from mathlm.train import next_token
 from mathlm.train.objectives import Batch, Objective
 
-from .directions import Direction, place, random_direction, weights_kept
-from .small_gpt import CONTEXT, Ingredients, build
+from .directions import Direction, place, weights_kept
 
 
 def losses(
@@ -83,18 +76,3 @@ def barrier(heights: Sequence[float] | np.ndarray) -> float:
         raise InputError(f"a path has three finite heights or more, got {heights.tolist()}")
     chord = np.linspace(heights[0], heights[-1], len(heights))
     return float((heights - chord).max())
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print a slice."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--points", type=int, default=5)
-    model, xs = build(Ingredients(), 0), np.linspace(-1, 1, parser.parse_args(argv).points)
-    batch = {"ids": torch.arange(CONTEXT)[None], "targets": torch.arange(1, CONTEXT + 1)[None]}
-    heights = line(model, random_direction(model, 0), xs, batch)
-    for x, loss in zip(xs, heights, strict=True):
-        print(f"{x:6.2f}{loss:8.4f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """The landscape that pretraining runs through: random slices, the way to the end, barriers.
 
+    cd book
     python -m lab.pretraining.landscape_study --record landscape.json
 
 Trains the small GPT of chapter 19 from two starts, and again from the first start in another

@@ -1,14 +1,8 @@
-"""One training run of the small GPT of chapter 19, at a fixed number of bytes.
+"""One training run of the small GPT of chapter 19, at a fixed number of bytes."""
 
-    python -m lab.pretraining.one_ingredient clip=0.1 lr=8e-3
-
-Prints the cost of held-out plays after 179,200 bytes, 20 seconds on one core.
-"""
-
-import argparse
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -16,7 +10,6 @@ import torch
 from mathlm.errors import ConfigError, NonFiniteLossError
 from mathlm.models import GPT
 from mathlm.optim import SGD, AdamW, Muon, clip_grad_norm, constant, warmup, warmup_cosine
-from mathlm.text import corpus
 from mathlm.train import TokenWindows, next_token
 
 from .small_gpt import CONTEXT, Ingredients, build
@@ -93,22 +86,3 @@ def changed(pair: str) -> tuple[str, object]:
         return name, json.loads(value)
     except ValueError:
         return name, value
-
-
-def main(argv: Sequence[str] | None = None) -> float:
-    """Train with the ingredients that are named changed; the cost of a held-out byte."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("changes", nargs="*", type=changed, help="name=value of Ingredients")
-    parser.add_argument("--tokens", type=int, default=350 * 4 * CONTEXT)
-    parser.add_argument("--held-out", type=int, default=60_000)
-    args = parser.parse_args(argv)
-    texts = (np.frombuffer(t.encode(), np.uint8) for t in corpus.split("shakespeare"))
-    training, held_out = texts
-    model, _ = train(Ingredients(**dict(args.changes)), training, args.tokens)
-    bits = held_out_bits(model, held_out[: args.held_out])
-    print(f"{bits:.3f} bits/byte")
-    return bits
-
-
-if __name__ == "__main__":
-    main()

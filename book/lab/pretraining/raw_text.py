@@ -1,4 +1,8 @@
-"""From raw text to documents: what each stage finds of the dirt that was put in."""
+"""From raw text to documents: what each stage finds of the dirt that was put in.
+
+cd book
+python -m lab.pretraining.raw_text --record raw-text.json
+"""
 
 import argparse
 import logging
@@ -19,7 +23,9 @@ from .duplicates import repeated_glosses
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Options from the command line."""
     defaults = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=defaults)
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n")[0], formatter_class=defaults
+    )
     add = parser.add_argument
     add("--documents", type=int, default=500, help="passages of plays")
     add("--planted", type=int, default=30, help="dirty ones of each kind")

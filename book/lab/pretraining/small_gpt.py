@@ -1,14 +1,7 @@
-"""The small GPT of chapter 19, as it starts and is trained when one ingredient is changed.
+"""The small GPT of chapter 19, as it starts and is trained when one ingredient is changed."""
 
-    python -m lab.pretraining.small_gpt
-
-Prints the baseline and what the model says before training.
-"""
-
-import argparse
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import torch
@@ -73,18 +66,3 @@ def build(ingredients: Ingredients, seed: int) -> GPT:
             block.attention_norm, block.feed_forward_norm = nn.Identity(), nn.Identity()
         model.final_norm = nn.Identity()
     return model
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the baseline, the size of the model, and the loss of a model that knows nothing."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", type=int, default=0, help="of the weights")
-    model = build(Ingredients(), parser.parse_args(argv).seed)
-    print(*(f"{name}: {value}" for name, value in asdict(Ingredients()).items()), sep="\n")
-    print(f"{sum(p.numel() for p in model.parameters()):,} parameters")
-    logp = model(torch.arange(CONTEXT)[None]).log_softmax(-1)
-    print(f"{-logp.mean().item():.3f} nats for a byte; log 256 is {math.log(256):.3f}")
-
-
-if __name__ == "__main__":
-    main()

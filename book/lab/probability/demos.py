@@ -4,85 +4,8 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, slider, value
 from mathlm.reference import kl_divergence, log_softmax, normal_log_density, sum_distribution
-
-CROSS_ENTROPY_SCRIPT = """
-const draw = () => {
-  const p = one("p").valueAsNumber, loss = -Math.log(p);
-  text("p-value", fixed(p, 2));
-  text("loss", fixed(loss, 2));
-  text("bits", fixed(loss / Math.LN2, 2));
-  text("choices", fixed(1 / p, 2));
-  text("slope", fixed(p - 1, 2));
-  bar("bar", Math.min(loss / state.most, 1));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-DICE_SCRIPT = """
-const draw = () => {
-  const n = one("n").valueAsNumber;
-  let p = [1];
-  for (let i = 0; i < n; i += 1) {
-    const q = Array(p.length + 5).fill(0);
-    p.forEach((x, s) => { for (let f = 0; f < 6; f += 1) q[s + f] += x / 6; });
-    p = q;
-  }
-  const top = Math.max(...p), sd = Math.sqrt(n * 35 / 12);
-  const x = (s) => state.width * (s + 0.5) / p.length;
-  const y = (h) => state.height * (1 - 0.95 * h / top);
-  let path = "M0 " + state.height, curve = "";
-  p.forEach((h, s) => {
-    const left = (state.width * s / p.length).toFixed(2);
-    const right = (state.width * (s + 1) / p.length).toFixed(2);
-    path += `L${left} ${y(h).toFixed(2)}L${right} ${y(h).toFixed(2)}`;
-  });
-  for (let i = 0; i <= 120; i += 1) {
-    const s = (p.length - 1) * i / 120, z = (s - 2.5 * n) / sd;
-    const h = Math.exp(-z * z / 2) / (sd * Math.sqrt(2 * Math.PI));
-    curve += (i ? "L" : "M") + x(s).toFixed(2) + " " + y(h).toFixed(2);
-  }
-  one("steps").setAttribute("d", path + `L${state.width} ${state.height}Z`);
-  one("bell").setAttribute("d", curve);
-  const gap = Math.max(...p.map((h, s) => Math.abs(
-    h - Math.exp(-(((s - 2.5 * n) / sd) ** 2) / 2) / (sd * Math.sqrt(2 * Math.PI))))) / top;
-  text("n-value", String(n));
-  text("mean", fixed(3.5 * n, 1));
-  text("sd", fixed(sd, 2));
-  text("gap", fixed(100 * gap, 1));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-KL_SCRIPT = """
-const draw = () => {
-  const m = one("mean").valueAsNumber, s = one("std").valueAsNumber, { x, p } = state;
-  const g = x.map((u) => -(((u - m) / s) ** 2) / 2), top = Math.max(...g);
-  const logZ = top + Math.log(g.reduce((a, u) => a + Math.exp(u - top), 0));
-  const q = g.map((u) => u - logZ);
-  let forward = 0, reverse = 0, line = "";
-  x.forEach((u, i) => {
-    forward += p[i] * (Math.log(p[i]) - q[i]);
-    reverse += Math.exp(q[i]) * (q[i] - Math.log(p[i]));
-    const px = state.width * i / (x.length - 1);
-    const py = state.height * (1 - Math.min(Math.exp(q[i]) / state.top, 1));
-    line += (i ? "L" : "M") + px.toFixed(2) + " " + py.toFixed(2);
-  });
-  one("curve").setAttribute("d", line);
-  text("mean-value", fixed(m, 1));
-  text("std-value", fixed(s, 1));
-  text("forward", fixed(Math.abs(forward), 3));
-  text("reverse", fixed(Math.abs(reverse), 3));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 WIDTH, HEIGHT = 480, 160
 SVG_CSS = (
@@ -115,7 +38,7 @@ def cross_entropy_demo(p: float = 0.7) -> Demo:
             f"{value('choices', f'{1 / p:.2f}')} equal choices. Gradient in its logit "
             f"{value('slope', f'{p - 1:.2f}'.replace('-', '−'))}."
         ),
-        script=CROSS_ENTROPY_SCRIPT,
+        script=script_beside(__file__, "cross_entropy"),
         state={"most": float(most)},
     )
 
@@ -143,7 +66,7 @@ def dice_demo(n: int = 2) -> Demo:
             f"{value('sd', f'{sd:.2f}')}; largest gap to the curve "
             f"{value('gap', f'{gap:.1f}')} % of the peak."
         ),
-        script=DICE_SCRIPT,
+        script=script_beside(__file__, "dice"),
         state={"width": WIDTH, "height": HEIGHT},
         css=SVG_CSS.format(".mathlm-demo[data-demo=dice]"),
     )
@@ -182,7 +105,7 @@ def kl_demo(
             f"KL(p ‖ q) = {value('forward', f'{kl_divergence(p, q):.3f}')} nats, "
             f"KL(q ‖ p) = {value('reverse', f'{kl_divergence(q, p):.3f}')} nats."
         ),
-        script=KL_SCRIPT,
+        script=script_beside(__file__, "kl"),
         state={
             "x": np.round(x, 6).tolist(),
             "p": [float(f"{v:.6g}") for v in p],

@@ -7,74 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
 
 LEFT, RIGHT, TOP, BOTTOM = 40.0, 380.0, 20.0, 150.0
 FLOOR = -0.4  # the smallest reward that has room in the picture [nats]
-
-COMPARE_SCRIPT = """
-const pick = (name) => Number(one(name).value);
-const x = (gap) => 210 + 170 * Math.max(-6, Math.min(6, gap)) / 6;
-const y = (p) => 150 - 130 * p;
-const set = (name, attributes) => Object.entries(attributes).forEach(
-  ([key, at]) => one(name).setAttribute(key, String(at)));
-const draw = () => {
-  const gap = pick("gap"), N = pick("number"), p = 1 / (1 + Math.exp(-gap));
-  const won = state.draws.slice(0, N).filter((u) => u < p).length, lost = N - won;
-  const some = won > 0 && lost > 0;
-  const guess = some ? Math.log(won / lost) : 0;
-  const error = some ? Math.sqrt(1 / won + 1 / lost) : 0;
-  text("gap-value", fixed(gap, 1));
-  text("number-value", String(N));
-  set("true", {cx: x(gap), cy: y(p)});
-  set("range", {x1: x(guess - 1.96 * error), x2: x(guess + 1.96 * error),
-    opacity: some ? 1 : 0});
-  set("guess", {cx: x(guess), opacity: some ? 1 : 0});
-  text("p", fixed(p, 3));
-  text("won", String(won));
-  text("lost", String(lost));
-  text("found", some ? `${fixed(guess, 2)} ± ${fixed(1.96 * error, 2)}` : "no finite number");
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-BEST_SCRIPT = """
-const pick = (name) => Number(one(name).value);
-const top = Math.max(...state.proxy, ...state.linear), far = state.kl[state.kl.length - 1];
-const x = (kl) => 40 + 340 * kl / far;
-const y = (r) => 150 - 130 * Math.max(state.floor, r) / top;
-const above = (gold) => {
-  const end = gold.findIndex((r) => r < state.floor);
-  const line = gold.slice(0, end < 0 ? gold.length : end).map((r, i) => [state.kl[i], r]);
-  if (end > 0) {
-    const share = (gold[end - 1] - state.floor) / (gold[end - 1] - gold[end]);
-    line.push([state.kl[end - 1] + share * (state.kl[end] - state.kl[end - 1]), state.floor]);
-  }
-  return line.map(([kl, r]) => `${x(kl).toFixed(1)},${y(r).toFixed(1)}`).join(" ");
-};
-const draw = () => {
-  const excess = pick("excess"), price = pick("price");
-  const gold = state.linear.map((r, i) => r - excess / 2 * state.share * (state.square[i] - 1));
-  const worth = state.proxy.map((r, i) => r - price * state.kl[i]);
-  const best = worth.indexOf(Math.max(...worth)), peak = gold.indexOf(Math.max(...gold));
-  one("gold").setAttribute("points", above(gold));
-  one("at").setAttribute("cx", String(x(state.kl[best])));
-  one("at").setAttribute("cy", String(y(gold[best])));
-  one("at").setAttribute("fill-opacity", gold[best] < state.floor ? "0" : "1");
-  text("excess-value", fixed(excess, 2));
-  text("price-value", fixed(price, 2));
-  text("n", String(state.n[best]));
-  text("proxy-reward", fixed(state.proxy[best], 2));
-  text("gold-reward", fixed(gold[best], 2));
-  text("peak", String(state.n[peak]));
-  text("peak-reward", fixed(gold[peak], 2));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def _axes(label: str, bottom: str) -> str:
@@ -175,7 +111,7 @@ def comparisons_demo(gap: float | int = 1.5, number: int = 40, seed: int = 0) ->
             f"{value('lost', str(number - won))} times; "
             f"the difference is estimated as {value('found', found)}."
         ),
-        script=COMPARE_SCRIPT,
+        script=script_beside(__file__, "comparisons"),
     )
 
 
@@ -277,5 +213,5 @@ def best_of_n_demo(
             f"{value('peak-reward', _signed(gold[peak]))}, at the best of "
             f"{value('peak', str(numbers[peak]))}."
         ),
-        script=BEST_SCRIPT,
+        script=script_beside(__file__, "best_of_n"),
     )

@@ -7,9 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, PURPLE, RED
-
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, PURPLE, RED
 
 
 def rating_counts(
@@ -54,7 +52,7 @@ def shares_told(
         ends = np.array([row[kind][1] for row in rows.values()])
         error = np.abs(ends.T - share)
         place = np.arange(len(rows)) + 0.22 * (k - (len(kinds) - 1) / 2)
-        color, marker = (BLUE, ORANGE, GREEN)[k % 3], MARKERS[k % 7]
+        color, marker = (BLUE, ORANGE, GREEN)[k % 3], MARKS[k % 7]
         ax.errorbar(share, place, xerr=error, fmt=marker, ms=6, color=color, label=kind)
     ax.axvline(0.5, color=GRAY, lw=1, ls=":")
     ax.set_yticks(range(len(rows)), list(rows))
@@ -97,7 +95,7 @@ def error_by_comparisons(
     fig, ax = plt.subplots(figsize=(6.4, 3.4))
     for i, name in enumerate(foretold):
         ax.loglog(numbers, foretold[name], color=COLORS[i % 7], label=f"{name}, foretold")
-        ax.loglog(numbers, seen[name], MARKERS[i % 7], ms=6, color=COLORS[i % 7])
+        ax.loglog(numbers, seen[name], MARKS[i % 7], ms=6, color=COLORS[i % 7])
     ax.set(xlabel="comparisons", ylabel="standard error [nats]")
     ax.legend(fontsize=9)
     return fig
@@ -116,9 +114,7 @@ def divergence_of_best(
     fig, ax = plt.subplots(figsize=(6.4, 3.4))
     ax.semilogx(numbers, bound, "--", color=GRAY, label="log n − (n − 1)/n")
     for i, (name, values) in enumerate(exact.items()):
-        ax.semilogx(
-            numbers, values, marker=MARKERS[i % 7], ms=4, color=COLORS[i % 7], label=name
-        )
+        ax.semilogx(numbers, values, marker=MARKS[i % 7], ms=4, color=COLORS[i % 7], label=name)
     ax.set(xlabel="n", ylabel="KL(best of n ‖ one draw) [nats]")
     ax.legend(fontsize=9)
     return fig
@@ -148,7 +144,7 @@ def proxy_and_gold(
         ax.plot(kl, seen[1], "o", ms=6, color=BLUE, label="true, measured")
     for i, (name, values) in enumerate((others or {}).items()):
         color = (GREEN, PURPLE, RED)[i % 3]
-        ax.plot(kl, values, marker=MARKERS[(i + 2) % 7], ms=5, color=color, label=name)
+        ax.plot(kl, values, marker=MARKS[(i + 2) % 7], ms=5, color=color, label=name)
     ax.axhline(0, color=GRAY, lw=0.8)
     ax.set(xlabel="KL(best of n ‖ reference) [nats]", ylabel="mean reward [nats]")
     ax.legend(fontsize=9)

@@ -1,5 +1,6 @@
 """What a reward learned from ratings of conversations goes by: length, found and taken out.
 
+    cd book
     python -m lab.reward_models.length_bias --splits 5 --record length-bias.json
 
 Each split learns rewards from pairs of one half of the rated conversations, and judges them on

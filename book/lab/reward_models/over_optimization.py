@@ -1,5 +1,6 @@
 """The best of n by a learned reward, where the true one is known: foretold, and measured.
 
+    cd book
     python -m lab.reward_models.over_optimization --comparisons 300 --excess 0.8
 
 The world is that of recipes.best_of_n_world: longer answers are better, up to a point, and the

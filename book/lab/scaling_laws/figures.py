@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED, SEQUENTIAL, WIDE
+from mathlm.plot.style import BLUE, COLORS, GRAY, MARKS, ORANGE, RED, SEQUENTIAL, WIDE
 from mathlm.scaling import (
     ChinchillaLaw,
     Envelope,
@@ -19,7 +19,6 @@ from mathlm.scaling import (
 )
 
 BOTH = (6.4, 3.2)  # two panels side by side [inch]
-MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def power_law_axes(

@@ -1,5 +1,6 @@
 """What a text is worth that is read again and again, against as much that is new.
 
+    cd book
     python -m lab.scaling_laws.repeated_text --record repeated-text.json
 
 One size, a constant rate, texts of several lengths; each run is read off after 1, 2, 4, 8, ...

@@ -1,5 +1,6 @@
 """Losses of GPTs of many sizes after many numbers of tokens, to fit scaling laws to.
 
+    cd book
     python -m lab.scaling_laws.scaling --setting live
     python -m lab.scaling_laws.scaling --setting recorded --record scaling.json
 

@@ -1,5 +1,6 @@
 """Which constant rate is best for which size: what a sweep needs before it begins.
 
+    cd book
     python -m lab.scaling_laws.scaling_rates --record scaling-rates.json
 
 A law measured with one rate for all sizes is the law of that rate.

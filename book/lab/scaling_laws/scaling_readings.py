@@ -1,20 +1,10 @@
-"""Readings of a sweep: which are fitted and which held out, and what their seeds agree on.
+"""Readings of a sweep: which are fitted and which held out, and what their seeds agree on."""
 
-    python -m lab.scaling_laws.scaling_readings book/results/scaling.json
-
-Prints how many readings are fitted and held out, and the best size at some budgets.
-"""
-
-import argparse
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-
-from mathlm.scaling import envelope, isoflop_points
 
 Row = Mapping[str, Any]
 SAME = 0.999  # a run that has met the end of the text has read some bytes fewer
@@ -47,21 +37,3 @@ def seeds_averaged(rows: Iterable[Row]) -> list[Row]:
         | {"loss": float(np.exp(np.mean([np.log(row["loss"]) for row in same])))}
         for same in alike.values()
     ]
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print what a record holds."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("record", type=Path)
-    rows = json.loads(parser.parse_args(argv).record.read_text())["runs"]
-    print("{} readings fitted, {} held out".format(*map(len, fitted_and_held(rows))))
-    mean = seeds_averaged(rows)
-    flop, n, loss = ([row[name] for row in mean] for name in ("flop", "parameters", "loss"))
-    budgets = np.geomspace(4 * min(flop), max(flop) / 4, 6)
-    best = envelope(*isoflop_points(flop, n, loss, budgets))
-    for budget, size, least in zip(best.compute, best.n, best.loss, strict=True):
-        print(f"{budget:.2g} FLOP: {size:,.0f} parameters in the blocks, {least:.3f} nats")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """Does the best learning rate of a narrow model serve a wide one? With muP, and without.
 
+    cd book
     python -m lab.scaling_laws.width_transfer --record width-transfer.json
     python -m lab.scaling_laws.width_transfer --widths 16 64 --steps 48
 

@@ -1,10 +1,6 @@
 """Nine checks that an implementation of causal self-attention must pass.
 
 Each takes ``attend(x, W_q, W_k, W_v, mask) -> (y, weights)`` and says whether it passes.
-
-::
-
-    python -m lab.self_attention.attention_checks
 """
 
 from collections.abc import Callable
@@ -99,13 +95,3 @@ def fused(*inputs: ndarray) -> tuple[ndarray, ndarray]:
     x, *W, mask = (torch.from_numpy(np.ascontiguousarray(a)) for a in inputs)
     q, k, v = (x @ w.mT for w in W)
     return fused_attention(q, k, v, mask).numpy(), attention_weights(q, k, mask).numpy()
-
-
-def main() -> None:
-    """Print whether the fused attention of the package passes each check."""
-    for name, passes in CHECKS.items():
-        print(f"{name:24} {'passed' if passes(fused) else 'FAILED'}")
-
-
-if __name__ == "__main__":
-    main()

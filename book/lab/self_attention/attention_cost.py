@@ -1,5 +1,6 @@
 """Time and memory of attention as the sequence grows, with all weights stored and with none.
 
+cd book
 python -m lab.self_attention.attention_cost --record attention-cost.json
 """
 

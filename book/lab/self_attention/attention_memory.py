@@ -1,9 +1,5 @@
-"""Time and peak memory of attention in NumPy: all weights at once, or tile by tile.
+"""Time and peak memory of attention in NumPy: all weights at once, or tile by tile."""
 
-python -m lab.self_attention.attention_memory --lengths 256 512 1024
-"""
-
-import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -74,16 +70,3 @@ def numpy_cost(
             row = {"form": form, "length": T, "seconds": seconds}
             rows.append(row | {"peak_bytes": traced_peak(work)})
     return sorted(rows, key=lambda row: (row["form"], row["length"]))
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print one line for each form and length."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--lengths", type=int, nargs="+", default=list(LENGTHS))
-    for row in numpy_cost(parser.parse_args(argv).lengths):
-        size = f"{row['peak_bytes'] / 2**20:8.2f} MiB"
-        print(f"{row['form']:6} {row['length']:5} tokens {1e3 * row['seconds']:9.2f} ms {size}")
-
-
-if __name__ == "__main__":
-    main()

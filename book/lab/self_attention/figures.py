@@ -8,9 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from mathlm.plot.figures import mark_caught, token_axes
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, SEQUENTIAL
-
-MARKS = ("o", "s", "^", "D")
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED, SEQUENTIAL
 
 
 def attention_steps(matrices: Mapping[str, ArrayLike]) -> Figure:

@@ -1,11 +1,6 @@
-"""One attention head learns to predict the next letter, with or without sight of the future.
+"""One attention head learns to predict the next letter, with or without sight of the future."""
 
-python -m lab.self_attention.peeking --sees-future
-"""
-
-import argparse
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +14,6 @@ from mathlm.reference import (
     token_cross_entropy,
     token_cross_entropy_backward,
 )
-from mathlm.text import corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,18 +97,3 @@ def train(ids: ndarray, classes: int, config: PeekingConfig) -> tuple[list[ndarr
         for i, slope in enumerate(slopes_of(losses, cache)):
             weights[i], states[i] = adam_step(weights[i], slope, states[i], lr=config.rate)
     return weights, history
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Train once and print the loss in training and with the future hidden."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sees-future", action="store_true")
-    config = PeekingConfig(causal=not parser.parse_args(argv).sees_future)
-    ids, alphabet = letters_of(corpus.load("shakespeare"))
-    weights, history = train(ids, len(alphabet), config)
-    hidden, _ = losses_of(weights, windows(ids, config, 10**6), PeekingConfig().mask)
-    print(f"in training {history[-1]:.3f} nats, with the future hidden {hidden.mean():.3f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """Ten bugs of self-attention, planted one at a time, and which checks catch them.
 
-    python -m lab.self_attention.planted_bugs
-
 Every step of the forward pass is one function, and a bug replaces one of them.
 """
 
@@ -82,14 +80,3 @@ def caught(attend: Attend) -> list[bool]:
         except ValueError:
             results.append(True)
     return results
-
-
-def main() -> None:
-    """Print which check catches which bug."""
-    for name, bug in {"no bug": RIGHT, **BUGS}.items():
-        by = [check for check, fails in zip(CHECKS, caught(bug), strict=True) if fails]
-        print(f"{name}: {', '.join(by) or 'nothing'}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,8 @@
 """How long can a recurrent network remember? One symbol, a delay, one question.
 
+    cd book
+    python -m lab.sequences.copy_task --record copy-task.json
+
 A sequence shows one of 8 symbols, then blanks, then a mark that asks for the symbol.
 """
 

@@ -6,49 +6,7 @@ from typing import Any
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, number, slider, value
-
-TRACE_SCRIPT = """
-const W = state.W, U = state.U, T = state.T;
-const draw = () => {
-  const x = numbers("x"), gain = one("gain").valueAsNumber;
-  text("gain-value", fixed(gain, 2));
-  let h = [0, 0];
-  for (let t = 0; t < T; t++) {
-    h = [0, 1].map((i) =>
-      Math.tanh(gain * (W[i][0] * h[0] + W[i][1] * h[1]) + U[i] * x[t]));
-    text("h1", fixed(h[0], 3), t);
-    text("h2", fixed(h[1], 3), t);
-    bar("bar1", (1 + h[0]) / 2, t);
-    bar("bar2", (1 + h[1]) / 2, t);
-  }
-  text("last", `(${fixed(h[0], 3)}, ${fixed(h[1], 3)})`);
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-POWER_SCRIPT = """
-const draw = () => {
-  const lambda = one("eigenvalue").valueAsNumber, T = one("steps").valueAsNumber;
-  const slope = one("slope").valueAsNumber, rate = Math.abs(lambda * slope);
-  const log10 = (T - 1) * Math.log10(rate);
-  text("eigenvalue-value", fixed(lambda, 2));
-  text("slope-value", fixed(slope, 2));
-  text("steps-value", String(T));
-  text("rate", fixed(rate, 3));
-  text("power", `10^${fixed(log10, 2)}`);
-  const half = Math.log(2) / Math.abs(Math.log(rate));
-  const verb = rate < 1 ? "halves" : "doubles";
-  text("half", Math.abs(rate - 1) < 1e-9
-    ? "stays as it is" : `${verb} every ${fixed(half, 1)} steps`);
-  bar("bar", Math.min(1, Math.max(0, (log10 + 6) / 12)));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
+from mathlm.plot.demo import Demo, bar, button, live_text, number, script_beside, slider, value
 
 
 def rnn_trace_demo(
@@ -94,7 +52,7 @@ def rnn_trace_demo(
             f"The last state is {value('last', f'({_signed(h[0], 3)}, {_signed(h[1], 3)})')}. "
             "A half-full bar is zero."
         ),
-        script=TRACE_SCRIPT,
+        script=script_beside(__file__, "rnn_trace"),
         css=".mathlm-demo[data-demo=rnn-trace] input[type=number]{width:4.6rem}"
         ".mathlm-demo[data-demo=rnn-trace] td.half{width:22%}",
     )
@@ -137,7 +95,7 @@ def weight_power_demo(
             f"{value('half', half)}. After T − 1 steps it is multiplied by "
             f"{value('power', f'10^{_signed(float(log10), 2)}')}."
         ),
-        script=POWER_SCRIPT,
+        script=script_beside(__file__, "weight_power"),
     )
 
 

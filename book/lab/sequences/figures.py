@@ -8,10 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY
+from mathlm.plot.style import BLUE, GRAY, GREEN, MARKS, ORANGE, PURPLE, RED, SKY
 
 KINDS = {"rnn": RED, "gru": GREEN, "lstm": BLUE}
-MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def smoothing_by_order(

@@ -1,5 +1,6 @@
 """Train an RNN, a GRU and an LSTM of about equally many weights on the same bytes.
 
+cd book
 python -m lab.sequences.recurrent --size small --steps 1000 --record recurrent.json
 """
 

@@ -5,7 +5,7 @@ from html import escape
 
 from mathlm.errors import InputError
 from mathlm.models import GPTConfig
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 from mathlm.scaling import PUBLISHED, count_parameters
 
 MODELS = {
@@ -22,57 +22,6 @@ TARGETS = {
 }
 BASE_BITS = (16, 8, 4)
 TRAINED_BYTES = 16  # of a number that is trained: itself, its gradient, two means, in float32
-
-CALCULATOR_SCRIPT = """
-const size = (x) => x < 1e6 ? `${fixed(x / 1e3, 2)} kB` : x < 1e9 ? `${fixed(x / 1e6, 2)} MB`
-  : `${fixed(x / 1e9, 2)} GB`;
-const draw = () => {
-  const m = state.models[Number(one("model").value)];
-  const names = state.targets[Number(one("targets").value)];
-  const r = 2 ** Number(one("rank").value), layers = Number(one("layers").value);
-  const bits = state.bits[Number(one("base").value)];
-  const used = Math.min(layers, m.layers);
-  const maps = names.map((n) => m.maps[n]);
-  const low = maps.map(([d, k]) => Math.min(r, d, k) * (d + k)).reduce((a, b) => a + b, 0);
-  const all = maps.map(([d, k]) => d * k).reduce((a, b) => a + b, 0);
-  const trained = used * low, full = 16 * m.all;
-  const small = m.all * bits / 8 + 16 * trained;
-  text("rank-value", String(r));
-  text("layers-value", String(used));
-  text("pairs", String(used * names.length));
-  text("trained", trained.toLocaleString("en-US"));
-  text("share", `${fixed(100 * trained / m.all, 3)} %`);
-  text("fewer", fixed(all / low, 1));
-  text("file", size(2 * trained));
-  [full, small].forEach((x, i) => {
-    bar("bar", x / Math.max(full, small), i);
-    text("memory", size(x), i);
-  });
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-RANK_SCRIPT = """
-const draw = () => {
-  const u = state.updates[Number(one("update").value)];
-  const i = Number(one("rank").value);
-  text("rank-value", String(u.ranks[i]));
-  bar("energy-bar", u.energy[i]);
-  bar("gain-bar", Math.min(1, Math.max(0, u.kept[i])));
-  bar("chance-bar", Math.min(1, Math.max(0, u.random[i])));
-  const percent = (x) => `${fixed(100 * x, 0)} %`;
-  text("energy", percent(u.energy[i]));
-  text("gain", percent(u.kept[i]));
-  text("chance", percent(u.random[i]));
-  text("loss", fixed(u.loss[i], 3));
-  text("numbers", percent(u.numbers[i]));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def described(config: GPTConfig) -> dict[str, object]:
@@ -151,7 +100,7 @@ def lora_calculator_demo(model: int = 2, targets: int = 0, rank: int = 4) -> Dem
         )
         + f"<table><caption>memory of a training step, without activations</caption>"
         f"<tbody>{rows}</tbody></table>",
-        script=CALCULATOR_SCRIPT,
+        script=script_beside(__file__, "lora_calculator"),
         css=".mathlm-demo[data-demo=lora-calculator] td.wide{width:45%}"
         ".mathlm-demo[data-demo=lora-calculator] caption{text-align:left;color:var(--soft);"
         "font-size:.9rem;caption-side:top}",
@@ -206,6 +155,6 @@ def rank_kept_demo(
             f"rank has {value('numbers', format(100 * u['numbers'], '.0f') + ' %')} of the "
             f"matrices' numbers."
         ),
-        script=RANK_SCRIPT,
+        script=script_beside(__file__, "rank_kept"),
         css=".mathlm-demo[data-demo=rank-kept] td.wide{width:45%}",
     )

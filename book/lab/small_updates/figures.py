@@ -8,9 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, WIDE
-
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
+from mathlm.plot.style import BLUE, COLORS, GRAY, MARKS, ORANGE, WIDE
 
 
 def update_sizes(ranks: Sequence[int], sizes: Mapping[str, ArrayLike]) -> Figure:

@@ -1,7 +1,4 @@
-"""What the GPT of the plays is tuned on in the study of low ranks: answers, and definitions.
-
-python -m lab.small_updates.low_rank_data
-"""
+"""What the GPT of the plays is tuned on in the study of low ranks: answers, and definitions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,10 +73,3 @@ def start_of_pretraining() -> GPT:
         norm="rms", activation="swiglu", position="rope", bias=False, **with_defaults
     )
     return GPT(shape)
-
-
-if __name__ == "__main__":
-    for name in ("chatterbot", "glosses"):
-        found = text(name, rows=2, held_rows=32)
-        targets = sum(int((batch["targets"] >= 0).sum()) for batch in found.held_out)
-        print(name, found.training(0)["ids"].shape, f"{targets} held-out targets")

@@ -1,5 +1,6 @@
 """How low the rank of an update is, and how low LoRA's may be: spectra, sweeps and merging.
 
+    cd book
     python -m lab.small_updates.low_rank_study --record low-rank.json
 
 What the record of an earlier call with the same options holds is not done again.

@@ -1,7 +1,5 @@
 """Tuning all weights of a model together within few random directions.
 
-    python -m lab.small_updates.low_rank_subspace --size 1000
-
 How many such directions reach nine tenths of what full tuning gains is called the intrinsic
 dimension of the task. The directions are those of a count sketch: every weight belongs to one
 of them, with a sign, and those of one direction move by the same amount.
@@ -11,8 +9,6 @@ References:
     Aghajanyan et al. (2021), arXiv:2012.13255 (of fine-tuning).
 """
 
-import argparse
-from collections.abc import Sequence
 from copy import deepcopy
 
 import torch
@@ -24,8 +20,7 @@ from mathlm.models import GPT
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.train import next_token
 
-from .low_rank_cuts import mean_loss
-from .low_rank_data import PLAYS, Text, text
+from .low_rank_data import Text
 
 
 def as_vector(gradient: Tensor | None) -> Tensor:
@@ -84,21 +79,3 @@ def tune_within(base: GPT, size: int, data: Text, lr: float, steps: int, seed: i
         optimizer.step()
         directions.move()
     return model.eval()
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, float]:
-    """Tune once and print what it brought."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--size", type=int, default=1000, help="how many directions")
-    parser.add_argument("--lr", type=float, default=3e-3, help="largest step of every weight")
-    parser.add_argument("--steps", type=int, default=20)
-    args = parser.parse_args(argv)
-    base, data = GPT.from_pretrained(PLAYS), text("chatterbot", rows=2, held_rows=32)
-    tuned = tune_within(base, args.size, data, args.lr, args.steps)
-    row = {n: mean_loss(m, data.held_out) for n, m in (("before", base), ("after", tuned))}
-    print(row)
-    return row
-
-
-if __name__ == "__main__":
-    main()

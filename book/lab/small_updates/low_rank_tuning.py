@@ -1,10 +1,5 @@
-"""Tuning a GPT in full or by updates of low rank, for one step size or for several.
+"""Tuning a GPT in full or by updates of low rank, for one step size or for several."""
 
-python -m lab.small_updates.low_rank_tuning --rank 4 --lr 3e-3
-"""
-
-import argparse
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +12,7 @@ from mathlm.optim import AdamW, warmup_cosine
 from mathlm.train import next_token
 
 from .low_rank_cuts import mean_loss
-from .low_rank_data import PLAYS, Text, text
+from .low_rank_data import Text
 
 ALPHA = 16
 ATTENTION = ("W_q", "W_k", "W_v", "W_o")
@@ -82,23 +77,3 @@ def result(base: GPT, way: Way, data: Text, lr: float, steps: int, seed: int = 0
         names = way.targets if isinstance(way.targets, str) else ", ".join(way.targets)
         row |= {"rank": way.rank, "scale": scale, "targets": names}
     return row | {"trainable": adapt.count_trainable(model)[0]}
-
-
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Tune once and print what it brought; returns the row."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rank", type=int, help="of the updates; without it all is tuned")
-    parser.add_argument("--lr", type=float, default=3e-3, help="largest step size")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--rslora", action="store_true", help="divide α by √r, not r")
-    args = parser.parse_args(argv)
-    base, data = GPT.from_pretrained(PLAYS), text("chatterbot", rows=2, held_rows=32)
-    way = Way(rank=args.rank, rank_stabilized=args.rslora)
-    row = {"before": mean_loss(base, data.held_out)}
-    row |= result(base, way, data, args.lr, args.steps)
-    print(*(f"{name} {value}" for name, value in row.items()), sep="\n")
-    return row
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""The singular values of what training changed in a matrix, and what chance would give.
-
-python -m lab.small_updates.update_spectra
-"""
+"""The singular values of what training changed in a matrix, and what chance would give."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -95,9 +92,3 @@ def lowest(lrs: Sequence[float], losses: Sequence[float]) -> float:
     x = np.log(np.asarray(lrs[i - 1 : i + 2], dtype=float))
     a, b, _ = np.polyfit(x, losses[i - 1 : i + 2], 2)
     return float(np.exp(-b / (2 * a)))
-
-
-if __name__ == "__main__":
-    rng = np.random.default_rng(0)
-    signal = np.outer(rng.normal(size=128), rng.normal(size=128)) / 8
-    print(spectrum(signal + 0.1 * rng.normal(size=(128, 128)), np.ones((128, 128))))

@@ -5,51 +5,13 @@ from html import escape
 from typing import Any
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 from mathlm.text.tokenizers.byte_bpe import ByteBPE
 
 from .merge_trace import trace_merges
 
 PAIRS = 5  # rows of the table of pairs
 RULES = ("the first in bytes", "the first seen")
-
-MERGES_SCRIPT = """
-const draw = () => {
-  const run = state.runs[one("corpus").value][one("rule").value];
-  const k = Math.min(one("merges").valueAsNumber, run.length - 1), now = run[k];
-  text("merges-value", String(k));
-  for (let i = 0; i < state.rows; i += 1) {
-    const word = now.words[i] || ["", ""];
-    text("times", word[0], i);
-    text("split", word[1], i);
-  }
-  for (let i = 0; i < state.pairs; i += 1) {
-    const pair = now.pairs[i] || ["", "", 0];
-    text("pair", pair[0], i);
-    text("count", pair[1], i);
-    bar("bar", pair[2], i);
-  }
-  text("made", now.made);
-  text("next", now.next);
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-TOKENS_SCRIPT = """
-const draw = () => {
-  const chosen = one("text").value;
-  all("panel").forEach((panel, i) => { panel.hidden = String(i) !== chosen; });
-};
-one("ids").addEventListener("click", () => {
-  const on = one("ids").getAttribute("aria-pressed") !== "true";
-  one("ids").setAttribute("aria-pressed", String(on));
-  root.toggleAttribute("data-ids", on);
-});
-changed(draw);
-draw();
-"""
 
 
 def merges_demo(corpora: Mapping[str, Mapping[str, int]], n_merges: int = 12) -> Demo:
@@ -92,7 +54,7 @@ def merges_demo(corpora: Mapping[str, Mapping[str, int]], n_merges: int = 12) ->
         "<table><thead><tr><th>pair</th><th>count</th><th></th></tr></thead>"
         f"<tbody>{pairs}</tbody></table>"
         + live_text(f"{value('made', first['made'])} {value('next', first['next'])}"),
-        script=MERGES_SCRIPT,
+        script=script_beside(__file__, "merges"),
         state={"runs": runs, "rows": rows, "pairs": PAIRS},
         css=".mathlm-demo[data-demo=merges] td.half{width:35%}"
         ".mathlm-demo[data-demo=merges] table:first-of-type td:first-child{text-align:left}"
@@ -127,7 +89,7 @@ def tokens_demo(texts: Mapping[str, str], tokenizers: Mapping[str, ByteBPE]) -> 
         hint="Which text do two tokenizers cut alike? Which one costs the most tokens?",
         controls=select("text", "text", list(texts)) + button("ids", "show ids", pressed=False),
         view=f'<div aria-live="polite">{panels}</div>',
-        script=TOKENS_SCRIPT,
+        script=script_beside(__file__, "tokens"),
         css=TOKENS_CSS,
     )
 

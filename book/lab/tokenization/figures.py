@@ -10,9 +10,8 @@ from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, PURPLE, RED, SKY, YELLOW
 
-MARKS = ("o", "s", "^", "D")
 CUTS = (BLUE, ORANGE, SKY, GREEN, RED, PURPLE, YELLOW, GRAY)
 
 

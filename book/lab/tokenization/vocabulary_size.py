@@ -1,4 +1,8 @@
-"""What does the size of the vocabulary do to a small GPT that may spend a fixed compute?"""
+"""What does the size of the vocabulary do to a small GPT that may spend a fixed compute?
+
+cd book
+python -m lab.tokenization.vocabulary_size --record vocabulary-size.json
+"""
 
 import argparse
 import logging
@@ -21,7 +25,7 @@ from mathlm.train.record import record_on_cpu
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Options from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--sizes", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096, 8192])
     add("--compute", type=float, nargs="+", default=[1e12], help="of each run [FLOP]")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 from mathlm.scaling import sharded_memory
 
 from .figures import LARGEST, NORMAL, ZERO
@@ -17,98 +17,6 @@ STAGES = ("0: nothing", "1: optimizer", "2: and gradients", "3: and weights")
 MODELS = {"GPT-2, 0.12 billion": 124_439_808, "7 billion": 7_000_000_000,
           "70 billion": 70_000_000_000, "405 billion": 405_000_000_000}  # fmt: skip
 COLORS = {False: "var(--accent)", True: "var(--second)"}
-
-SCALE_SCRIPT = """
-const draw = () => {
-  const k = Number(one("scale").value), shares = [0, 0, 0, 0];
-  state.shares.forEach((share, i) => {
-    const e = state.first + i + k;
-    shares[e < state.ends[0] ? 0 : e < state.ends[1] ? 1 : e < state.ends[2] ? 2 : 3] += share;
-  });
-  shares.forEach((share, i) => {
-    bar("bar", share, i);
-    text("share", `${fixed(100 * share, 2)} %`, i);
-  });
-  text("scale-value", String(k));
-  text("fate", shares[3] > 0 ? "at least one overflows: the step is skipped"
-    : shares[0] > 0.01 ? "more than one in a hundred is lost" : "nearly all arrive");
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-ZERO_SCRIPT = """
-const gb = (x) => `${fixed(x / 1e9, x < 1e10 ? 2 : 1)} GB`;
-const draw = () => {
-  const N = state.models[Number(one("model").value)], n = 2 ** Number(one("devices").value);
-  const stage = Number(one("stage").value), share = Math.ceil(N / n);
-  const parts = [2 * (stage > 2 ? share : N), 2 * (stage > 1 ? share : N),
-    12 * (stage > 0 ? share : N)];
-  const total = parts.reduce((a, b) => a + b);
-  parts.forEach((x, i) => {
-    bar("bar", x / (16 * N), i);
-    text("part", gb(x), i);
-  });
-  const sent = (stage > 2 ? 3 : 2) * 2 * N * (n - 1) / n;
-  text("devices-value", String(n));
-  text("total", gb(total));
-  text("sent", gb(sent));
-  text("fits", total < 80e9 ? "fits into 80 GB, if activations fit into the rest"
-    : "does not fit into 80 GB");
-};
-changed(draw);
-reset(draw);
-draw();
-"""
-
-PIPELINE_SCRIPT = """
-const plan = (p, m, ahead) => {
-  const waiting = [...Array(p).keys()].map((s) => {
-    const first = Math.min(ahead(s), m), order = [];
-    for (let j = 0; j < first; j++) order.push([j, 0]);
-    for (let j = 0; j < m; j++) {
-      order.push([j, 1]);
-      if (j + first < m) order.push([j + first, 0]);
-    }
-    return order;
-  });
-  const done = {}, free = Array(p).fill(0), tasks = [];
-  while (waiting.some((w) => w.length)) {
-    for (let s = 0; s < p; s++) {
-      while (waiting[s].length) {
-        const [j, back] = waiting[s][0];
-        const needed = back
-          ? [[s, j, 0], ...(s < p - 1 ? [[s + 1, j, 1]] : [])]
-          : s ? [[s - 1, j, 0]] : [];
-        if (!needed.every((key) => String(key) in done)) break;
-        waiting[s].shift();
-        const start = Math.max(free[s], ...needed.map((key) => done[String(key)]));
-        free[s] = done[String([s, j, back])] = start + 1 + back;
-        tasks.push([s, j, back, start]);
-      }
-    }
-  }
-  return [tasks, Math.max(...free)];
-};
-const draw = () => {
-  const p = Number(one("stages").value), m = Number(one("parts").value);
-  const ordered = Number(one("order").value) === 1;
-  const [tasks, total] = plan(p, m, ordered ? (s) => p - s : () => m);
-  const boxes = tasks.map(([s, j, back, start]) =>
-    `<rect x="${600 * start / total}" y="${22 * s}" width="${600 * (1 + back) / total - 1}" ` +
-    `height="20" fill="${back ? "var(--second)" : "var(--accent)"}"></rect>`);
-  one("picture").innerHTML =
-    `<svg viewBox="0 0 600 ${22 * p}" width="600" role="img">${boxes.join("")}</svg>`;
-  text("stages-value", String(p));
-  text("parts-value", String(m));
-  text("idle", `${fixed(100 * (p - 1) / (m + p - 1), 1)} %`);
-  text("held", String(ordered ? Math.min(m, p) : m));
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def loss_scale_demo(sizes: ArrayLike, start: int = 0) -> Demo:
@@ -138,7 +46,7 @@ def loss_scale_demo(sizes: ArrayLike, start: int = 0) -> Demo:
         + button("reset", "reset"),
         view=f"<table><tbody>{rows}</tbody></table>"
         + live_text(f"The step: {value('fate', verdict(fates(exponents + start)))}."),
-        script=SCALE_SCRIPT,
+        script=script_beside(__file__, "loss_scale"),
         css=".mathlm-demo[data-demo=loss-scale] td.wide{width:50%}",
     )
 
@@ -191,7 +99,7 @@ def zero_memory_demo(model: int = 1, devices: int = 8, stage: int = 0) -> Demo:
             f"{value('fits', fits if total < 80e9 else 'does not fit into 80 GB')}. "
             f"Sent in a step: {value('sent', gigabytes(sent))}."
         ),
-        script=ZERO_SCRIPT,
+        script=script_beside(__file__, "zero_memory"),
         css=".mathlm-demo[data-demo=zero-memory] td.wide{width:50%}",
     )
 
@@ -223,7 +131,7 @@ def pipeline_demo(stages: int = 4, parts: int = 8) -> Demo:
             f"the time. The first stage holds the activations of {value('held', str(parts))} "
             "micro-batches."
         ),
-        script=PIPELINE_SCRIPT,
+        script=script_beside(__file__, "pipeline"),
     )
 
 

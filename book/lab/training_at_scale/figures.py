@@ -7,12 +7,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED, WIDE
 
 from .pipeline_schedule import Task
 
 ZERO, NORMAL, LARGEST = -25, -14, 16  # exponents at which float16 begins and ends
-MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def rounding_errors(exponents: ArrayLike, errors: Mapping[str, ArrayLike]) -> Figure:

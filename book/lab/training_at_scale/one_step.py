@@ -1,12 +1,8 @@
-"""The step that several processes share: a tiny GPT, a batch, its loss and its gradient.
-
-python -m lab.training_at_scale.one_step
-"""
+"""The step that several processes share: a tiny GPT, a batch, its loss and its gradient."""
 
 import torch
 from torch import Tensor, nn
 
-from mathlm.errors import ConfigError
 from mathlm.models import GPT, GPTConfig
 from mathlm.train.distributed import all_sum, rank, ranks
 
@@ -50,26 +46,3 @@ def apart(found: Tensor, expected: Tensor) -> float:
     distances = torch.zeros(ranks(), dtype=torch.float64)
     distances[rank()] = (found - expected).norm() / expected.norm()
     return all_sum(distances).max().item()
-
-
-def require_two(recipe: str) -> None:
-    """Refuse any other number of processes than two."""
-    if ranks() != 2:
-        raise ConfigError(
-            f"{recipe} compares two processes with one, but {ranks()} run; start it with "
-            f"torchrun --nproc-per-node 2 -m lab.training_at_scale.{recipe}"
-        )
-
-
-def main() -> dict[str, float]:
-    """Print the loss and the length of the gradient of one process, and return them."""
-    model, (ids, targets) = nn.Sequential(*layers()), batch()
-    value = loss(model(ids), targets)
-    value.backward()
-    found = {"loss": value.item(), "gradient": gradient(model).norm().item()}
-    print(found)
-    return found
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""What two processes compute together, each number next to that of one process alone.
-
-torchrun --nproc-per-node 2 -m lab.training_at_scale.parallel_demos
-"""
+"""What two processes compute together, each number next to that of one process alone."""
 
 from typing import Any, cast
 
@@ -9,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from mathlm.layers import Block
-from mathlm.train import process_group
 from mathlm.train.distributed import all_sum, rank
 
 from .one_step import (
@@ -22,7 +18,6 @@ from .one_step import (
     gradient,
     layers,
     loss,
-    require_two,
 )
 from .pipeline import bubble_fraction, pipeline_step
 from .rings import all_reduce
@@ -90,18 +85,3 @@ def pipeline(micro_batches: int = 4) -> dict[str, Any]:
         "theory": micro_batches * like.nbytes,
         "bubble": bubble_fraction(2, micro_batches),
     }
-
-
-def main() -> dict[str, Any]:
-    """Share rows, matrices and layers between two processes; rank 0 prints what they found."""
-    with process_group():
-        require_two("parallel_demos")
-        parts = (data_parallel, tensor_parallel, pipeline)
-        found = {part.__name__: part() for part in parts}
-        if rank() == 0:
-            print(found)
-    return found
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """Products in 16 bits, emulated in float32; the sizes of gradients.
 
-    python -m lab.training_at_scale.sixteen_bits
-
 Operands and results of matrix products are rounded, forward and backward, while everything is
 stored in float32: what autocast does to them, at the speed of any CPU.
 """
@@ -101,9 +99,3 @@ def gradient_sizes(model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Tens
     parts = {"activations": found, "parameters": weights}
     sizes = {name: torch.cat([g.abs().flatten() for g in gs]) for name, gs in parts.items()}
     return {name: size[size > 0] for name, size in sizes.items()}
-
-
-if __name__ == "__main__":
-    model, _ = small_model()
-    for name, size in gradient_sizes(model, windows()[0](0)).items():
-        print(f"{name}: {(size < 2.0**-25).float().mean():.1%} too small for float16")

@@ -1,7 +1,5 @@
 """One run of a small GPT with products or weights of 16 bits.
 
-    python -m lab.training_at_scale.sixteen_bits_training
-
 The loss is divided as in a step of four million targets: each micro-batch has a small share.
 """
 
@@ -104,8 +102,3 @@ def judge(model: nn.Module, held_out: Any) -> float:
     """Mean loss of held-out text [nats]."""
     parts = [next_token(model, batch) for batch in held_out]
     return sum(float(loss) for loss, _ in parts) / sum(count for _, count in parts)
-
-
-if __name__ == "__main__":
-    for name in ARMS:
-        print(f"{name}: {train(name, steps=20)['losses'][-1]:.3f} nats after 20 steps")

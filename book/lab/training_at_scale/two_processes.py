@@ -1,4 +1,4 @@
-"""Two processes that share one step in every way; run by python -m or :func:`run`."""
+"""Two processes that share one step in every way; started by :func:`run`."""
 
 import argparse
 import json

@@ -1,7 +1,4 @@
-"""The stages of ZeRO, and torch's own DDP and FSDP, on two processes and on one.
-
-torchrun --nproc-per-node 2 -m lab.training_at_scale.zero_demos
-"""
+"""The stages of ZeRO, and torch's own DDP and FSDP, on two processes and on one."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ from mathlm.train import (
     TrainerConfig,
     distribute,
     next_token,
-    process_group,
 )
 from mathlm.train.distributed import rank, ranks
 from mathlm.train.parallel import Kind
@@ -30,7 +26,6 @@ from .one_step import (
     gpt,
     layers,
     loss,
-    require_two,
 )
 from .traffic import Traffic, step_bytes
 from .zero import ZeroAdam, flat
@@ -85,17 +80,3 @@ def by_torch(kind: Kind, folder: Path) -> dict[str, Any]:
     history = run.fit()
     losses, norms = ([record[name] for record in history] for name in ("loss", "grad_norm"))
     return {"losses": losses, "norms": norms, "held": held, "bytes": sent}
-
-
-def main() -> list[dict[str, Any]]:
-    """Take the same steps in every stage; rank 0 prints what they held and sent."""
-    with process_group():
-        require_two("zero_demos")
-        found = [zero(stage) for stage in range(4)]
-        if rank() == 0:
-            print(*found, sep="\n")
-    return found
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, live_text, select, value
+from mathlm.plot.demo import Demo, live_text, script_beside, select, value
 
 Trace = Mapping[str, ArrayLike]
 
@@ -21,48 +21,11 @@ background:color-mix(in srgb,var(--accent) var(--share),var(--bg))}
 .mathlm-demo[data-demo=gradient-trace] td[data-strong=true]{color:var(--bg)}
 .mathlm-demo[data-demo=gradient-trace] td.size{text-align:right;background:none}
 """
-TRACE_SCRIPT = """
-const size = (x) => x < 1e-3 ? x.toExponential(1).replace("-", "−") : x.toPrecision(2);
-const draw = () => {
-  const label = Number(one("label").value);
-  let at = 0;
-  state.sizes[label].forEach((row, stage) => {
-    const total = row.reduce((a, x) => a + x, 0);
-    row.forEach((x) => {
-      const cell = one("cell", at), share = total > 0 ? x / total : 0;
-      cell.textContent = x === 0 ? "·" : fixed(100 * share, 0);
-      cell.style.setProperty("--share", `${Math.round(100 * share)}%`);
-      cell.setAttribute("data-strong", String(share > 0.6));
-      at += 1;
-    });
-    text("size", size(Math.hypot(...row)), stage);
-  });
-  const last = state.sizes[label][state.sizes[label].length - 1];
-  text("word", state.labels[label]);
-  text("most", state.source[last.indexOf(Math.max(...last))]);
-  text("zeros", String(state.labels.length - 1 - label));
-};
-changed(draw);
-draw();
-"""
 
 FAULT_CSS = """
 .mathlm-demo[data-demo=gradient-fault] td{text-align:left;white-space:normal}
 .mathlm-demo[data-demo=gradient-fault] tr[data-red=true] td{font-weight:600;
 color:var(--second)}
-"""
-FAULT_SCRIPT = """
-const draw = () => {
-  const fault = Number(one("fault").value), red = state.caught[fault];
-  red.forEach((fails, i) => {
-    one("row", i).setAttribute("data-red", String(fails));
-    text("verdict", fails ? "✗ fails" : "✓ passes", i);
-  });
-  text("count", String(red.filter((x) => x).length));
-  text("change", state.changes[fault]);
-};
-changed(draw);
-draw();
 """
 
 
@@ -116,7 +79,7 @@ def gradient_trace_demo(
             f"arrives at {value('most', source[int(last.argmax())])}. Later positions of the "
             f"target, {value('zeros', str(len(labels) - 1 - label))} of them, get exactly 0."
         ),
-        script=TRACE_SCRIPT,
+        script=script_beside(__file__, "gradient_trace"),
         css=TRACE_CSS,
     )
 
@@ -157,7 +120,7 @@ def gradient_fault_demo(
         + live_text(
             f"{value('count', str(int(table[fault].sum())))} of {len(checks)} checks fail."
         ),
-        script=FAULT_SCRIPT,
+        script=script_beside(__file__, "gradient_fault"),
         css=FAULT_CSS,
     )
 

@@ -1,5 +1,6 @@
 """Train the translator by hand with a fault in its backward pass: would its loss have told?
 
+    cd book
     python -m lab.transformer_backward.faulty_training --faults "keys learn nothing" --steps 60
 
 Each run has the same first weights and the same batches; only one function differs.

@@ -10,9 +10,8 @@ from matplotlib.patches import FancyBboxPatch
 from numpy.typing import ArrayLike
 
 from mathlm.plot.figures import mark_caught
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED
+from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED
 
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
 LEFT, RIGHT, SUM = 0.2, 0.72, 0.46  # centers of encoder, decoder and the memory's sum
 
 

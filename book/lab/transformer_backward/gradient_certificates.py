@@ -1,9 +1,5 @@
-"""How far every gradient of a model is from what its own loss says, one probe a parameter.
+"""How far every gradient of a model is from what its own loss says, one probe a parameter."""
 
-python -m lab.transformer_backward.gradient_certificates --step 1e-5
-"""
-
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -11,7 +7,6 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from mathlm.errors import InputError
-from mathlm.reference import Transformer, TransformerConfig
 
 Weights = Mapping[str, ndarray]
 
@@ -76,30 +71,4 @@ def _probe(
     return np.array(errors) / np.linalg.norm(gradient)
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the error of every gradient of a small random encoder-decoder, worst first."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--step", type=float, default=1e-5)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(argv)
-    rng = np.random.default_rng(options.seed)
-    config = TransformerConfig(vocab_size=12, context=8, d_model=8, n_layers=1, n_heads=2)
-    model = Transformer(config, rng)
-    source, target = rng.integers(3, 12, (2, 5)), rng.integers(3, 12, (2, 6))
-    weights = model.weights
-    gradients = model.backward(model.loss(source, target)[1])
-
-    def loss(changed: dict[str, ndarray]) -> float:
-        model.weights = changed
-        return model.loss(source, target)[0]
-
-    probed = {n: g for n, g in gradients.items() if not n.endswith("W_k.bias")}  # those are 0
-    errors = probe_errors(loss, weights, probed, [options.step], rng)
-    for name in sorted(errors, key=lambda n: -errors[n][0]):
-        print(f"{errors[name][0]:.1e}  {name}")
-
-
 __all__ = ["probe_errors"]
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""Six checks of the encoder-decoder by hand: two witnesses, and four things that must hold.
-
-python -m lab.transformer_backward.gradient_checks
-"""
+"""Six checks of the encoder-decoder by hand: two witnesses, and four things that must hold."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -115,7 +112,3 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "future moves nothing": _future,
     "rows add up": _rows,
 }
-
-if __name__ == "__main__":
-    for name, passes in CHECKS.items():
-        print(f"{name:24} {'passed' if passes() else 'FAILED'}")

@@ -1,7 +1,4 @@
-"""Faults of the backward passes of heads, blocks, stacks and tables, and of both passes alike.
-
-python -m mathlm.recipes.stack_faults
-"""
+"""Faults of the backward passes of heads, blocks, stacks, tables, and of both passes alike."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -108,6 +105,3 @@ FAULTS: dict[str, Fault] = LAYER_FAULTS | {
         stacks, "decoder_block", "cross-attention without mask", without_argument(5)
     ),
 }
-
-if __name__ == "__main__":
-    print("\n".join(f"{name}: {fault.line}" for name, fault in FAULTS.items()))

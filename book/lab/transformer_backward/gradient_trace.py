@@ -2,12 +2,7 @@
 
 The backward pass of :class:`mathlm.reference.Transformer`, one block at a time, with the
 gradient of the streams kept on the way.
-
-    python -m lab.transformer_backward.gradient_trace --label 2
 """
-
-import argparse
-from collections.abc import Sequence
 
 import numpy as np
 from numpy import ndarray
@@ -15,7 +10,6 @@ from numpy import ndarray
 from mathlm.errors import InputError
 from mathlm.reference import (
     Transformer,
-    TransformerConfig,
     decoder_block,
     decoder_block_backward,
     label_smoothed_cross_entropy,
@@ -91,21 +85,4 @@ def _embedded(model: Transformer, use: str, ids: ndarray) -> ndarray:
     return positioned_embedding(ids[None], table, np.ones((1, len(ids)), dtype=bool))[0]
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the size of the gradient at every vector of a small random model."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--label", type=int, default=None)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(argv)
-    rng = np.random.default_rng(options.seed)
-    config = TransformerConfig(vocab_size=12, context=8, d_model=16, n_layers=2, n_heads=2)
-    model = Transformer(config, rng)
-    source, target = rng.integers(3, 12, 5), rng.integers(3, 12, 6)
-    for stage, gradient in gradient_trace(model, source, target, options.label).items():
-        print(f"{stage}:", *(f"{size:.2e}" for size in np.linalg.norm(gradient, axis=1)))
-
-
 __all__ = ["gradient_trace"]
-
-if __name__ == "__main__":
-    main()

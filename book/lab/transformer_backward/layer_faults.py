@@ -1,7 +1,5 @@
 """Faults of the backward passes of loss, linear map, normalization and attention.
 
-    python -m lab.transformer_backward.layer_faults
-
 A fault is made from the right function; ``planted_gradient_faults`` puts it in its place.
 """
 
@@ -117,6 +115,3 @@ LAYER_FAULTS: dict[str, Fault] = {
     "softmax without its sum": Fault(heads, ATTEND, "dS = A ⊙ dA", after(without_row_sum)),
     "keys learn nothing": Fault(heads, ATTEND, "dK = 0", without_output(1)),
 }
-
-if __name__ == "__main__":
-    print("\n".join(f"{name}: {fault.line}" for name, fault in LAYER_FAULTS.items()))

@@ -1,9 +1,5 @@
-"""English numerals to French by the encoder-decoder in NumPy: every gradient by hand.
+"""English numerals to French by the encoder-decoder in NumPy: every gradient by hand."""
 
-python -m lab.transformer_backward.numerals_by_hand --steps 300
-"""
-
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -104,17 +100,3 @@ def loss_and_gradients(
         options["dropout"] = draw_dropout(model.config, shapes, config.dropout, rng)
     loss, cache = model.loss(*ids, *(side != Words.PAD for side in ids), **options)
     return loss, model.backward(cache)
-
-
-def main(argv: Sequence[str] | None = None) -> ByHandRun:
-    """Train, print how it went and return it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name in ("high", "held_out", "d_model", "n_layers", "steps", "seed"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(ByHandConfig, name))
-    run = train(ByHandConfig(**vars(parser.parse_args(argv))))
-    print(f"loss {run.losses[-1]:.4f} nats/word, {run.accuracy:.1%} of unseen numbers right")
-    return run
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """Faults of a backward pass, planted one at a time, and which checks notice them.
 
-    python -m lab.transformer_backward.planted_gradient_faults
-
 A fault replaces one function of :mod:`mathlm.reference`; each check runs the whole model.
 """
 
@@ -42,14 +40,3 @@ def noticed(fault: Fault) -> list[bool]:
 def table() -> ndarray:
     """True where a check, one a column, notices a fault, one a row."""
     return np.array([noticed(fault) for fault in FAULTS.values()])
-
-
-def main() -> None:
-    """Print which checks notice which fault."""
-    for name, row in zip(FAULTS, table(), strict=True):
-        by = [check for check, fails in zip(CHECKS, row, strict=True) if fails]
-        print(f"{name}: {', '.join(by) or 'nothing'}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""What torch's autograd says of an encoder-decoder with given weights: the other witness.
-
-python -m lab.transformer_backward.transformer_witness
-"""
+"""What torch's autograd says of an encoder-decoder with given weights: the other witness."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -89,27 +86,3 @@ def _give(model: Transformer, dropout: Arrays) -> None:
     for module in list(model.modules()):
         if isinstance(getattr(module, "dropout", None), nn.Dropout):
             module.dropout = given
-
-
-def main() -> None:
-    """Print the size of every gradient of a small random model on random sentences."""
-    torch.manual_seed(0)
-    sizes: dict[str, Any] = {
-        "vocab_size": 7,
-        "context": 8,
-        "d_model": 8,
-        "n_layers": 1,
-        "n_heads": 2,
-    }
-    with float64():
-        model = Transformer(TransformerConfig(**sizes))
-    weights = {name: w.detach().numpy() for name, w in model.named_parameters()}
-    ids = torch.randint(7, (2, 6)).numpy()
-    loss, gradients = loss_and_gradients(sizes, weights, (ids, ids, ids >= 0, ids >= 0))
-    print(f"loss {loss:.4f} nats/token")
-    for name, gradient in gradients.items():
-        print(f"{(gradient**2).sum() ** 0.5:.1e}  {name}")
-
-
-if __name__ == "__main__":
-    main()

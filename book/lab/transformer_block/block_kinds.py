@@ -1,13 +1,6 @@
-"""A small GPT with residuals, norms, or neither, from weights that keep the size of a signal.
+"""A small GPT with residuals, norms, or neither; its weights keep the size of a signal."""
 
-    python -m lab.transformer_block.block_kinds --depth 16
-
-Prints the gradient that each block's weights receive before training.
-"""
-
-import argparse
 import math
-from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -81,19 +74,3 @@ def block_gradients(model: GPT, batch: dict[str, Tensor]) -> list[float]:
         grads = torch.autograd.grad(loss / targets, list(block.parameters()), retain_graph=True)
         norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads)))
     return norms
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the gradients of every kind."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--depth", type=int, default=16)
-    depth = parser.parse_args(argv).depth
-    ids = torch.randint(256, (4, 65), generator=torch.Generator().manual_seed(0))
-    batch = {"ids": ids[:, :-1], "targets": ids[:, 1:]}
-    for kind in BLOCKS:
-        found = block_gradients(build(kind, depth), batch)
-        print(f"{kind:12}", *(f"{g:9.2e}" for g in found))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
 
 UNITS = ("SiLU gate: SiLU(u) · v", "ReLU gate: ReLU(u) · v", "no gate: ReLU(u)")
 CELLS = np.round(np.linspace(-2, 2, 17), 10)
@@ -19,34 +19,6 @@ GATE_CSS = """
 .mathlm-demo[data-demo=gate] line{stroke-width:.05}
 .mathlm-demo[data-demo=gate] .gate{stroke:var(--fg)}
 .mathlm-demo[data-demo=gate] .value{stroke:var(--fg);stroke-dasharray:.12 .1}
-"""
-GATE_SCRIPT = """
-const unit = (x, y) => {
-  const [a, b] = ["a", "b"].map((n) => one(n).valueAsNumber * Math.PI / 180);
-  const u = x * Math.cos(a) + y * Math.sin(a), v = x * Math.cos(b) + y * Math.sin(b);
-  const which = Number(one("which").value);
-  return [u / (1 + Math.exp(-u)) * v, Math.max(u, 0) * v, Math.max(u, 0)][which];
-};
-const draw = () => {
-  ["a", "b"].forEach((n) => {
-    text(n + "-value", fixed(one(n).valueAsNumber, 0));
-    const angle = one(n).valueAsNumber * Math.PI / 180;
-    one(n + "-line").setAttribute("x2", (1.8 * Math.cos(angle)).toFixed(3));
-    one(n + "-line").setAttribute("y2", (-1.8 * Math.sin(angle)).toFixed(3));
-  });
-  const shown = all("cell");
-  state.cells.forEach((y, j) => state.cells.forEach((x, i) => {
-    const z = unit(x, y), cell = shown[j * state.cells.length + i];
-    cell.setAttribute("class", z < 0 ? "minus" : "plus");
-    cell.setAttribute("opacity", Math.min(1, Math.abs(z) / 4).toFixed(3));
-  }));
-  [[1, 1], [1, -1], [-1, 1], [-1, -1]].forEach(([x, y], i) => {
-    text("corner", fixed(unit(x, y), 2), i);
-  });
-};
-changed(draw);
-reset(draw);
-draw();
 """
 
 
@@ -84,7 +56,7 @@ def gate_demo(gate: int = 0, listen: int = 90, which: int = 0) -> Demo:
         + _gate_view(gate, listen, which)
         + f"<table><thead><tr><th>input</th>{heads}</tr></thead>"
         + f"<tbody><tr><th scope='row'>output</th>{cells}</tr></tbody></table>",
-        script=GATE_SCRIPT,
+        script=script_beside(__file__, "gate"),
         state={"cells": CELLS.tolist()},
         css=GATE_CSS,
     )
@@ -134,29 +106,6 @@ BLOCK_CSS = """
 stroke-width:.3}
 .mathlm-demo[data-demo=block] text{font-size:3px}
 """
-BLOCK_SCRIPT = """
-const power = (x) => {
-  if (x > -3 && x < 4) return Number((10 ** x).toPrecision(2)).toString();
-  return `10^${fixed(x, 0)}`;
-};
-const draw = () => {
-  const kind = state.stacks[Number(one("sums").value)][Number(one("norms").value)];
-  const l = one("block").valueAsNumber;
-  state.series.forEach((name) => {
-    const log = state.runs[kind][name];
-    const y = (v) => -2 * Math.min(state.highest, Math.max(state.lowest, v));
-    one(name + "-line").setAttribute("points", log.map((v, i) => `${i},${y(v)}`).join(" "));
-    text(name, power(log[l]));
-  });
-  one("at").setAttribute("x1", l);
-  one("at").setAttribute("x2", l);
-  text("block-value", String(l));
-  text("kind", kind);
-};
-changed(draw);
-reset(draw);
-draw();
-"""
 
 
 def block_demo(
@@ -198,7 +147,7 @@ def block_demo(
             f"{value('kind', kind)}: size of the stream {now['rms']} (solid), gradient that "
             f"arrives {now['gradient']} (dashed), spread of tokens {now['spread']} (dotted)."
         ),
-        script=BLOCK_SCRIPT,
+        script=script_beside(__file__, "block"),
         state={
             "stacks": STACKS, "series": SERIES, "runs": logs, "lowest": LOWEST,
             "highest": HIGHEST,

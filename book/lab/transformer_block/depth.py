@@ -1,11 +1,8 @@
 """What depth does to a signal and to its gradient before any training.
 
-    python -m lab.transformer_block.depth --depths 1 6 24 96
-
 The same random attention and feed-forward maps are stacked in five ways.
 """
 
-import argparse
 from collections.abc import Sequence
 
 import torch
@@ -59,16 +56,3 @@ def depth_study(
     draw = torch.Generator().manual_seed(seed)
     x, dy = torch.randn(2, batch, length, d_model, generator=draw, dtype=torch.float64)
     return [profile(kind, maps[:L], x, dy) for kind in kinds for L in depths]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what reaches the other end of each stack."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--depths", type=int, nargs="+", default=[1, 6, 24, 96])
-    for run in depth_study(parser.parse_args(arguments).depths):
-        ends = f"rms {run['rms'][-1]:9.2e}   spread {run['spread'][-1]:8.1e}"
-        print(f"{run['kind']:14} {run['depth']:3} {ends}   gradient {run['gradient'][0]:8.1e}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,8 @@
 """Does a deep GPT train without residuals, without norms, or with the norms elsewhere?
 
+    cd book
+    python -m lab.transformer_block.depth_training --record depth-training.json
+
 Every run starts from weights of variance 1/inputs and reads the same windows of Shakespeare.
 """
 

@@ -1,12 +1,9 @@
 """Random attention and feed-forward maps, stacked in five ways.
 
-    python -m lab.transformer_block.random_stacks --kind post-norm --blocks 12
-
-Prints the stream in front of each block and behind the last. Weights are normal, of variance
-1/inputs, or 2/inputs behind ReLU: a feed-forward network keeps the mean square.
+Weights are normal, of variance 1/inputs, or 2/inputs behind ReLU: a feed-forward network keeps
+the mean square.
 """
 
-import argparse
 import math
 from collections.abc import Callable, Sequence
 
@@ -93,20 +90,3 @@ def profile(kind: str, maps: Sequence[tuple[Map, Map]], x: Tensor, dy: Tensor) -
         "spread": [token_spread(y).mean().item() for y in stream],
         "gradient": [(g.norm() / dy.norm()).item() for g in gradients],
     }
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the profile of one stack."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--kind", choices=STACKS, default="attention-only")
-    parser.add_argument("--blocks", type=int, default=6)
-    args = parser.parse_args(argv)
-    draw = torch.Generator().manual_seed(0)
-    x, dy = torch.randn(2, 4, 16, 64, generator=draw, dtype=torch.float64)
-    run = profile(args.kind, random_maps(args.blocks, 64, 4, seed=0), x, dy)
-    for row in zip(run["rms"], run["spread"], run["gradient"], strict=True):
-        print("rms {:8.2e}   spread {:8.2e}   gradient {:8.2e}".format(*row))
-
-
-if __name__ == "__main__":
-    main()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mathlm import reference as ref
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, select, slider, value
+from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 
 TRACE_STEPS = (
     ("rows of E", "Each word fetches its row of the table: a lookup, no arithmetic."),
@@ -32,77 +32,6 @@ TRACE_CSS = """
 .mathlm-demo[data-demo=forward-trace] td{min-width:3.4rem}
 .mathlm-demo[data-demo=forward-trace] td[data-here=true]{background:var(--mark);
 font-weight:600}
-"""
-TRACE_SCRIPT = """
-const sum = (a) => a.reduce((s, x) => s + x, 0);
-const turned = (A) => A[0].map((_, j) => A.map((a) => a[j]));
-const times = (A, B) => A.map((a) => turned(B).map((b) => sum(a.map((x, i) => x * b[i]))));
-const plus = (A, B) => A.map((a, i) => a.map((x, j) => x + B[i][j]));
-const norm = (A) => A.map((a) => {
-  const mean = sum(a) / a.length, spread = sum(a.map((x) => (x - mean) ** 2)) / a.length;
-  return a.map((x) => (x - mean) / Math.sqrt(spread + 1e-5));
-});
-const soft = (A) => A.map((a) => {
-  const top = Math.max(...a), e = a.map((x) => Math.exp(x - top)), total = sum(e);
-  return e.map((x) => x / total);
-});
-const trace = (ids, next) => {
-  const map = (A, name) => times(A, turned(state.maps[name]));
-  const X = ids.map((i) => state.table[i]), Y = plus(X, state.positions);
-  const [Q, K, V] = ["W_q", "W_k", "W_v"].map((name) => map(Y, name));
-  const S = times(Q, turned(K)).map((row, t) => row.map((s, j) =>
-    j > t ? -Infinity : s / Math.sqrt(K[0].length)));
-  const A = soft(S), C = times(A, V), H = norm(plus(Y, C));
-  const F = map(map(H, "W_in").map((row) => row.map((x) => Math.max(x, 0))), "W_out");
-  const G = norm(plus(H, F)), L = times(G, turned(state.table));
-  const P = soft(L).map((p, t) => [...p, -Math.log(p[next[t]])]);
-  return [X, Y, Q, K, V, S, A, C, H, G, L, P];
-};
-const heads = (k, words) => {
-  if (k === 5 || k === 6) return words;
-  if (k < 10) return state.table[0].map((_, j) => String(j + 1));
-  return k === 10 ? state.words : [...state.words, "loss"];
-};
-const draw = () => {
-  const ids = all("word").map((e) => Number(e.value)), T = state.positions.length;
-  const shown = ids.slice(0, T), next = ids.slice(1), k = one("step").valueAsNumber - 1;
-  const M = trace(shown, next)[k], names = heads(k, shown.map((i) => state.words[i]));
-  for (let j = 0; j < state.width; j++) text("head", j < names.length ? names[j] : "", j);
-  shown.forEach((i, t) => {
-    text("row", state.words[i], t);
-    for (let j = 0; j < state.width; j++) {
-      const at = t * state.width + j, there = j < names.length, x = there ? M[t][j] : 0;
-      text("cell", !there ? "" : x === -Infinity ? "−∞" : fixed(x, 2), at);
-      one("cell", at).setAttribute("data-here", String(k >= 10 && j === next[t]));
-    }
-  });
-  text("step-value", String(k + 1));
-  text("formula", state.steps[k][0]);
-  text("note", state.steps[k][1]);
-};
-const go = (by) => {
-  const step = one("step"), last = state.steps.length;
-  const to = Math.min(last, Math.max(1, step.valueAsNumber + by));
-  step.value = String(to);
-  draw();
-  return to < last;
-};
-let clock = 0;
-const stop = () => { clearInterval(clock); clock = 0; text("play", "play"); };
-[["back", -1], ["next", 1]].forEach(([name, by]) =>
-  all(name).forEach((b) => b.addEventListener("click", () => { stop(); go(by); })));
-all("play").forEach((b) => {
-  if (still) b.style.display = "none";
-  b.addEventListener("click", () => {
-    if (clock) return stop();
-    if (!go(1)) { one("step").value = "1"; draw(); }
-    text("play", "pause");
-    clock = setInterval(() => { if (!go(1)) stop(); }, 1800);
-  });
-});
-changed(draw);
-reset(() => { stop(); draw(); });
-draw();
 """
 
 
@@ -149,7 +78,7 @@ def forward_trace_demo(
         state=state,
         controls=controls,
         view=_trace_view(E, P, W, words, list(text), step, width),
-        script=TRACE_SCRIPT,
+        script=script_beside(__file__, "forward_trace"),
         css=TRACE_CSS,
     )
 
@@ -222,41 +151,6 @@ def _trace_view(
     )
 
 
-WRITING_SCRIPT = """
-const draw = () => {
-  const e = state.examples[Number(one("example").value)], step = one("step");
-  step.max = String(e.output.length);
-  const t = Math.min(step.valueAsNumber, e.output.length) - 1;
-  text("step-value", String(t + 1));
-  text("written", e.output.slice(0, t).join(" ") || "(nothing)");
-  text("next", e.output[t]);
-  for (let s = 0; s < state.longest; s++) {
-    const there = s < e.source.length;
-    one("source-row", s).style.display = there ? "" : "none";
-    if (!there) continue;
-    text("source", e.source[s], s);
-    bar("read", e.weights[t][s], s);
-    text("share", fixed(e.weights[t][s], 2), s);
-  }
-  e.candidates[t].forEach(([word, p], i) => {
-    text("candidate", word, i);
-    bar("chance", p, i);
-    text("p", fixed(p, 3), i);
-  });
-};
-const go = (by) => {
-  const step = one("step"), to = step.valueAsNumber + by;
-  step.value = String(Math.min(Number(step.max), Math.max(1, to)));
-  draw();
-};
-[["back", -1], ["next-step", 1]].forEach(([name, by]) =>
-  all(name).forEach((b) => b.addEventListener("click", () => go(by))));
-changed(draw);
-reset(draw);
-draw();
-"""
-
-
 def translation_demo(examples: Sequence[Mapping[str, Any]], step: int = 1) -> Demo:
     """A translation word by word: what is read, what may come next, what is written.
 
@@ -287,7 +181,7 @@ def translation_demo(examples: Sequence[Mapping[str, Any]], step: int = 1) -> De
         state={"examples": kept, "longest": longest},
         controls=controls,
         view=_writing_view(kept[0], step - 1, longest),
-        script=WRITING_SCRIPT,
+        script=script_beside(__file__, "translation"),
         css=".mathlm-demo[data-demo=translation] td.wide{width:60%}",
     )
 

@@ -1,5 +1,6 @@
 """What becomes of a translator of numerals that lacks one of its pieces.
 
+cd book
 python -m lab.transformer_forward.missing_pieces --steps 100
 """
 

@@ -1,6 +1,5 @@
 """English numerals to French by an encoder-decoder, judged on numbers that it never saw."""
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -107,14 +106,3 @@ def fit(run: NumeralsRun) -> NumeralsRun:
             run.points.append((step + 1, run.right(run.held_out).mean().item()))
     model.eval()
     return run
-
-
-def main(argv: Sequence[str] | None = None) -> float:
-    """Train one model; returns the share right of the numbers held out."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=NumeralsConfig.steps)
-    return train(NumeralsConfig(steps=parser.parse_args(argv).steps)).points[-1][1]
-
-
-if __name__ == "__main__":
-    print(main())

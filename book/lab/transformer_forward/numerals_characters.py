@@ -1,4 +1,8 @@
-"""English numerals to French letter by letter, up to six digits: the record of chapter 15."""
+"""English numerals to French letter by letter, up to six digits: the record of chapter 15.
+
+cd book
+python -m lab.transformer_forward.numerals_characters --record numerals-characters.json
+"""
 
 import argparse
 import time

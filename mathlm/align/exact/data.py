@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ...errors import ConfigError, InputError
 from ...shapes import Float, Int
-from ...train import bare
+from ...train import unwrap
 from ...train.objectives import Batch
 from ..policy.rollouts import require_temperature
 from .values import next_token_table
@@ -136,15 +136,15 @@ class WorldRollouts:
     @torch.no_grad()
     def written(self, iteration: int) -> Batch:
         """The completions of an iteration, with all that is known of them."""
-        world, table = self.world, self.world.token_table(bare(self.policy))
+        world, table = self.world, self.world.token_table(unwrap(self.policy))
         logp = world.prefixes.along(table).sum(-1)
         drawn = draw_samples(logp, self.samples, stream(self.seed, DRAWS, iteration))
         prompt = torch.arange(len(drawn)).repeat_interleave(self.samples)
-        batch = judged_batch(world, prompt, drawn.flatten())
+        batch = rewarded_batch(world, prompt, drawn.flatten())
         batch["logp_old"] = world.look_up(table, batch)
         batch["logp_ref"] = world.look_up(self.reference, batch)
         if self.value is not None:
-            batch["values"] = world.read_values(bare(self.value), batch)
+            batch["values"] = world.read_values(unwrap(self.value), batch)
         return batch | self.credit(batch, self.samples)
 
 
@@ -202,7 +202,7 @@ class WorldPairs:
         return batch
 
 
-def judged_batch(
+def rewarded_batch(
     world: World, prompt_index: Int[Tensor, " B"], completion_index: Int[Tensor, " B"]
 ) -> Batch:
     """Rows with their rewards, lengths and ends, as rollouts have them."""

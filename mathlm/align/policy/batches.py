@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import CheckpointMismatchError, ConfigError, InputError
-from ...train import bare
+from ...train import unwrap
 from ...train.distributed import rank
 from ...train.objectives import Batch
 from ...train.record import describe
@@ -27,14 +28,90 @@ log = logging.getLogger(__name__)
 DRAWS, ORDER, PROMPTS = range(3)  # what random numbers are for
 
 
+@dataclass(frozen=True, kw_only=True)
+class RolloutSchedule:
+    """How many rollouts an iteration has, and for how many steps they are used.
+
+    Args:
+        group_size: Completions of each prompt in an iteration; row b belongs to the group
+            b // group_size.
+        prompts_per_iteration: None = all of them each time.
+        epochs: Passes over the rollouts of an iteration.
+        minibatches: Steps in such a pass.
+        seed: Of everything that is drawn.
+
+    Raises:
+        ConfigError: If a size is not positive, or the seed is negative.
+    """
+
+    group_size: int = 1
+    prompts_per_iteration: int | None = None
+    epochs: int = 1
+    minibatches: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("group_size", "prompts_per_iteration", "epochs", "minibatches"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name}={value} must be positive")
+        if self.seed < 0:
+            raise ConfigError(f"seed={self.seed} must not be negative")
+
+    @property
+    def steps_per_iteration(self) -> int:
+        """Steps for which the same rollouts are used."""
+        return self.epochs * self.minibatches
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutReading:
+    """How rollouts are read: by the reward, by the models, and how many at once.
+
+    Args:
+        decode: From ids to text, for the reward and the records; None = ids.
+        logp: From model and batch to log-probabilities (B, T).
+        values: From value model and batch to values (B, T).
+        at_once: Rows that are written, and read, together; None = all.
+
+    Raises:
+        ConfigError: If no row is read at once.
+    """
+
+    decode: Callable[[Tensor], str] | None = None
+    logp: LogProbabilities = target_log_probabilities
+    values: Values = target_values
+    at_once: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.at_once is not None and self.at_once < 1:
+            raise ConfigError(f"at_once={self.at_once} must be positive, or None")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutLog:
+    """What the history of an iteration keeps; it changes nothing else.
+
+    Args:
+        clip: ε for ``clip_share``, the share of tokens that PPO would clip.
+        shown: Completions that are kept.
+    """
+
+    clip: float | int = 0.2
+    shown: int = 2
+
+
+SCHEDULE, READING, RECORD = RolloutSchedule(), RolloutReading(), RolloutLog()
+
+
 class PolicyBatches:
-    """Completions of prompts by a policy as it is, with all that an objective asks of them.
+    """Rollouts: completions by a policy as it is, with all that an objective asks of them.
 
     The data of a :class:`mathlm.train.Trainer` whose model is, or holds, the policy. An
-    iteration has ``epochs · minibatches`` steps. At its first step the policy completes
-    prompts, ``group_size`` times each, and the reward judges them; log-probabilities of the
-    policy and of the reference, values and advantages are computed once, without gradient. All
-    its steps read these rollouts, each epoch in an order of its own.
+    iteration has ``epochs · minibatches`` steps, by its schedule. At its first step the policy
+    completes prompts, ``group_size`` times each, and the reward judges them; log-probabilities
+    of the policy and of the reference, values and advantages are computed once, without
+    gradient. All its steps read these rollouts, each epoch in an order of its own.
 
     What is drawn depends on the seed, the iteration, the number of the row and the weights. The
     rollouts at hand are part of a checkpoint: a run that is resumed within an iteration equals
@@ -53,18 +130,9 @@ class PolicyBatches:
         sampler: What writes completions.
         reference: Model to stay close to, a :class:`Reference` or a model; None = none.
         value: From ids (B, T) to values (B, T), trained along with the policy; None = none.
-        group_size: Completions of each prompt in an iteration; row b belongs to the group
-            b // group_size.
-        prompts_per_iteration: None = all of them each time.
-        epochs: Passes over the rollouts of an iteration.
-        minibatches: Steps in such a pass.
-        seed: Of everything that is drawn.
-        decode: From ids to text, for the reward and the records; None = ids.
-        read: From model and batch to log-probabilities (B, T).
-        read_values: From value model and batch to values (B, T).
-        at_once: Rows that are written, and read, together; None = all.
-        clip: ε for the ``clip_share`` of the records; it changes nothing else.
-        shown: Completions of each iteration that are kept in the history.
+        schedule: Rollouts of an iteration, and steps for which they are used.
+        reading: How reward and models read them.
+        record: What the history keeps of them.
 
     Attributes:
         history: A record of each iteration: see :func:`rollout_record`; ``iteration``,
@@ -73,7 +141,7 @@ class PolicyBatches:
         dropped: Prompts left out.
 
     Raises:
-        ConfigError: If a size is not positive, or the minibatches are more than the rows.
+        ConfigError: If the minibatches are more than the rows.
         InputError: If there are no prompts, none fits, the policy is its own reference, or a
             credit that compares the texts of a group would have one of each.
     """
@@ -88,54 +156,34 @@ class PolicyBatches:
         sampler: RolloutSampler,
         reference: Reference | nn.Module | None = None,
         value: nn.Module | None = None,
-        group_size: int = 1,
-        prompts_per_iteration: int | None = None,
-        epochs: int = 1,
-        minibatches: int = 1,
-        seed: int = 0,
-        decode: Callable[[Tensor], str] | None = None,
-        read: LogProbabilities = target_log_probabilities,
-        read_values: Values = target_values,
-        at_once: int | None = None,
-        clip: float | int = 0.2,
-        shown: int = 2,
+        schedule: RolloutSchedule = SCHEDULE,
+        reading: RolloutReading = READING,
+        record: RolloutLog = RECORD,
     ) -> None:
         self.writer = RolloutWriter(
-            policy=bare(policy),
+            policy=unwrap(policy),
             reward=reward,
             sampler=sampler,
-            reference=_reference(bare(policy), reference, read),
+            reference=_reference(unwrap(policy), reference, reading.logp),
             value=value,
-            decode=decode,
-            read=read,
-            read_values=read_values,
-            at_once=at_once,
+            decode=reading.decode,
+            read=reading.logp,
+            read_values=reading.values,
+            at_once=reading.at_once,
         )
-        self.credit, self.group_size, self.seed = credit, group_size, seed
-        self.epochs, self.minibatches, self.clip = epochs, minibatches, clip
-        self.shown, self.given = shown, list(prompts)
-        self.kept = fitting(bare(policy), self.given, sampler)
-        self.prompts_per_iteration = prompts_per_iteration or len(self.kept)
-        self._check()
+        self.credit, self.record, self.given = credit, record, list(prompts)
+        self.kept = fitting(unwrap(policy), self.given, sampler)
+        self.prompts_per_iteration = schedule.prompts_per_iteration or len(self.kept)
+        self.schedule = replace(schedule, prompts_per_iteration=self.prompts_per_iteration)
+        if schedule.minibatches > self.rows:
+            raise ConfigError(
+                f"{self.rows} rollouts cannot be cut into {schedule.minibatches} minibatches"
+            )
+        if isinstance(credit, GroupCredit):  # which may not do with groups of one
+            credit.baseline(torch.zeros(self.prompts_per_iteration, schedule.group_size))
         self.history: list[dict[str, Any]] = []
         self.rollouts: Batch = {}
         self.iteration = -1
-
-    def _check(self) -> None:
-        names = ("group_size", "prompts_per_iteration", "epochs", "minibatches")
-        for name in names:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)} must be positive")
-        if self.seed < 0:
-            raise ConfigError(f"seed={self.seed} must not be negative")
-        if self.writer.at_once is not None and self.writer.at_once < 1:
-            raise ConfigError(f"at_once={self.writer.at_once} must be positive, or None")
-        if self.minibatches > self.rows:
-            raise ConfigError(
-                f"{self.rows} rollouts cannot be cut into {self.minibatches} minibatches"
-            )
-        if isinstance(self.credit, GroupCredit):  # which may not do with groups of one
-            self.credit.baseline(torch.zeros(self.prompts_per_iteration, self.group_size))
 
     @property
     def dropped(self) -> int:
@@ -145,12 +193,12 @@ class PolicyBatches:
     @property
     def rows(self) -> int:
         """Rollouts of an iteration."""
-        return self.prompts_per_iteration * self.group_size
+        return self.prompts_per_iteration * self.schedule.group_size
 
     @property
     def steps_per_iteration(self) -> int:
         """Steps for which the same rollouts are used."""
-        return self.epochs * self.minibatches
+        return self.schedule.steps_per_iteration
 
     def __call__(self, step: int) -> Batch:
         """The batch of ``step``; at the first of an iteration, the policy writes."""
@@ -163,18 +211,18 @@ class PolicyBatches:
                 f"(those of {self.iteration} are): begin at its first step, or resume from a "
                 "checkpoint"
             )
-        epoch, i = divmod(inner, self.minibatches)
-        if self.minibatches == 1:
+        plan = self.schedule
+        epoch, i = divmod(inner, plan.minibatches)
+        if plan.minibatches == 1:
             return self.rollouts
-        number = iteration * self.epochs + epoch
-        order = epoch_order(self.rows, _word(self.seed, ORDER), number)
-        chosen = torch.from_numpy(np.array_split(order, self.minibatches)[i].copy())
+        order = epoch_order(self.rows, _word(plan.seed, ORDER), iteration * plan.epochs + epoch)
+        chosen = torch.from_numpy(np.array_split(order, plan.minibatches)[i].copy())
         return {name: column[chosen] for name, column in self.rollouts.items()}
 
     def _renew(self, iteration: int) -> None:
         """Write the rollouts of an iteration; nothing changes if that fails."""
         chosen, before = self._chosen(iteration), iteration * self.rows
-        seed = _word(self.seed, DRAWS, iteration)
+        seed = _word(self.schedule.seed, DRAWS, iteration)
 
         def write(first: int, last: int) -> Batch:
             prompts = [self.given[i] for i in chosen[first:last]]
@@ -184,7 +232,7 @@ class PolicyBatches:
         batch = share_rows(write, self.rows, where, self.writer.device)
         batch["prompt_index"] = torch.tensor(chosen)
         batch["index"] = torch.arange(before, before + self.rows)
-        batch |= self.credit(batch, self.group_size)
+        batch |= self.credit(batch, self.schedule.group_size)
         record = {"iteration": iteration, "dropped": self.dropped, **rollout_record(batch)}
         self.look_back()
         samples = {"samples": self._samples(batch)}
@@ -197,10 +245,11 @@ class PolicyBatches:
     def _chosen(self, iteration: int) -> list[int]:
         """Number of the prompt of each row: all prompts once before any comes again."""
         P, N, numbers = self.prompts_per_iteration, len(self.kept), list[int]()
+        seed = _word(self.schedule.seed, PROMPTS)
         for i in range(iteration * P, (iteration + 1) * P):
             epoch, place = divmod(i, N)
-            order = np.arange(N) if P == N else epoch_order(N, _word(self.seed, PROMPTS), epoch)
-            numbers += [self.kept[int(order[place])]] * self.group_size
+            order = np.arange(N) if P == N else epoch_order(N, seed, epoch)
+            numbers += [self.kept[int(order[place])]] * self.schedule.group_size
         return numbers
 
     def look_back(self) -> None:
@@ -212,12 +261,13 @@ class PolicyBatches:
         """
         if self.history and self.rollouts and self.steps_per_iteration > 1:
             logp = self.writer.logp({n: self.rollouts[n] for n in ("ids", "targets")})
-            self.history[-1] |= update_record(self.rollouts, logp, self.clip)
+            self.history[-1] |= update_record(self.rollouts, logp, self.record.clip)
 
     def _samples(self, batch: Batch) -> list[dict[str, Any]]:
         """The first completions of a batch, as JSON data."""
-        first = {name: batch[name][: self.shown] for name in ("ids", "targets")}
-        prompts = [self.given[int(i)] for i in batch["prompt_index"][: self.shown]]
+        shown = self.record.shown
+        first = {name: batch[name][:shown] for name in ("ids", "targets")}
+        prompts = [self.given[int(i)] for i in batch["prompt_index"][:shown]]
         written = self.writer.texts(completions_of(first))
         texts = zip(self.writer.texts(prompts), written, batch["rewards"], strict=False)
         return [
@@ -260,8 +310,7 @@ class PolicyBatches:
     def describe(self) -> dict[str, Any]:
         """What decides the batches, beside the prompts and the weights."""
         reference = self.writer.reference
-        names = ("group_size", "prompts_per_iteration", "epochs", "minibatches", "seed")
-        return {name: getattr(self, name) for name in names} | {
+        return asdict(self.schedule) | {
             "prompts": len(self.given),
             "reward": name_of(self.writer.reward),
             "credit": describe(self.credit),

@@ -13,7 +13,7 @@ from ...errors import ConfigError, InputError
 from ...generate import generate_ragged
 from ...models import GPT
 from ...shapes import Float
-from ...train import bare
+from ...train import unwrap
 from ...train.distributed import all_sum, is_distributed, rank, ranks
 from ...train.objective_batches import padded
 from ...train.objectives import IGNORED, Batch
@@ -397,7 +397,7 @@ class RolloutWriter:
                     part, temperature=temperature
                 )
             if self.value is not None:
-                found["values"] = self.read_values(bare(self.value), part)
+                found["values"] = self.read_values(unwrap(self.value), part)
             return found
 
         return self._read_all(batch, read)

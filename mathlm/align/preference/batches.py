@@ -1,4 +1,4 @@
-"""Batches of preference pairs and of single judged answers, with a reference."""
+"""Batches of preference pairs and of unpaired answers, with a reference."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
@@ -15,7 +15,7 @@ from ...train.objectives import IGNORED, Batch
 from ...train.windows import epoch_order
 from ..masks import require_finite
 from ..reference_model import Reference, require_reference
-from .data import EncodedJudged, EncodedPairs
+from .data import EncodedPairs, EncodedUnpaired
 
 AT_ONCE = 32  # conversations that a reference reads together
 
@@ -34,7 +34,7 @@ class Encoding(Protocol):
 
 
 class ComparedRows:
-    """Rows of encoded texts in batches; what batches of pairs and of judged answers share.
+    """Rows of encoded texts in batches; what batches of pairs and of unpaired answers share.
 
     Called with a step, it gives the batch of that step, which depends on nothing else. Each
     epoch visits the rows in an order of its own; the last batch of an epoch may hold fewer.
@@ -194,8 +194,8 @@ class PairBatches(ComparedRows):
         return batch
 
 
-class JudgedBatches(ComparedRows):
-    """Judged answers in rows, and the same prompts with answers of others.
+class UnpairedBatches(ComparedRows):
+    """Unpaired answers in rows, and the same prompts with answers of others.
 
     A batch has ``ids`` and ``targets`` (B, T), ``desirable`` (B,), bool, ``kl_ids`` and
     ``kl_targets`` (B, T'), rows without a target where no other answer fits, and ``index``;
@@ -213,24 +213,25 @@ class JudgedBatches(ComparedRows):
     """
 
     def __init__(
-        self, encoded: EncodedJudged, batch_size: int, *, pad_id: int = 0, seed: int = 0
+        self, encoded: EncodedUnpaired, batch_size: int, *, pad_id: int = 0, seed: int = 0
     ) -> None:
         super().__init__(encoded, batch_size, pad_id=pad_id, seed=seed)
         self.encoded = encoded
         if not any(encoded.mismatched):
             raise ConfigError(
-                f"of {len(encoded)} judged answers none fits behind the prompt of another, and "
-                "the divergence is estimated from such: give more of them, or a longer context"
+                f"of {len(encoded)} unpaired answers none fits behind the prompt of another, "
+                "and the divergence is estimated from such: give more of them, or a longer "
+                "context"
             )
 
-    def with_reference(self, reference: Reference) -> "JudgedBatches":
+    def with_reference(self, reference: Reference) -> "UnpairedBatches":
         """The same batches with the reference's log-probabilities, computed here, once.
 
         Raises:
             InputTypeError: If it is no :class:`Reference`.
         """
         require_reference(reference)
-        new = JudgedBatches(self.encoded, self.batch_size, pad_id=self.pad_id, seed=self.seed)
+        new = UnpairedBatches(self.encoded, self.batch_size, pad_id=self.pad_id, seed=self.seed)
         own, others = self.encoded.chats, self.encoded.mismatched
         there = [i for i, chat in enumerate(others) if chat is not None]
         rows = own + [chat for chat in others if chat is not None]

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from ...errors import DataError, InputError, InputTypeError
-from ...text import Chat, ChatFormat, ChatTokenizer, Judged, Message, Preference
+from ...text import Chat, ChatFormat, ChatTokenizer, Message, Preference, Unpaired
 from ..sft import EMPTY, LONG, chats_sha256, encoded_chat, unfit
 
 logger = logging.getLogger(__name__)
@@ -176,8 +176,8 @@ def report(number: int, dropped: Mapping[str, int], context: int, what: str) -> 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EncodedJudged:
-    """Judged answers as a model sees them; what :func:`encode_judged` returns.
+class EncodedUnpaired:
+    """Unpaired answers as a model sees them; what :func:`encode_unpaired` returns.
 
     Args:
         chats: Ids and mask of each conversation that was kept.
@@ -229,15 +229,15 @@ def joined(chats: list[Chat], starts: list[int], i: int, j: int) -> Chat:
     return Chat(ids=ids, mask=mask, mismatches=0)
 
 
-def encode_judged(
-    answers: Iterable[Judged], format: ChatFormat, tokenizer: ChatTokenizer, context: int
-) -> EncodedJudged:
-    """Judged answers as ids, with the mask of what is asked of them.
+def encode_unpaired(
+    answers: Iterable[Unpaired], format: ChatFormat, tokenizer: ChatTokenizer, context: int
+) -> EncodedUnpaired:
+    """Unpaired answers as ids, with the mask of what is asked of them.
 
     As :func:`encode_pairs`, for one answer.
 
     Args:
-        answers: Such as :func:`mathlm.text.corpora.preferences.read_judged` gives.
+        answers: Such as :func:`mathlm.text.corpora.preferences.read_unpaired` gives.
         format: How conversations are written.
         tokenizer: Has every name of ``format.special`` as a special token.
         context: Most tokens that a conversation may have, with all markers.
@@ -245,11 +245,11 @@ def encode_judged(
     Raises:
         InputError, InputTypeError, DataError: As :func:`encode_pairs`.
     """
-    require_list(answers, Judged, context)
+    require_list(answers, Unpaired, context)
     dropped, number = dict.fromkeys((FULL, EMPTY, LONG), 0), 0
     chats, labels, index = list[Chat](), list[bool](), list[int]()
     for number, answer in enumerate(answers, start=1):
-        require_item(answer, Judged, number - 1)
+        require_item(answer, Unpaired, number - 1)
         chat = behind_prompt(
             answer.prompt, answer.completion, number - 1, format, tokenizer, context
         )
@@ -259,9 +259,9 @@ def encode_judged(
             chats.append(chat)
             labels.append(answer.label)
             index.append(number - 1)
-    report(number, dropped, context, "judged answers")
+    report(number, dropped, context, "unpaired answers")
     mismatches = sum(chat.mismatches for chat in chats)
-    return EncodedJudged(
+    return EncodedUnpaired(
         chats=chats,
         labels=labels,
         index=index,

@@ -76,18 +76,18 @@ def by_side(means: dict[str, torch.Tensor]) -> dict[str, float]:
 
 
 @torch.no_grad()
-def judged_metrics(
+def unpaired_metrics(
     model: nn.Module,
     batches: Iterable[Batch],
     beta: float | int,
     *,
     read: LogProbabilities = target_log_probabilities,
 ) -> dict[str, float]:
-    """Means over judged answers of what the policy says of good and of bad ones.
+    """Means over unpaired answers of what the policy says of good and of bad ones.
 
     Args:
         model: The policy.
-        batches: Of :class:`JudgedBatches` with a reference.
+        batches: Of :class:`UnpairedBatches` with a reference.
         beta: β > 0 of the implicit rewards.
         read: From model and batch to log-probabilities (B, T) of what is asked.
 
@@ -104,7 +104,7 @@ def judged_metrics(
     for batch in batches:
         if "logp_ref" not in batch:
             raise InputError("the batch has no logp_ref: take with_reference(reference)")
-        require_columns(batch, "judged_metrics", "ids", "targets", "desirable")
+        require_columns(batch, "unpaired_metrics", "ids", "targets", "desirable")
         logp = read(model, batch).sum(1)
         changes.append((logp - batch["logp_ref"].to(logp)).double())
         labels.append(batch["desirable"])

@@ -244,7 +244,7 @@ class SimPO(PairObjective):
 
 @dataclass(frozen=True, kw_only=True)
 class KTO:
-    """:func:`kto_loss` of judged answers, in batches of :class:`JudgedBatches`.
+    """:func:`kto_loss` of unpaired answers, in batches of :class:`UnpairedBatches`.
 
     The reference point is estimated from the rows that are read together, as in the paper. So
     this is the one objective whose gradient depends, through that number, on how a batch is
@@ -267,12 +267,12 @@ class KTO:
 
         Raises:
             InputError: If the batch has no log-probabilities of a reference, or is not one of
-                judged answers.
+                unpaired answers.
         """
         if "logp_ref" not in batch:
             raise InputError(
                 "the batch has no logp_ref, and this loss needs it: train on "
-                "JudgedBatches(...).with_reference(reference)"
+                "UnpairedBatches(...).with_reference(reference)"
             )
         names = ("ids", "targets", "desirable", "kl_ids", "kl_targets", "kl_logp_ref")
         require_columns(batch, "KTO", *names)

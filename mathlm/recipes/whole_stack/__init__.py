@@ -18,8 +18,8 @@ from .answers import compare
 from .judging import judge
 from .pipeline import SCALES, Result, Run, ScaleName
 from .report import write_report
-from .stack_models import preferred, pretrained, tuned
 from .stages import cleaned, instruct, raw, tokens
+from .training import preferred, pretrained, tuned
 
 __all__ = ["STAGES", "WholeStackConfig", "main", "run"]
 

@@ -68,7 +68,7 @@ def softmax_jacobian(y: ndarray, temperature: float | int = 1.0) -> ndarray:
 
     Implements eq-softmax-jacobian::
 
-        J = (diag(p) - p pᵀ) / T
+        J = (diag(p) - pᵀ p) / T,   p a row
 
     The diagonal is summed from its row, p_i (1 - p_i) = Σ_{j≠i} p_i p_j, which stays accurate
     when one weight rounds to 1.

@@ -1,4 +1,4 @@
-"""Runs of words of a test set that stand in the training text too.
+"""Contamination: runs of words of a test set that stand in the training text too.
 
 References:
     Brown et al. (2020), arXiv:2005.14165, appendix C (runs of 13 words).
@@ -35,7 +35,7 @@ class Overlap:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contamination:
-    """What a training text gives away of a test set.
+    """Contamination of a test set: what a training text gives away of it.
 
     Args:
         shares: Share of the runs of each test document that the training text has; 0 for a
@@ -59,7 +59,7 @@ def contamination(
     *,
     unit: Literal["words", "bytes"] = "words",
 ) -> Contamination:
-    """Which test documents share a run of n words with the training documents, and where.
+    """Contamination: which test documents share a run of n words with the training documents.
 
     Only the runs of the test set are kept in memory, as 64-bit hashes; the training documents
     may be a stream. Neighboring runs that are shared make one passage.

@@ -41,7 +41,7 @@ PAIR_FORMS = (
     '{"chosen": [messages], "rejected": [messages]} or '
     r'{"chosen": "\n\nHuman: ...\n\nAssistant: ...", "rejected": "..."}'
 )
-JUDGED_FORM = '{"prompt": "...", "completion": "...", "label": true}'
+UNPAIRED_FORM = '{"prompt": "...", "completion": "...", "label": true}'
 SIDES = ("chosen", "rejected")
 
 
@@ -54,7 +54,7 @@ def pair_line(line: str, where: str) -> dict[str, Any]:
     content = json_object(line, where, PAIR_FORMS)
     if "label" in content and "completion" in content:
         raise DataError(
-            f"{where} has one answer and a label; read_judged reads such lines, this is for "
+            f"{where} has one answer and a label; read_unpaired reads such lines, this is for "
             f"pairs: {PAIR_FORMS}"
         )
     if missing := [side for side in SIDES if side not in content]:
@@ -77,15 +77,15 @@ def pair_line(line: str, where: str) -> dict[str, Any]:
     return shared(both, where)
 
 
-def judged_line(line: str, where: str) -> dict[str, Any]:
-    """The fields of a judged answer: prompt, completion and label.
+def unpaired_line(line: str, where: str) -> dict[str, Any]:
+    """The fields of an unpaired answer: prompt, completion and label.
 
     Raises:
         DataError: If the line holds none; the message begins with ``where``.
     """
-    content = json_object(line, where, JUDGED_FORM)
+    content = json_object(line, where, UNPAIRED_FORM)
     if not {"prompt", "completion", "label"} <= content.keys():
-        raise DataError(f"{where} has the keys {list(content)}; expected {JUDGED_FORM}")
+        raise DataError(f"{where} has the keys {list(content)}; expected {UNPAIRED_FORM}")
     if not isinstance(content["label"], bool):
         raise DataError(f'{where}: "label" is {content["label"]!r:.40}, expected true or false')
     completion = text_of(content, "completion", where)
@@ -138,7 +138,7 @@ Prompt = tuple[Message, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Preference:
-    """Two answers to one prompt, of which one was preferred.
+    """A preference pair: two answers to one prompt, of which one was preferred.
 
     Args:
         prompt: The conversation so far, which ends with the user or a tool.
@@ -152,8 +152,8 @@ class Preference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """One answer to a prompt, found good or bad.
+class Unpaired:
+    """An unpaired preference: one answer to a prompt, found good or bad.
 
     Args:
         prompt: The conversation so far, which ends with the user or a tool.
@@ -195,8 +195,8 @@ def read(path: str | os.PathLike[str]) -> list[Preference]:
     return [Preference(**fields) for fields in _read(path, pair_line, PAIR_FORMS)]
 
 
-def read_judged(path: str | os.PathLike[str]) -> list[Judged]:
-    """Single answers of a file in JSON lines, each with a judgement.
+def read_unpaired(path: str | os.PathLike[str]) -> list[Unpaired]:
+    """Unpaired preferences of a file in JSON lines: single answers, each with a judgement.
 
     A line is ``{"prompt": "...", "completion": "...", "label": true}``, the label true or
     false; the prompt may be a list of messages.
@@ -207,7 +207,7 @@ def read_judged(path: str | os.PathLike[str]) -> list[Judged]:
     Raises:
         InputTypeError, DataNotFoundError, DataError: As :func:`read`.
     """
-    return [Judged(**fields) for fields in _read(path, judged_line, JUDGED_FORM)]
+    return [Unpaired(**fields) for fields in _read(path, unpaired_line, UNPAIRED_FORM)]
 
 
 def _read(
@@ -226,4 +226,4 @@ def _read(
     return found
 
 
-__all__ = ["read", "read_judged"]
+__all__ = ["read", "read_unpaired"]

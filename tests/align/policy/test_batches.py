@@ -25,6 +25,7 @@ from mathlm.align import (
     CorrectedGRPO,
     GroupCredit,
     PolicyBatches,
+    RolloutSchedule,
     TextSampler,
     group_advantages,
     no_baseline,
@@ -211,7 +212,7 @@ def test_prompts_that_fill_the_context_are_dropped_counted_and_logged(caplog):
     sampler = TextSampler(5, stop=(END,))
     caplog.set_level(logging.INFO)
     data = PolicyBatches(model, [*PROMPTS, long], threes, GroupCredit(), sampler=sampler,
-                         group_size=2)  # fmt: skip
+                         schedule=RolloutSchedule(group_size=2))  # fmt: skip
     assert (data.dropped, data.rows) == (1, 6)
     assert 3 not in data(0)["prompt_index"]
     assert data.history[0]["dropped"] == 1
@@ -252,6 +253,7 @@ def test_the_reference_does_not_change():
 @pytest.mark.parametrize(("options", "says"), [
     ({"group_size": 0}, "group_size=0 must be positive"),
     ({"minibatches": 7}, "6 rollouts cannot be cut into 7 minibatches"),
+    ({"prompts_per_iteration": 0}, "prompts_per_iteration=0 must be positive"),
     ({"epochs": 0}, "epochs=0 must be positive"),
     ({"at_once": 0}, "at_once=0 must be positive"),
     ({"seed": -1}, "seed=-1 must not be negative"),

@@ -1,13 +1,13 @@
-"""Batches of pairs and of judged answers, and what a reference says of them, once."""
+"""Batches of pairs and of unpaired answers, and what a reference says of them, once."""
 
 import pytest
 import torch
 from align.toy_chats import CHATS, END, NAMED, TOKENIZER, V, chat, model
-from align.toy_pairs import JUDGED, PAIRS, batches, encoded, judged
+from align.toy_pairs import PAIRS, UNPAIRED, batches, encoded, unpaired
 
-from mathlm.align import JudgedBatches, PairBatches, Reference, target_log_probabilities
+from mathlm.align import PairBatches, Reference, UnpairedBatches, target_log_probabilities
 from mathlm.errors import ConfigError
-from mathlm.text import Judged
+from mathlm.text import Unpaired
 
 SIDES = ("chosen", "rejected")
 
@@ -57,7 +57,7 @@ def test_the_reference_of_each_pair_does_not_depend_on_its_batch():
 
 def test_in_the_order_of_an_epoch_each_pair_has_its_own_reference():
     network = model(n_layers=1)
-    pairs, answers = batches(network, 3), JudgedBatches(judged(), 5)
+    pairs, answers = batches(network, 3), UnpairedBatches(unpaired(), 5)
     for step in (1, 3):
         batch = pairs(step)
         for side in SIDES:
@@ -70,10 +70,10 @@ def test_in_the_order_of_an_epoch_each_pair_has_its_own_reference():
 
 def test_where_no_other_answer_fits_nothing_is_asked_behind_the_prompt():
     given = [
-        Judged(prompt=tuple(chat("abcd")), completion="a", label=True),
-        Judged(prompt=tuple(chat("a")), completion="bcd", label=True),
+        Unpaired(prompt=tuple(chat("abcd")), completion="a", label=True),
+        Unpaired(prompt=tuple(chat("a")), completion="bcd", label=True),
     ]
-    data = JudgedBatches(judged(given, 10), 2).with_reference(Reference(model(n_layers=1)))
+    data = UnpairedBatches(unpaired(given, 10), 2).with_reference(Reference(model(n_layers=1)))
     batch = next(iter(data))
     assert (batch["kl_targets"] != -100).any(1).tolist() == [False, True]
     assert batch["kl_logp_ref"][0] == 0 > batch["kl_logp_ref"][1]
@@ -146,16 +146,16 @@ def test_the_description_is_data():
     ids=str,
 )
 def test_options_out_of_range_are_refused(options, match):
-    for kind, given in ((PairBatches, encoded()), (JudgedBatches, judged())):
+    for kind, given in ((PairBatches, encoded()), (UnpairedBatches, unpaired())):
         with pytest.raises(ConfigError, match=match):
             kind(given, **({"batch_size": 2} | options))
 
 
-def test_judged_batches_have_labels_and_texts_behind_other_prompts():
+def test_unpaired_batches_have_labels_and_texts_behind_other_prompts():
     network = model()
-    data = JudgedBatches(judged(), 99).with_reference(Reference.of(network))
+    data = UnpairedBatches(unpaired(), 99).with_reference(Reference.of(network))
     batch = next(iter(data))
-    assert batch["desirable"].tolist() == [answer.label for answer in JUDGED]
+    assert batch["desirable"].tolist() == [answer.label for answer in UNPAIRED]
     logp = target_log_probabilities(network, batch).sum(1)
     torch.testing.assert_close(logp, batch["logp_ref"], rtol=0, atol=1e-12)
     other = {"ids": batch["kl_ids"], "targets": batch["kl_targets"]}
@@ -163,9 +163,9 @@ def test_judged_batches_have_labels_and_texts_behind_other_prompts():
     torch.testing.assert_close(logp, batch["kl_logp_ref"], rtol=0, atol=1e-12)
 
 
-def test_judged_answers_of_which_none_fits_another_prompt_are_refused():
-    with pytest.raises(ConfigError, match="of 1 judged answers none fits behind the prompt"):
-        JudgedBatches(judged(JUDGED[:1]), 2)
+def test_unpaired_answers_of_which_none_fits_another_prompt_are_refused():
+    with pytest.raises(ConfigError, match="of 1 unpaired answers none fits behind the prompt"):
+        UnpairedBatches(unpaired(UNPAIRED[:1]), 2)
 
 
 def test_the_toy_has_more_than_one_length():

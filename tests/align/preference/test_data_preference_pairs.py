@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from align.toy_chats import END, NAMED, TOKENIZER, chat
 from align.toy_chats import encoded as chats
-from align.toy_pairs import JUDGED, PAIRS, encoded, judged, pair
+from align.toy_pairs import PAIRS, UNPAIRED, encoded, pair, unpaired
 
 from mathlm.align import encode_pairs
 from mathlm.errors import DataError, InputError, InputTypeError
-from mathlm.text import ByteBPE, ChatFormat, Judged, Message, Preference
+from mathlm.text import ByteBPE, ChatFormat, Message, Preference, Unpaired
 
 ROOM = 10
 
@@ -139,19 +139,19 @@ def test_a_context_without_room_is_refused():
         encode_pairs(PAIRS, NAMED, TOKENIZER, 1)
 
 
-def test_judged_answers_are_the_sides_of_their_pairs():
-    found, sides = judged(), encoded()
+def test_unpaired_answers_are_the_sides_of_their_pairs():
+    found, sides = unpaired(), encoded()
     both = [side for row in zip(sides.chosen, sides.rejected, strict=True) for side in row]
     assert [one.ids.tolist() for one in found.chats] == [one.ids.tolist() for one in both]
-    assert found.labels == [answer.label for answer in JUDGED]
-    assert len(found) == len(JUDGED)
+    assert found.labels == [answer.label for answer in UNPAIRED]
+    assert len(found) == len(UNPAIRED)
 
 
-def test_judged_answers_are_left_out_and_counted_too():
-    given = [Judged(prompt=p.prompt, completion=p.chosen, label=True) for p in PAIRS[:2]]
-    given.append(Judged(prompt=tuple(chat("abcdefgh")), completion="a", label=False))
-    given.append(Judged(prompt=tuple(chat("a")), completion="", label=False))
-    found = judged(given, ROOM)
+def test_unpaired_answers_are_left_out_and_counted_too():
+    given = [Unpaired(prompt=p.prompt, completion=p.chosen, label=True) for p in PAIRS[:2]]
+    given.append(Unpaired(prompt=tuple(chat("abcdefgh")), completion="a", label=False))
+    given.append(Unpaired(prompt=tuple(chat("a")), completion="", label=False))
+    found = unpaired(given, ROOM)
     assert found.index == [0, 1]
     assert found.dropped == {
         "prompt fills the context": 1,
@@ -163,11 +163,11 @@ def test_judged_answers_are_left_out_and_counted_too():
 def test_a_mismatched_text_is_a_prompt_with_the_next_answer_that_fits():
     """The second answer would be too long behind the first prompt, the third is not."""
     given = [
-        Judged(prompt=tuple(chat("abcd")), completion="a", label=True),
-        Judged(prompt=tuple(chat("a")), completion="bcd", label=True),
-        Judged(prompt=tuple(chat("b")), completion="h", label=False),
+        Unpaired(prompt=tuple(chat("abcd")), completion="a", label=True),
+        Unpaired(prompt=tuple(chat("a")), completion="bcd", label=True),
+        Unpaired(prompt=tuple(chat("b")), completion="h", label=False),
     ]
-    found = judged(given, ROOM)
+    found = unpaired(given, ROOM)
     assert [asked(one) for one in found.mismatched] == [
         [*TOKENIZER.encode(answer), END] for answer in ("h", "h", "a")
     ]
@@ -177,12 +177,12 @@ def test_a_mismatched_text_is_a_prompt_with_the_next_answer_that_fits():
 
 def test_where_no_other_answer_fits_there_is_no_mismatched_text():
     given = [
-        Judged(prompt=tuple(chat("abcd")), completion="a", label=True),
-        Judged(prompt=tuple(chat("a")), completion="bcd", label=True),
+        Unpaired(prompt=tuple(chat("abcd")), completion="a", label=True),
+        Unpaired(prompt=tuple(chat("a")), completion="bcd", label=True),
     ]
-    assert judged(given, ROOM).mismatched[0] is None
+    assert unpaired(given, ROOM).mismatched[0] is None
 
 
 def test_another_label_is_another_hash():
-    turned = [Judged(prompt=a.prompt, completion=a.completion, label=True) for a in JUDGED]
-    assert judged().sha256 != judged(turned).sha256
+    turned = [Unpaired(prompt=a.prompt, completion=a.completion, label=True) for a in UNPAIRED]
+    assert unpaired().sha256 != unpaired(turned).sha256

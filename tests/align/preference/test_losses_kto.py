@@ -1,4 +1,4 @@
-"""Single judged answers: the reference point, its sign, and what has a gradient."""
+"""Unpaired answers: the reference point, its sign, and what has a gradient."""
 
 import math
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from align.toy_chats import END, V, model
-from align.toy_pairs import PAIRS, batches, encoded, judged
+from align.toy_pairs import PAIRS, batches, encoded, unpaired
 
 from mathlm.align import (
     DPO,
@@ -16,18 +16,18 @@ from mathlm.align import (
     ORPO,
     BradleyTerry,
     Hinge,
-    JudgedBatches,
     LengthNormalizedDPO,
     PairBatches,
     Reference,
     RobustDPO,
     SimPO,
+    UnpairedBatches,
     answer_log_probabilities,
     dpo_loss,
     implicit_reward,
-    judged_metrics,
     pair_scores,
     preference_metrics,
+    unpaired_metrics,
 )
 from mathlm.errors import CheckpointMismatchError, InputError, NonFiniteLossError
 from mathlm.optim import AdamW
@@ -311,7 +311,7 @@ def test_there_is_nothing_to_measure_without_pairs():
 
 
 def kto_batch(network, size=99):
-    return JudgedBatches(judged(), size).with_reference(Reference.of(network))
+    return UnpairedBatches(unpaired(), size).with_reference(Reference.of(network))
 
 
 def test_kto_of_a_policy_that_is_its_reference_is_half_of_each_weight():
@@ -324,7 +324,7 @@ def test_kto_of_a_policy_that_is_its_reference_is_half_of_each_weight():
 
 def test_the_reference_point_is_the_mean_over_texts_behind_other_prompts():
     policy, other = model(), model(seed=1)
-    batch = next(iter(JudgedBatches(judged(), 99).with_reference(Reference(other))))
+    batch = next(iter(UnpairedBatches(unpaired(), 99).with_reference(Reference(other))))
     rows = {"ids": batch["kl_ids"], "targets": batch["kl_targets"]}
     mean = (answer_log_probabilities(policy, rows) - batch["kl_logp_ref"]).mean().item()
     found = KTO().reference_point(policy, batch)
@@ -334,7 +334,7 @@ def test_the_reference_point_is_the_mean_over_texts_behind_other_prompts():
 
 def test_texts_without_another_answer_do_not_count_in_the_reference_point():
     policy, other = model(seed=1), model()
-    batch = next(iter(JudgedBatches(judged(), 99).with_reference(Reference(other))))
+    batch = next(iter(UnpairedBatches(unpaired(), 99).with_reference(Reference(other))))
     batch["kl_targets"] = batch["kl_targets"].clone()
     batch["kl_targets"][1:] = -100
     row = {"ids": batch["kl_ids"][:1], "targets": batch["kl_targets"][:1]}
@@ -354,9 +354,9 @@ def test_means_over_good_and_bad_answers_by_hand():
     expected = {"chosen_change": LOG(16), "rejected_change": LOG(2)}
     expected |= {"chosen_reward": LOG(4), "rejected_reward": LOG(2) / 2}
     expected |= {"margin": LOG(4) - LOG(2) / 2}
-    found = judged_metrics(model(), [one, two], 0.5, read=halvings)
+    found = unpaired_metrics(model(), [one, two], 0.5, read=halvings)
     assert found == pytest.approx(expected, rel=1e-12)
-    alone = judged_metrics(model(), [two], 0.5, read=halvings)
+    alone = unpaired_metrics(model(), [two], 0.5, read=halvings)
     assert alone == {"rejected_change": 0.0, "rejected_reward": 0.0}
 
 
@@ -370,7 +370,7 @@ def test_kto_makes_good_answers_more_likely_than_bad_ones():
 
 def test_kto_needs_a_reference():
     with pytest.raises(InputError, match="the batch has no logp_ref"):
-        KTO()(model(), JudgedBatches(judged(), 2)(0))
+        KTO()(model(), UnpairedBatches(unpaired(), 2)(0))
 
 
 def test_a_price_that_is_none_is_refused_at_the_first_batch():
@@ -378,12 +378,12 @@ def test_a_price_that_is_none_is_refused_at_the_first_batch():
         DPO(beta=0)(model(), whole(model()))
 
 
-@pytest.mark.parametrize("kind", ["pairs", "judged"])
+@pytest.mark.parametrize("kind", ["pairs", "unpaired"])
 def test_a_policy_that_became_its_own_reference_is_not_trained_in_silence(kind):
     """``Reference(policy)`` froze it; without that the margin would be 0 for ever."""
     network = model(n_layers=1)
     reference = Reference(network)
-    rows = PairBatches(encoded(), 2) if kind == "pairs" else JudgedBatches(judged(), 2)
+    rows = PairBatches(encoded(), 2) if kind == "pairs" else UnpairedBatches(unpaired(), 2)
     objective = DPO() if kind == "pairs" else KTO()
     optimizer = AdamW(network.parameters(), lr=0.01)
     data, config = rows.with_reference(reference), TrainerConfig(steps=1)
@@ -405,16 +405,16 @@ def test_a_batch_that_is_not_of_pairs_is_told_what_it_lacks(objective, name):
 @pytest.mark.parametrize(
     "name", ["targets", "desirable", "kl_ids", "kl_targets", "kl_logp_ref"]
 )
-def test_a_batch_that_is_not_of_judged_answers_is_told_what_it_lacks(name):
-    data = JudgedBatches(judged(), 4).with_reference(Reference(OTHER))
+def test_a_batch_that_is_not_of_unpaired_answers_is_told_what_it_lacks(name):
+    data = UnpairedBatches(unpaired(), 4).with_reference(Reference(OTHER))
     with pytest.raises(InputError, match=f"KTO needs {name}, and the batch has"):
         KTO()(ONE, without(data(0), name))
 
 
-def test_judged_metrics_say_which_column_is_missing():
-    data = JudgedBatches(judged(), 4).with_reference(Reference(OTHER))
-    with pytest.raises(InputError, match="judged_metrics needs desirable"):
-        judged_metrics(ONE, [without(data(0), "desirable")], 0.1)
+def test_unpaired_metrics_say_which_column_is_missing():
+    data = UnpairedBatches(unpaired(), 4).with_reference(Reference(OTHER))
+    with pytest.raises(InputError, match="unpaired_metrics needs desirable"):
+        unpaired_metrics(ONE, [without(data(0), "desirable")], 0.1)
 
 
 def test_a_policy_that_gives_nan_stops_the_run_and_the_samples_are_named():
@@ -427,11 +427,11 @@ def test_a_policy_that_gives_nan_stops_the_run_and_the_samples_are_named():
         run.fit()
 
 
-@pytest.mark.parametrize("kind", [PairBatches, JudgedBatches])
+@pytest.mark.parametrize("kind", [PairBatches, UnpairedBatches])
 def test_a_reference_that_gives_nan_is_refused_before_the_first_step(kind):
     broken = model(n_layers=1)
     with torch.no_grad():
         next(broken.parameters()).fill_(math.nan)
-    data = kind(encoded() if kind is PairBatches else judged(), 5)
+    data = kind(encoded() if kind is PairBatches else unpaired(), 5)
     with pytest.raises(InputError, match="under the reference of row 0 is nan"):
         data.with_reference(Reference(broken))

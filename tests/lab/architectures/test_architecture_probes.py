@@ -6,12 +6,12 @@ import torch
 from torch import nn
 
 from lab.architectures.architecture_probes import (
+    PROBES,
     at_once,
     decode,
     examine,
     go_on,
     is_true,
-    main,
     one_by_one,
     shares,
     try_all,
@@ -106,10 +106,15 @@ def test_other_models_are_refused():
         examine(nn.Linear(2, 2), ROWS)
 
 
-def test_the_command_shows_every_question(capsys):
-    asked = main()
-    assert asked["word on the left"] == "___ one seven = quatre un sept"
-    assert asked["translate back"] == "___ = quatre un sept"
-    assert asked["translate"] == "four one seven = ___"
-    assert asked["continue"] == "four one ___"
-    assert asked["continue"] in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("word on the left", "___ one seven = quatre un sept"),
+        ("translate", "four one seven = ___"),
+        ("translate back", "___ = quatre un sept"),
+        ("continue", "four one ___"),
+    ],
+)
+def test_a_probe_asks_for_its_part_of_the_sentence(name, asked):
+    words, (start, stop) = vocabulary().decode(sentences()[417]).split(), PROBES[name][0]
+    assert " ".join([*words[: start - 1], "___", *words[stop - 1 :]]) == asked

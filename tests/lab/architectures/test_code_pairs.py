@@ -10,7 +10,6 @@ from lab.architectures.code_pairs import (
     cut_words,
     draw_span,
     hidden_words,
-    main,
     mark,
     next_words,
     sentences,
@@ -77,8 +76,9 @@ def test_batches_are_a_function_of_the_generator():
         assert torch.equal(one.targets, two.targets)
 
 
-def test_the_command_shows_what_each_reads():
-    read = main()
-    assert read["gpt"] == "<bos> four one seven = quatre un sept"
-    assert read["encoder-decoder"].count("<hole>") == 1
-    assert read["bert"].startswith("<bos> ")
+@pytest.mark.parametrize("kind", OBJECTIVES)
+def test_what_is_read_begins_with_a_mark(kind, rng):
+    ids = OBJECTIVES[kind](sentences()[[417]], rng).inputs[0][0]
+    read = [vocabulary().symbols[i] for i in ids]
+    assert (read[0] == "<bos>") == (kind != "encoder-decoder")
+    assert read.count("<hole>") == (kind == "encoder-decoder")

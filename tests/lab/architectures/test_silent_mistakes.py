@@ -1,10 +1,11 @@
 import pytest
 import torch
 
-from lab.architectures.silent_mistakes import MISTAKES, harms, main, with_mistake
+from lab.architectures.silent_mistakes import MISTAKES, harms, with_mistake
 from mathlm.errors import ConfigError
 from mathlm.functional import half_split_order
 from mathlm.models import GPT, GPTConfig
+from mathlm.text import ByteBPE, pretrained
 
 SIZES = {"vocab_size": 13, "context": 8, "d_model": 36, "n_layers": 2, "n_heads": 6}
 LLAMA = {"norm": "rms", "activation": "swiglu", "position": "rope", "bias": False}
@@ -76,8 +77,10 @@ def test_a_text_of_one_token_is_refused(model):
 
 
 @pytest.mark.slow
-def test_the_script_finds_quiet_and_loud_mistakes_in_a_real_model():
+def test_there_are_quiet_and_loud_mistakes_in_a_real_model():
     torch.set_default_dtype(torch.float32)
-    found = main(["--text", "The capital of France is Paris."])
+    path = pretrained.find("smollm2")
+    ids = ByteBPE.from_gguf(path).encode("The capital of France is Paris.")
+    found = harms(GPT.from_pretrained(path), torch.tensor([ids]))
     assert found["norm ε 1e-6, not 1e-5"][1] < 1e-4
     assert 0.05 < found["rotary pairs not reordered"][1] < 4 < found["W_o transposed"][1]

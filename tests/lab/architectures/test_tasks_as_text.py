@@ -10,7 +10,6 @@ from lab.architectures.tasks_as_text import (
     SENTINELS,
     TASKS,
     encoded,
-    main,
     pair,
     span_pair,
     tensors,
@@ -65,8 +64,3 @@ def test_every_language_and_prefix_is_in_the_vocabulary(rng):
     for n in rng.choice(np.arange(HIGH), 50):
         for task in TASKS:
             encoded(pair(task, int(n)))
-
-
-def test_the_command_shows_all_tasks(capsys):
-    assert main(["--number", "7"])[2] == ("to digits : seven", "7")
-    assert "next : seven -> eight" in capsys.readouterr().out

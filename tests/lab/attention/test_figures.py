@@ -99,7 +99,6 @@ FIGURES = {
     "kernel": lambda: figures.kernel_regression([0, 1], [0, 1], [0, 1], {"h = 1": [0.4, 0.6]}),
     "plane": lambda: figures.value_plane(np.eye(3)[:, :2], WEIGHTS[0], [0.5, 0.25]),
     "patterns": lambda: figures.attention_patterns({str(i): WEIGHTS for i in range(4)}),
-    "map": lambda: figures.attention_map(WORDS, WEIGHTS),
     "cost": lambda: figures.attention_cost([1, 10], [4, 40], [2, 200]),
 }
 
@@ -126,3 +125,11 @@ def test_recall_shows_one_curve_for_each_width_in_both_panels():
         "$d_k$ = 16",
         "$d_k$ = 64",
     ]
+
+
+def test_several_seeds_are_drawn_as_mean_and_range():
+    seeds = {16: [[0.4, 0.2], [0.2, 0.4]]}
+    left, _ = figures.recall_by_learning_rate([0.1, 1.0], seeds, seeds).axes
+    np.testing.assert_allclose(left.lines[0].get_ydata(), [0.3, 0.3])
+    band = left.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == (0.2, 0.4)

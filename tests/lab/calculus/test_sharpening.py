@@ -49,13 +49,6 @@ def test_more_digits_than_there_are_is_an_error():
         sharpening.digits(5000)
 
 
-def test_command_line_prints_the_limit(capsys):
-    sharpening.main(["--step", "0.5", "--steps", "50"])
-    out = capsys.readouterr().out
-    assert "2 / step = 4.000" in out
-    assert out.count("sharpness") == 2
-
-
 def test_the_last_parameters_are_those_after_the_last_step(rng):
     loss, theta = sharpening.squared_loss(*DIGITS), sharpening.initial(rng)
     run = sharpening.descend(loss, theta, 0.5, steps=1, every=1)

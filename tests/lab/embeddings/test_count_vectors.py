@@ -44,7 +44,10 @@ def test_products_of_full_width_are_shifted_pmi(rng):
 
 @pytest.mark.slow
 def test_vectors_from_counts_agree_with_human_ratings():
-    found = count_vectors.main(["--width", "32", "--min-count", "100"])
+    text = count_vectors.read(min_count=100)
+    counts = pair_counts(*count_vectors.pairs(text), len(text.vocabulary))
+    vectors = count_vectors.count_vectors(counts + counts.T, 32, 1)
+    found = count_vectors.scores(text.vocabulary.index, vectors)
     assert found["wordsim353"]["spearman"] > 0.4
     assert found["simlex999"]["pairs"] > 100
     assert sum(s["asked"] for s in found["sections"].values()) == found["analogies"]["asked"]

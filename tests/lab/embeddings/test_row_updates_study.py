@@ -98,13 +98,6 @@ def test_only_a_tied_table_has_a_gradient_in_every_row():
     assert np.flatnonzero(free).tolist() == [2, 5]
 
 
-def test_batches_follow_the_law_of_zipf():
-    """Row 0 is as frequent as its share 1 / (1 + 1/2 + 1/3 + 1/4) = 12/25."""
-    ids = torch.stack(row_updates_study.zipf_batches(4, 100, 100))
-    assert ids.shape == (100, 100)
-    assert (ids == 0).double().mean().item() == pytest.approx(0.48, abs=0.02)
-
-
 def test_unknown_optimizers_are_refused_by_name():
     with pytest.raises(ConfigError, match=r"'Muon' here; there are \['Adam', 'AdamW'"):
         follow("Muon", STOPS, ROWS)
@@ -114,18 +107,3 @@ def test_unknown_optimizers_are_refused_by_name():
 def test_ids_outside_the_table_are_refused(ids):
     with pytest.raises(ConfigError, match="outside the table: rows=6"):
         follow("SGD", [torch.tensor(ids, dtype=torch.int64)], ROWS)
-
-
-@pytest.mark.parametrize("bad", [{"rows": 0}, {"steps": 0}, {"tokens": -1}])
-def test_sizes_that_are_not_positive_are_refused(bad):
-    with pytest.raises(ConfigError, match="must be positive"):
-        row_updates_study.zipf_batches(**{"rows": 4, "steps": 1, "tokens": 1} | bad)
-
-
-def test_command_line_prints_a_line_for_each_optimizer(capsys):
-    row_updates_study.main(["--rows", "20", "--steps", "5", "--tokens", "4"])
-    lines = capsys.readouterr().out.splitlines()
-    assert [line[:22].strip() for line in lines] == list(OPTIMIZERS)
-    assert [" 0.0% of all distance" in line for line in lines] == [
-        name in ("SGD", "SparseAdam") for name in OPTIMIZERS
-    ]

@@ -64,14 +64,6 @@ def short_glosses(monkeypatch):
 
 
 @pytest.mark.slow
-def test_command_prints_neighbors(short_glosses, capsys):
-    word2vec.main(["--epochs", "0.5", "--words", "river"])
-    words = capsys.readouterr().out.split()
-    assert words[0] == "river"
-    assert len(words) == 7
-
-
-@pytest.mark.slow
 def test_the_study_is_recorded(short_glosses, tmp_path):
     path = tmp_path / "record.json"
     options = "--epochs 0.5 --d-model 16 --evaluations 2"

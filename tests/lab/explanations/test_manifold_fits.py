@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from lab.explanations.manifold import neighbour_distance
-from lab.explanations.manifold_fits import main, measure, nearest, planes, wave_sum
+from lab.explanations.manifold_fits import measure, nearest, planes, wave_sum
 
 
 def test_neighbours_are_those_of_all_distances(rng):
@@ -44,10 +44,3 @@ def test_the_exponents_of_a_surface_are_those_of_two_dimensions():
     assert found["exponents"]["nearest point"] == pytest.approx(1, abs=0.1)
     assert found["exponents"]["plane"] == pytest.approx(2, abs=0.25)
     assert found["estimate"] == pytest.approx(2, abs=0.15)
-
-
-def test_the_command_says_what_was_predicted(caplog):
-    with caplog.at_level("INFO"):
-        main(["--dimension", "1", "--points", "2048"])
-    assert "plane         exponent" in caplog.text
-    assert "predicted 4.000" in caplog.text

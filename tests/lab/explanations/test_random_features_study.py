@@ -7,7 +7,6 @@ from lab.explanations.random_features import limited_loss, power_spectrum, ridge
 from lab.explanations.random_features_study import (
     error_of_features,
     error_of_samples,
-    main,
     measure,
     threshold,
 )
@@ -67,9 +66,3 @@ def test_a_negative_ridge_is_refused(rng):
 def test_the_exponents_are_those_of_the_spectrum():
     found = measure(2, inputs=1024, seeds=2)["exponents"]
     assert [found[name] for name in ("features", "samples")] == pytest.approx([2, 2], abs=0.15)
-
-
-def test_the_command_says_what_was_predicted(caplog):
-    with caplog.at_level("INFO"):
-        main(["--decay", "1", "--inputs", "512"])
-    assert "predicted 1.000" in caplog.text

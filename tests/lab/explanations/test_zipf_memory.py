@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from lab.explanations.zipf import unseen_mass, zipf_probabilities
-from lab.explanations.zipf_memory import bits_lost, main, remember, seen_losses, table_losses
+from lab.explanations.zipf_memory import bits_lost, measure, remember, seen_losses, table_losses
 from mathlm.errors import ConfigError
 
 P = zipf_probabilities(1.5, 512)
@@ -41,7 +41,7 @@ def test_more_weights_than_facts_are_refused():
         remember(P, 129)
 
 
-def test_the_command_names_what_was_predicted(caplog):
-    with caplog.at_level("INFO"):
-        main(["--exponent", "2", "--facts", "512"])
-    assert "predicted 0.500" in caplog.text
+def test_every_exponent_is_measured_that_is_predicted():
+    found = measure(2, 512)
+    assert set(found["measured"]) == set(found["predicted"]) == set(found["losses"])
+    assert found["predicted"]["data"] == pytest.approx(0.5)

@@ -4,7 +4,7 @@ import re
 import pytest
 import torch
 
-from lab.fast_generation import decoding_measures, decoding_study, decoding_texts
+from lab.fast_generation import decoding_measures, decoding_study
 from lab.fast_generation.decoding_measures import judge, measure, said_again
 from lab.fast_generation.decoding_study import compare, keep, main
 from lab.fast_generation.decoding_texts import Writer, passages, read, sample, search, texts
@@ -134,17 +134,11 @@ def test_the_command_writes_what_it_returns(tmp_path, monkeypatch):
     assert saved["prompts"] == texts(w, w.prompts)
 
 
-def test_the_short_commands_write_and_measure(monkeypatch, capsys):
-    w = writer(new=8)
-    monkeypatch.setattr(decoding_texts, "open_writer", lambda *args, **sizes: w)
-    monkeypatch.setattr(decoding_measures, "open_writer", lambda *args, **sizes: w)
-    monkeypatch.setattr(decoding_measures, "KneserNey", lambda *args: COUNTS)
+def test_a_cold_text_costs_its_writer_less_than_a_hot_one(monkeypatch, unchecked):
     monkeypatch.setattr(decoding_measures, "WORD", re.compile("."))
-    written = decoding_texts.main(["plays", "--temperature", "0"])
-    assert written == texts(w, sample(w, {"temperature": 0.0}).ids)
-    cold, hot = decoding_measures.main(["plays", "--temperatures", "0.2", "3"])
+    w = writer(new=8)
+    cold, hot = (measure(w, sample(w, {"temperature": t}), COUNTS) for t in (0.2, 3.0))
     assert cold["own"] < hot["own"]
-    assert written[0] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from lab.fast_generation import speculation, speculation_study
+from lab.fast_generation import speculation_study
 from lab.fast_generation.speculation import measure, reading_seconds, speedup
 from mathlm.functional import expected_speedup, expected_tokens
 from mathlm.generate import PromptLookup, Proposal
 from mathlm.models import GPT, GPTConfig
 
+RESULTS = Path(__file__).parents[3] / "book" / "results"
 PROMPTS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 5, 6]])
 
 
@@ -68,8 +69,11 @@ def test_the_study_records_every_case(tmp_path, monkeypatch):
     assert case["speedup_formula"] == pytest.approx(expected)
 
 
-def test_the_command_finds_the_two_models_of_the_plays():
-    """The draft is right about two times in three."""
-    fates = speculation.main(Path(__file__).parents[3] / "book" / "results")
+def test_the_small_draft_of_the_plays_is_right_two_times_in_three():
+    target, draft = (
+        GPT.from_pretrained(RESULTS / name) for name in ("shakespeare-gpt", "shakespeare-draft")
+    )
+    prompts = torch.tensor([list(b"ROMEO:\nI ")])
+    fates = measure(target, draft, prompts, new=48, ahead=4)
     assert fates["tokens"] > 1.5
     assert 0.4 < fates["chance"] < 0.9

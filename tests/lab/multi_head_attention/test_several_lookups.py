@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import torch
 
-from lab.multi_head_attention import several_lookups
 from lab.multi_head_attention.several_lookups import LookupsConfig, draw, least_error, train
 from mathlm.errors import ConfigError
 
@@ -64,9 +63,3 @@ def test_as_many_heads_as_lookups_solve_the_task_and_one_wide_head_does_not():
 def test_sizes_that_do_not_fit_are_refused(options, says):
     with pytest.raises(ConfigError, match=says):
         LookupsConfig(**options)
-
-
-def test_the_command_prints_an_error_for_each_number_of_heads(capsys):
-    errors = several_lookups.main(["--heads", "1", "2", "--steps", "2"])
-    assert list(errors) == [1, 2]
-    assert "1 heads: error" in capsys.readouterr().out

@@ -4,10 +4,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lab.neural_networks.digits import (
     DigitsConfig,
+    best_rate,
     evaluate,
     gradients,
     load,
-    main,
+    split_scores,
     start,
     train,
 )
@@ -103,11 +104,6 @@ def test_every_epoch_has_an_order_of_its_own(data, seen):
     assert (seen[0] != np.arange(1197)).mean() > 0.9
 
 
-def test_the_command_prints_an_accuracy(capsys):
-    main(["--hidden", "8", "--epochs", "1"])
-    assert capsys.readouterr().out.startswith("validation images read: ")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -120,3 +116,15 @@ def test_the_command_prints_an_accuracy(capsys):
 def test_settings_out_of_range_are_refused(options, message):
     with pytest.raises(ConfigError, match=message):
         DigitsConfig(**options)
+
+
+def test_the_best_step_size_is_neither_too_small_nor_too_large():
+    assert best_rate((), rates=(1e-4, 1.0)) == 1.0
+    assert best_rate((16,), rates=(0.3, 50.0)) == 0.3
+
+
+def test_scores_are_those_of_the_test_images_of_each_split():
+    (found,) = split_scores((), rate=1.0, seeds=[4])
+    part, _, unseen = load(4)
+    config = DigitsConfig(hidden=(), learning_rate=1.0, epochs=20, seed=4)
+    assert found == evaluate(unseen, *train(part, [], config)[:2])[1]

@@ -9,7 +9,6 @@ from lab.neural_networks.small_networks import (
     forward,
     gradients,
     losses,
-    main,
     start,
     train,
 )
@@ -45,7 +44,7 @@ def test_gradients_match_central_differences(activation, loss, rng):
     assert_allclose(dW, numerical_gradient(total, layers[1][0]), rtol=1e-6, atol=1e-9)
 
 
-def test_shifts_have_gradients_too(rng):
+def test_biases_have_gradients_too(rng):
     layers, x = start(SMALL), rng.normal(size=(4, 2))
 
     def total(b):
@@ -97,9 +96,10 @@ def test_starts_have_the_variance_of_he():
     assert not b1.any()
 
 
-def test_the_command_prints_the_share(capsys):
-    main(["--widths", "1", "1"])
-    assert capsys.readouterr().out == "100.0 % of 1000 solve it\n"
+def test_one_weight_and_one_bias_copy_a_bit_from_every_start():
+    x, y = all_bits(1)
+    config = NetworksConfig(widths=(1, 1))
+    assert (((forward(x, train(x, y, config))[-1] > 0) == (y > 0)).all((1, 2))).all()
 
 
 @pytest.mark.parametrize(

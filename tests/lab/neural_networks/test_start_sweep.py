@@ -12,6 +12,7 @@ from lab.neural_networks.start_sweep import (
     main,
     outcome,
     sweep,
+    with_best_rate,
 )
 
 RECORD = Path(__file__).parents[3] / "book/results/xor-and-parity-starts.json"
@@ -35,7 +36,9 @@ def test_shapes_have_the_widths_of_their_names():
 
 def test_a_sweep_has_a_share_for_every_width_and_shape():
     quick = replace(PARITY, count=3, steps=5)
-    found = sweep(quick, quick, (2, 3))
+    found = sweep(quick, quick, (2, 3), (0.25, 0.5))
+    assert set(found["xor"]["by_rate"]) == {"0.25", "0.5"}
+    assert found["xor"]["shares"] == found["xor"]["by_rate"]["0.5"]
     assert all(len(shares) == len(XOR_WIDTHS) for shares in found["xor"]["shares"].values())
     assert all(len(shares) == 2 for shares in found["parity"]["shares"].values())
 
@@ -59,3 +62,8 @@ def test_the_record_of_the_book_is_of_these_settings():
 def test_in_the_record_width_helps(name):
     shares = json.loads(RECORD.read_text(encoding="utf-8"))["xor"]["shares"][name]
     assert shares == sorted(shares)
+
+
+def test_every_curve_gets_the_step_size_that_suits_it():
+    by_rate = {"0.1": {"a": [0.1, 0.2], "b": [0.9, 0.9]}, "2.0": {"a": [0.0, 0.9], "b": [1, 0]}}
+    assert with_best_rate(by_rate) == {"a": (2.0, [0.0, 0.9]), "b": (0.1, [0.9, 0.9])}

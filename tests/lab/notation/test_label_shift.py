@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lab.notation.label_shift import ShiftConfig, main, shift_labels, train
+from lab.notation.label_shift import ShiftConfig, shift_labels, train
 from mathlm.errors import ConfigError
 
 BATCH = {"ids": torch.tensor([[10, 11, 12]]), "targets": torch.tensor([[11, 12, 13]])}
@@ -45,12 +45,3 @@ def test_on_a_periodic_text_each_shift_learns_its_own_label():
 def test_a_shift_outside_the_window_is_refused():
     with pytest.raises(ConfigError, match="shift=64 must be smaller than context=64"):
         ShiftConfig(shift=64)
-
-
-def test_the_command_prints_both_costs(monkeypatch, capsys):
-    monkeypatch.setattr(
-        "mathlm.text.corpora.corpus.split", lambda name: ("ab" * 400, "ab" * 100)
-    )
-    torch.set_default_dtype(torch.float32)
-    main(["--shift", "0", "--steps", "2"])
-    assert "next byte" in capsys.readouterr().out

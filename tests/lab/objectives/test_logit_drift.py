@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from lab.objectives import drift_study, logit_drift
-from lab.objectives.logit_drift import DriftConfig, main, train
+from lab.objectives.logit_drift import DriftConfig, train
 from mathlm.errors import ConfigError
 
 TEXT = "To be, or not to be, that is the question. " * 400
@@ -41,10 +41,8 @@ def test_a_record_holds_means_over_some_steps():
     assert row["loss"][0] == pytest.approx(sum(small().loss[:4]) / 4)
 
 
-def test_the_commands_run(capsys, monkeypatch, tmp_path):
+def test_the_study_is_recorded(monkeypatch, tmp_path):
     torch.set_default_dtype(torch.float32)
-    main(["--steps", "2", "--z", "0.1"])
-    assert "mean_row" in capsys.readouterr().out
     monkeypatch.setattr(drift_study, "CASES", [{"z": 0.1}])
     drift_study.main(
         ["--steps", "2", "--every", "1", "--seeds", "1", "--record", f"{tmp_path}/r"]

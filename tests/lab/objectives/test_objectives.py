@@ -14,7 +14,7 @@ from lab.objectives import (
     play_lines,
 )
 from lab.objectives.frozen_states import states
-from lab.objectives.objective_bodies import BothWays, ObjectiveConfig, build
+from lab.objectives.objective_bodies import BothWays, ObjectiveConfig, both_ways, build
 from mathlm.errors import ConfigError, InputTypeError
 from mathlm.models import GPT, Transformer
 
@@ -218,18 +218,15 @@ def test_runs_that_make_no_sense_are_refused(options, says):
         ObjectiveConfig(**options)
 
 
-# The commands
-
-
-@pytest.mark.parametrize("recipe", [play_lines, objective_bodies, objective_probes])
-def test_each_part_prints_what_it_returns(recipe, capsys):
-    assert str(recipe.main()) == capsys.readouterr().out.strip()
+def test_a_model_that_knows_nothing_is_asked_everything():
+    answers = objective_probes.examine(build(ObjectiveConfig(kind="masked")), "masked")
+    assert all(np.isfinite(value) for value in answers.values())
 
 
 @pytest.mark.slow
-def test_the_commands_take_their_sizes(monkeypatch, capsys):
-    monkeypatch.setattr(objectives, "get_args", lambda _: ("causal",))
-    assert len(objectives.main(["--steps", "1"])["causal"].loss) == 1
-    assert "hidden [bits]" in hidden_fates.main(["--steps", "1"])
-    assert set(frozen_states.main()) >= {"capital [right]", "order [right]"}
-    assert "causal (1024 targets)" in capsys.readouterr().out
+def test_states_and_fates_of_a_model_are_asked_about():
+    config = ObjectiveConfig(kind="masked", steps=1)
+    told = hidden_fates.fates(both_ways(objectives.train(config).model), 200)
+    assert "hidden [bits]" in told
+    found = frozen_states.probe(build(config), "masked", 200)
+    assert set(found) >= {"capital [right]", "order [right]"}

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from lab.objectives import topic_shortcut
-from lab.objectives.topic_shortcut import draw_pairs, main, overlap, passages, shortcut, weights
+from lab.objectives.topic_shortcut import draw_pairs, overlap, passages, shortcut, weights
 from mathlm.errors import InputError
 
 PLAYS = [
@@ -47,9 +46,3 @@ def test_names_tell_plays_apart_and_say_nothing_about_order():
     """One name a play and two plays held out: wrong only where both are the same by chance."""
     assert shortcut("elsewhere", 10, 300) == pytest.approx(0.75, abs=0.1)
     assert shortcut("swapped", 10, 300) < 0.6
-
-
-def test_the_command_prints_three_shares(capsys, monkeypatch):
-    monkeypatch.setattr(topic_shortcut, "shortcut", lambda kind, words: 0.5)
-    assert main(["--words", "10"]) == {"elsewhere": 0.5, "same": 0.5, "swapped": 0.5}
-    assert "swapped 0.50" in capsys.readouterr().out

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.optimization.digits_study import corrupt, digits, main, network, study
+from lab.optimization.digits_study import corrupt, digits, network, study
 from mathlm.errors import ConfigError
 from mathlm.optim import SGD, Adam
 
@@ -92,11 +92,6 @@ def test_dropout_acts_in_training_and_not_in_measuring():
 def test_impossible_counts_are_refused(bad):
     with pytest.raises(ConfigError, match=f"{next(iter(bad.values()))}"):
         study(descent, **bad)
-
-
-def test_the_command_prints_the_last_entry(capsys):
-    main(["--label-noise", "0.2"])
-    assert "'held_out_accuracy'" in capsys.readouterr().out
 
 
 def test_shares_outside_their_range_are_refused():

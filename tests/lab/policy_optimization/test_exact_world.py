@@ -1,7 +1,5 @@
 """Where training ends in a world whose optimum is known."""
 
-import logging
-
 import pytest
 import torch
 from align.exact.toy_worlds import plain
@@ -56,10 +54,3 @@ def test_the_optimum_is_as_close_as_can_be():
     found = recipe.closeness(world, Known())
     assert found["kl"] == pytest.approx(0, abs=1e-12)
     assert found["share"] == pytest.approx(1)
-
-
-def test_the_command_says_how_close_it_has_come(caplog):
-    torch.set_default_dtype(torch.float32)
-    with caplog.at_level(logging.INFO):
-        found = recipe.main(["--method", "dpo", "--steps", "1"])
-    assert f"dpo: KL {found['kl']:.4f} nats" in caplog.text

@@ -52,15 +52,6 @@ def test_ways_have_levels():
     assert set(ax.get_lines()[1].get_ydata()) == {0.5}
 
 
-def test_every_seed_is_measured_and_named_once():
-    ax = figures.foretold_and_measured(
-        [1, 2], {"a": ([1, 4], [[1, 3], [2, 5]])}, ("x", "y"), logarithmic=True
-    ).axes[0]
-    assert [list(line.get_ydata()) for line in ax.get_lines()] == [[1, 4], [1, 3], [2, 5]]
-    assert len(ax.get_legend().get_texts()) == 2
-    assert ax.get_xscale() == "log"
-
-
 def test_the_best_true_reward_is_marked():
     ax = figures.overoptimization(
         {"one": ([0, 1, 2], [0, 1, 2], [0, 1, 0.5])}, ([0], [0])

@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from lab.positional_encoding import look_back
 from lab.positional_encoding.look_back import MARK, LookBackConfig, accuracy, sequences, train
 from mathlm.errors import ConfigError
 
@@ -57,9 +56,3 @@ def test_a_length_without_answers_is_refused():
 def test_runs_that_make_no_sense_are_refused(options, says):
     with pytest.raises(ConfigError, match=says):
         LookBackConfig(**options)
-
-
-def test_the_command_gives_an_accuracy_for_every_length():
-    shares = look_back.main(["--scheme", "alibi", "--steps", "2", "--lengths", "4", "8"])
-    assert list(shares) == [4, 8]
-    assert all(0 <= share <= 1 for share in shares.values())

@@ -12,11 +12,6 @@ def test_implicit_rewards_stand_over_rewards_by_prompt():
     assert lines(fig)[:2] == [[5, 6], [7, 8]]
 
 
-def test_losses_and_their_pushes_stand_side_by_side():
-    fig = figures.preference_slopes([0, 1], {"a": [3, 2]}, {"a": [1, 0.5]})
-    assert (lines(fig, 0)[0], lines(fig, 1)[0]) == ([3, 2], [1, 0.5])
-
-
 def test_a_course_shows_the_best_value_as_a_line():
     fig = figures.course_to_optimum([0, 10], {"DPO": [1, 0.1]}, {"DPO": [0, 0.7]}, 0.75)
     assert lines(fig, 0)[0] == [1, 0.1]

@@ -116,10 +116,3 @@ def test_dirty_documents_can_be_written_and_read_again(tmp_path):
     assert list(read_documents(tmp_path / "documents.jsonl")) == data.documents
     truth = json.loads((tmp_path / "truth.json").read_text())
     assert {tuple(pair) for pair in truth["exact"]} == data.exact
-
-
-def test_the_curve_is_measured_beside_the_theory():
-    found = duplicates.main(["--entries", "300", "--trials", "60"])
-    assert found["glosses"]["entries"] == 300
-    errors = [abs(point["collisions"] - point["theory"]) for point in found["curve"]]
-    assert max(errors) < 4 * np.sqrt(0.25 / 60)

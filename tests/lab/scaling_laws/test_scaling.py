@@ -9,7 +9,6 @@ import torch
 from lab.scaling_laws import repeated_text, scaling, scaling_rates, scaling_runs, width_transfer
 from lab.scaling_laws.scaling_rates import best_rate, best_rates, rule
 from lab.scaling_laws.scaling_readings import fitted_and_held, seeds_averaged
-from lab.scaling_laws.scaling_readings import main as print_readings
 from mathlm.errors import ConfigError, InputError
 
 RESULTS = Path(__file__).parents[3] / "book" / "results"
@@ -163,13 +162,13 @@ def test_the_record_of_another_sweep_is_refused(tmp_path):
         scaling.sweep(tiny(), path)
 
 
-def test_the_commands_write_and_read_records(tmp_path, monkeypatch, capsys):
+def test_a_record_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setitem(scaling.SETTINGS, "live", scaling.SweepConfig(
         widths=(8, 16), steps=(1, 4, 16), held_out=80))  # fmt: skip
     path = tmp_path / "scaling.json"
     assert len(scaling.main(["--record", str(path)])) == 6
-    print_readings([str(path)])
-    assert "2 readings fitted, 4 held out" in capsys.readouterr().out
+    rows = json.loads(path.read_text())["runs"]
+    assert list(map(len, fitted_and_held(rows))) == [2, 4]
 
 
 def test_every_rate_is_tried_on_every_size(tmp_path):

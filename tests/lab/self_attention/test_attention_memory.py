@@ -42,8 +42,3 @@ def test_time_of_both_forms_is_positive_and_rows_are_in_order(rows):
 def test_sizes_that_measure_nothing_are_refused(options):
     with pytest.raises(ConfigError, match="must be positive"):
         memory.numpy_cost(**{"lengths": [8]} | options)
-
-
-def test_command_line_prints_one_line_for_each_form_and_length(capsys):
-    memory.main(["--lengths", "128", "256"])
-    assert capsys.readouterr().out.count("MiB") == 4

@@ -8,7 +8,7 @@ import pytest
 import torch
 from recipes.pretended_cuda import pretended_cuda
 
-from lab.small_updates import low_rank_study, low_rank_subspace, low_rank_tuning
+from lab.small_updates import low_rank_study, low_rank_tuning
 from lab.small_updates.low_rank_cuts import (
     cut,
     first,
@@ -184,7 +184,7 @@ def small_study(monkeypatch):
     torch.set_default_dtype(torch.float32)
     monkeypatch.setattr(GPT, "from_pretrained", lambda path: tiny())
     monkeypatch.setattr("lab.small_updates.low_rank_long.start_of_pretraining", lambda: tiny(1))
-    for name in ("low_rank_study", "low_rank_long", "low_rank_tuning", "low_rank_subspace"):
+    for name in ("low_rank_study", "low_rank_long"):
         monkeypatch.setattr(f"lab.small_updates.{name}.text", lambda *args, **kwargs: DATA)
 
 
@@ -203,7 +203,6 @@ def test_a_study_goes_on_where_it_was_left(small_study, tmp_path, monkeypatch):
     assert found["updates"] == record["updates"]
 
 
-def test_the_commands_run(small_study, capsys):
-    assert low_rank_tuning.main(["--steps", "1", "--rank", "1"])["trainable"] > 0
-    assert set(low_rank_subspace.main(["--steps", "1", "--size", "5"])) == {"before", "after"}
-    assert "before" in capsys.readouterr().out
+def test_a_way_of_low_rank_says_what_it_trains(small_study):
+    row = low_rank_tuning.result(tiny(), Way(rank=1), DATA, 3e-3, 1)
+    assert row["trainable"] > 0

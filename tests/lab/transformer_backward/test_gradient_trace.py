@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lab.transformer_backward.gradient_trace import gradient_trace, main
+from lab.transformer_backward.gradient_trace import gradient_trace
 from mathlm import reference as ref
 from mathlm.errors import InputError
 
@@ -51,10 +51,3 @@ def test_a_label_never_reaches_later_positions_of_the_target(rng):
 def test_a_label_that_is_not_there_is_refused(rng):
     with pytest.raises(InputError, match=r"label=4 must be one of 0\.\.3"):
         gradient_trace(model(rng), SOURCE, TARGET, 4)
-
-
-def test_the_command_prints_a_line_a_stage(capsys):
-    main(["--label", "2"])
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines][::3] == ["decoder 2", "encoder 2"]
-    assert lines[0].endswith("0.00e+00")

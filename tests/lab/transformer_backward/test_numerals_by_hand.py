@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lab.transformer_backward.numerals_by_hand import ByHandConfig, greedy, main, train
+from lab.transformer_backward.numerals_by_hand import ByHandConfig, greedy, train
 from mathlm.errors import ConfigError
 from mathlm.optim import noam
 from mathlm.reference import Transformer, TransformerConfig
@@ -73,9 +73,3 @@ def test_greedy_takes_the_likeliest_word_and_stops_at_the_context(rng):
 def test_settings_that_do_not_fit_are_refused(change):
     with pytest.raises(ConfigError, match="need steps >= 1, batch >= 1 and a positive scale"):
         replace(SHORT, **change)
-
-
-def test_main_prints_how_it_went(capsys):
-    run = main(["--high", "60", "--held_out", "5", "--d_model", "16", "--steps", "1"])
-    assert run.losses.shape == (1,)
-    assert "of unseen numbers right" in capsys.readouterr().out

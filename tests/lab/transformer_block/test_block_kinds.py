@@ -81,10 +81,3 @@ def test_norms_keep_gradients_in_range_and_residuals_alone_do_not():
 def test_a_kind_that_is_not_there_is_refused():
     with pytest.raises(ConfigError, match="kind='dense' must be one of pre-norm, post-norm"):
         kinds.build("dense", 1)
-
-
-def test_command_line_prints_one_line_for_each_kind(capsys):
-    kinds.main(["--depth", "2"])
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(kinds.BLOCKS)
-    assert all(len(line.split()) == 3 for line in lines)

@@ -67,8 +67,3 @@ def test_stacks_that_are_not_there_are_refused(options, message):
 def test_a_signal_that_is_gone_is_an_error():
     with pytest.raises(InputError, match=r"largest entry of sequence \[0\] is 0.0"):
         depth.depth_study([1], ["plain"], gain=0.0)
-
-
-def test_command_line_prints_one_line_for_each_kind_and_depth(capsys):
-    depth.main(["--depths", "1", "2"])
-    assert capsys.readouterr().out.count("spread") == 2 * len(depth.STACKS)

@@ -91,11 +91,12 @@ def test_the_gradient_at_the_bottom_is_that_of_the_whole_stack():
     assert run["gradient"][0] == pytest.approx((g.norm() / dy.norm()).item(), rel=1e-12)
 
 
-def test_command_line_prints_one_line_more_than_blocks(capsys):
-    random_stacks.main(["--kind", "post-norm", "--blocks", "3"])
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4
-    assert lines[-1].endswith("gradient 1.00e+00")
+def test_a_profile_has_one_row_more_than_blocks_and_ends_with_the_gradient_given():
+    draw = torch.Generator().manual_seed(0)
+    x, dy = torch.randn(2, 4, 16, 64, generator=draw, dtype=torch.float64)
+    run = random_stacks.profile("post-norm", random_stacks.random_maps(3, 64, 4, seed=0), x, dy)
+    assert len(run["rms"]) == len(run["gradient"]) == 4
+    assert run["gradient"][-1] == pytest.approx(1)
 
 
 def test_profiles_of_nothing_are_refused():

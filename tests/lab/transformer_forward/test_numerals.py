@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import torch
 
-from lab.transformer_forward import numerals as recipe
 from lab.transformer_forward.numerals import NumeralsConfig, NumeralsRun, fit, train
 from mathlm.errors import ConfigError
 from mathlm.text import Words, numerals
@@ -83,10 +82,3 @@ def test_characters_are_translated_too():
 def test_runs_that_make_no_sense_are_refused(options):
     with pytest.raises(ConfigError, match="need a unit, 1 <= evaluations <= steps, batch >= 1"):
         NumeralsConfig(**options)
-
-
-def test_the_command_returns_the_share_that_is_right(monkeypatch):
-    monkeypatch.setattr(
-        recipe, "train", lambda c: type("Run", (), {"points": [(c.steps, 0.5)]})
-    )
-    assert recipe.main(["--steps", "7"]) == 0.5

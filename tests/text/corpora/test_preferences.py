@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mathlm.errors import DataError, DataNotFoundError, InputTypeError
-from mathlm.text import Judged, Message, Preference, preferences
+from mathlm.text import Message, Preference, Unpaired, preferences
 
 USER, TOLD = {"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}
 GOOD, BAD = {"role": "assistant", "content": "x"}, {"role": "assistant", "content": "y"}
@@ -82,14 +82,14 @@ def test_empty_lines_and_a_byte_order_mark_are_passed_over(file):
     assert preferences.read(file) == [ONE, ONE]
 
 
-def test_judged_answers_are_read(file):
+def test_unpaired_answers_are_read(file):
     lines = [
         {"prompt": "q", "completion": "x", "label": True},
         {"prompt": [USER], "completion": "y", "label": False},
     ]
-    assert preferences.read_judged(written(file, *lines)) == [
-        Judged(prompt=ASKED, completion="x", label=True),
-        Judged(prompt=ASKED, completion="y", label=False),
+    assert preferences.read_unpaired(written(file, *lines)) == [
+        Unpaired(prompt=ASKED, completion="x", label=True),
+        Unpaired(prompt=ASKED, completion="y", label=False),
     ]
 
 
@@ -100,7 +100,7 @@ def test_judged_answers_are_read(file):
         ("[1]", "is a list, expected an object"),
         ('{"chosen": "a", "chosen": "b"}', "keys .'chosen'. twice"),
         ({"prompt": "q", "chosen": "x"}, r"lacks \['rejected'\]"),
-        ({"prompt": "q", "completion": "x", "label": True}, "read_judged reads such lines"),
+        ({"prompt": "q", "completion": "x", "label": True}, "read_unpaired reads such lines"),
         ({"prompt": "q", "chosen": "x", "rejected": [BAD]}, r"are \['str', 'list'\]"),
         ({"prompt": "q", "chosen": 3, "rejected": 4}, r"are \['int', 'int'\]"),
         ({"prompt": 3, "chosen": "x", "rejected": "y"}, '"prompt" is 3, expected a string'),
@@ -155,7 +155,7 @@ def test_a_line_that_is_none_of_them_is_named(file, line, match):
 )
 def test_a_judgement_that_is_none_is_named(file, line, match):
     with pytest.raises(DataError, match=rf"line 1 of .*my\.jsonl.*{match}"):
-        preferences.read_judged(written(file, line))
+        preferences.read_unpaired(written(file, line))
 
 
 def test_a_file_that_is_not_there_or_empty_is_refused(file):

@@ -1,4 +1,4 @@
-"""The models of recipes.whole_stack: pretrained, tuned on requests, and on preferences."""
+"""The stages that train: pretraining, tuning on requests, and tuning on preferences."""
 
 import json
 import shutil
@@ -10,7 +10,9 @@ from ...chat.model import ChatModel
 from ...text import ByteBPE
 from .. import dpo, export, pretrain, sft
 from ..dpo import DPOConfig
+from ..export import ExportConfig
 from ..options import BaseModel, Machine, Optimization, Output
+from ..pretrain import PretrainConfig
 from ..sft import SFTConfig
 from ..tuning import Adaptation, Passes
 from .pipeline import Result, Run, clear_half_written
@@ -24,9 +26,9 @@ def history(path: Path) -> list[dict[str, float]]:
 
 def pretrained(run: Run) -> Result:
     """A GPT that predicts the next token of the plays."""
-    scale, record = run.scale, run.place("records", "pretrained.json")
-    every = often(run, scale.steps)
-    config = pretrain.PretrainConfig(
+    scale, every = run.scale, often(run, run.scale.steps)
+    record = run.place("records", "pretrained.json")
+    config = PretrainConfig(
         text=pretrain.Text(
             data=run.place("tokens"),
             tokenizer=str(run.place("tokenizer.json")),
@@ -57,10 +59,10 @@ def pretrained(run: Run) -> Result:
 
 
 def write_base(run: Run) -> None:
-    """The pretrained model as a folder that recipes.chat can read."""
+    """The pretrained model as a folder that mathlm chat can read."""
     folder = run.place("base")
     shutil.rmtree(folder, ignore_errors=True)
-    export.run(export.ExportConfig(run=run.place("pretraining"), folder=folder))
+    export.run(ExportConfig(run=run.place("pretraining"), folder=folder))
     bpe = ByteBPE.load(run.place("tokenizer.json"))
     model = export.load(run.place("pretraining"))
     chat_model = ChatModel(model=model, tokenizer=bpe, format=FORMAT)

@@ -1,0 +1,22 @@
+const grouped = (x) => String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
+const draw = () => {
+  const H = state.heads[Number(one("heads").value)];
+  const options = state.heads.filter((g) => g <= H);
+  const G = options[Math.min(Number(one("groups").value), options.length - 1)];
+  const D = state.width, d = D / H, T = 2 ** Number(one("length").value);
+  text("H", String(H));
+  text("G", String(G));
+  text("d", String(d));
+  text("queries", `${H} × T × ${d}`);
+  text("keys", `${G} × T × ${d}`);
+  text("parameters", grouped(2 * D * D + 2 * D * G * d));
+  text("length-value", grouped(T));
+  const bytes = 2 * G * d * 2;
+  text("token", grouped(bytes));
+  text("cache", fixed(bytes * T / 2 ** 20, 1));
+  text("kind", G === H ? "multi-head" : G === 1 ? "multi-query" : "grouped-query");
+  bar("bar", G / H);
+};
+changed(draw);
+reset(draw);
+draw();

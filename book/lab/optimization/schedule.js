@@ -1,0 +1,28 @@
+const shapes = [
+  (s) => 1, (s) => 1 - s, (s) => (1 + Math.cos(Math.PI * s)) / 2,
+  (s) => 0.01 ** s, (s, t, w) => Math.sqrt(Math.max(w, 1) / Math.max(t, 1))];
+const draw = () => {
+  const kind = Number(one("shape").value), w = one("warmup").valueAsNumber;
+  const final = one("final").valueAsNumber, total = state.total;
+  const eta = (t) => {
+    if (t < w) return (t + 1) / (w + 1);
+    return final + (1 - final) * shapes[kind]((t - w) / (total - w), t, w);
+  };
+  const points = [];
+  let area = 0;
+  for (let t = 0; t <= total; t += 5) {
+    area += Math.min(eta(t), 1) * (t === 0 || t === total ? 2.5 : 5);
+    points.push(`${(t * state.width / total).toFixed(1)},`
+      + `${(state.height * (1 - 0.95 * Math.min(eta(t), 1))).toFixed(1)}`);
+  }
+  one("curve").setAttribute("points", points.join(" "));
+  text("warmup-value", String(w));
+  text("final-value", fixed(final, 2));
+  text("half", fixed(eta(total / 2), 3));
+  text("end", fixed(eta(total), 3));
+  text("mean", fixed(area / total, 3));
+};
+changed(draw);
+reset(draw);
+one("shape").addEventListener("change", draw);
+draw();

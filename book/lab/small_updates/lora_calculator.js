@@ -1,0 +1,28 @@
+const size = (x) => x < 1e6 ? `${fixed(x / 1e3, 2)} kB` : x < 1e9 ? `${fixed(x / 1e6, 2)} MB`
+  : `${fixed(x / 1e9, 2)} GB`;
+const draw = () => {
+  const m = state.models[Number(one("model").value)];
+  const names = state.targets[Number(one("targets").value)];
+  const r = 2 ** Number(one("rank").value), layers = Number(one("layers").value);
+  const bits = state.bits[Number(one("base").value)];
+  const used = Math.min(layers, m.layers);
+  const maps = names.map((n) => m.maps[n]);
+  const low = maps.map(([d, k]) => Math.min(r, d, k) * (d + k)).reduce((a, b) => a + b, 0);
+  const all = maps.map(([d, k]) => d * k).reduce((a, b) => a + b, 0);
+  const trained = used * low, full = 16 * m.all;
+  const small = m.all * bits / 8 + 16 * trained;
+  text("rank-value", String(r));
+  text("layers-value", String(used));
+  text("pairs", String(used * names.length));
+  text("trained", trained.toLocaleString("en-US"));
+  text("share", `${fixed(100 * trained / m.all, 3)} %`);
+  text("fewer", fixed(all / low, 1));
+  text("file", size(2 * trained));
+  [full, small].forEach((x, i) => {
+    bar("bar", x / Math.max(full, small), i);
+    text("memory", size(x), i);
+  });
+};
+changed(draw);
+reset(draw);
+draw();
