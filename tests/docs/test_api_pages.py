@@ -105,5 +105,4 @@ def test_a_recipe_without_a_command_is_part_of_one():
 def recipes():
     """Name and text of each recipe."""
     files = (ROOT / "mathlm" / "recipes").glob("*.py")
-    texts = [(p.stem, p.read_text(encoding="utf-8")) for p in files]
-    return [(name, text) for name, text in texts if not name.startswith("__")]
+    return [(p.stem, p.read_text(encoding="utf-8")) for p in files if p.stem != "__init__"]
