@@ -1,1 +1,11 @@
-"""What serves the page 02-calculus alone."""
+"""What serves the page 02-calculus alone.
+
+* ``plot``: What the page calls plot: its figures and demos, and those that it shares.
+* ``figures``: Figures of slopes, gradients, computational graphs and curvature.
+* ``demos``: Moving demos of calculus: a secant that becomes a tangent, and a Jacobian that
+  predicts; their JavaScript is in the .js files.
+* ``curvature``: What the second derivative says: kinds of critical points, steps and their
+  limits.
+* ``flops``: Counting floating-point operations while NumPy performs them.
+* ``sharpening``: Gradient descent on a small network, and the curvature it meets on its way.
+"""

@@ -1,1 +1,14 @@
-"""What serves the page 25-features alone."""
+"""What serves the page 25-features alone.
+
+* ``plot``: What the page calls plot: its figures and demos, and those that it shares.
+* ``figures``: Figures of the page on features: probes, superposition, dictionaries, steering.
+* ``demos``: A moving demo on superposition: reading many features by one threshold; their
+  JavaScript is in the .js files.
+* ``added_vectors``: A vector from sad to glad sentences, added to the stream of SmolLM2 at
+  several strengths.
+* ``capacity``: How many directions fit into a space, and how many of them can be told apart at
+  once.
+* ``superposition``: More features than dimensions: the smallest model in which they share, and
+  its geometry.
+* ``words``: One vector for each word of a text, behind every block of an encoder.
+"""

@@ -1,1 +1,8 @@
-"""What serves the page 01-linear-algebra alone."""
+"""What serves the page 01-linear-algebra alone.
+
+* ``plot``: What the page calls plot: its figures and demos, and those that it shares.
+* ``figures``: Figures of vectors and matrices: bases, norms, areas, eigenvectors, spectra and
+  clouds.
+* ``demos``: Moving demos of linear algebra: a matrix on the plane, and a line through a cloud;
+  their JavaScript is in the .js files.
+"""

@@ -1,1 +1,18 @@
-"""What serves the page 23-policy-optimization alone."""
+"""What serves the page 23-policy-optimization alone.
+
+* ``plot``: What the page calls plot: its figures and demos, and those that it shares.
+* ``figures``: Figures on policies trained for a reward: noise, clipping, credit, and where
+  runs end.
+* ``demos``: Moving demos on policies: what clipping does to a ratio, how a price tilts a
+  reference; their JavaScript is in the .js files.
+* ``exact_world``: Three methods of alignment in a world whose optimum is known, and how close
+  each comes.
+* ``policy_study``: Where policies end that are trained in many ways, against the optimum that
+  is known.
+* ``steering``: Two models steered by rewards, what they write then, and what stops them from
+  cheating.
+* ``steering_looks``: What a steered policy writes, and how far it has gone.
+* ``steering_plays``: The GPT of the plays, steered to sound glad, and what that costs.
+* ``steering_rewards``: Rewards of the steering study: a list of rated words, and parts of it.
+* ``steering_sums``: SmolLM2 with a low-rank update, rewarded for right sums and nothing else.
+"""
