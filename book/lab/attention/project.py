@@ -112,12 +112,12 @@ def _draw(*batch: int, T: int = 4, S: int = 6, K: int = 3, V: int = 2) -> list[n
     return [rng.normal(size=(*batch, *s)) for s in ((T, K), (S, K), (S, V), (T, V))]
 
 
-def _output(forward: Forward, *args: ndarray | None) -> ndarray:
+def _output(forward: Forward, *args: Any) -> ndarray:
     """The y of a forward pass, once its form is right and its arguments are untouched."""
-    before = [None if a is None else a.copy() for a in args]
+    before = [np.copy(a) for a in args if a is not None]
     found = forward(*args, *[None] * (4 - len(args)))
     for name, a, b in zip(("q", "k", "v", "mask"), args, before, strict=False):
-        if a is not None and not np.array_equal(a, b, equal_nan=a.dtype != bool):
+        if not np.array_equal(a, b, equal_nan=a.dtype != bool):
             raise FaultError(f"your code changes its argument {name} in place.")
     if not isinstance(found, tuple) or len(found) != 2:
         kind = type(found).__name__
@@ -146,7 +146,7 @@ def _compare(y: ndarray, right: ndarray, mistakes: Mapping[str, ndarray]) -> Non
 
 
 def _plain(forward: Forward, _: Backward) -> None:
-    q, k, v, _ = _draw()
+    q, k, v, _dy = _draw()
     dots, root = q @ k.T, np.sqrt(3)
     powers = np.exp(dots / root)
     mistakes = {
@@ -166,7 +166,7 @@ def _plain(forward: Forward, _: Backward) -> None:
 
 
 def _large(forward: Forward, _: Backward) -> None:
-    q, k, v, _ = _draw()
+    q, k, v, _dy = _draw()
     q[0] *= 1e4
     y, right = _output(forward, q, k, v), dot_product_attention(q, k, v)[0]
     if not np.isfinite(y[0]).all():
@@ -183,7 +183,7 @@ def _large(forward: Forward, _: Backward) -> None:
 
 
 def _masked(forward: Forward, _: Backward) -> None:
-    q, k, v, _ = _draw()
+    q, k, v, _dy = _draw()
     mask = SOME.copy()
     scores = q @ k.T / np.sqrt(3)
     mistakes = {
@@ -201,7 +201,7 @@ def _masked(forward: Forward, _: Backward) -> None:
 
 
 def _blind(forward: Forward, _: Backward) -> None:
-    q, k, v, _ = _draw()
+    q, k, v, _dy = _draw()
     mask = np.ones((4, 6), dtype=bool)
     mask[2] = False
     y = _output(forward, q, k, v, mask)
@@ -218,7 +218,7 @@ def _blind(forward: Forward, _: Backward) -> None:
 
 
 def _hidden(forward: Forward, _: Backward) -> None:
-    q, k, v, _ = _draw()
+    q, k, v, _dy = _draw()
     mask = np.broadcast_to(np.arange(6) != 5, (4, 6))
     right = dot_product_attention(q, k, v, mask)[0]
     k[5], v[5] = np.nan, np.nan
@@ -232,7 +232,7 @@ def _hidden(forward: Forward, _: Backward) -> None:
 
 
 def _batched(forward: Forward, _: Backward) -> None:
-    q, k, v, _ = _draw(2, 3)
+    q, k, v, _dy = _draw(2, 3)
     mask = np.tril(np.ones((4, 6), dtype=bool), 1)
     _compare(_output(forward, q, k, v, mask), dot_product_attention(q, k, v, mask)[0], {})
 

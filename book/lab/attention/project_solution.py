@@ -21,7 +21,7 @@ def attention(
         y (..., T, d_v), and what the backward pass needs.
     """
     mask = np.broadcast_to(True if mask is None else mask, (*q.shape[:-1], k.shape[-2]))
-    seen = mask.any(-2)[..., None]  # keys that some query may read, (..., S, 1)
+    seen = mask.mT.any(-1, keepdims=True)  # keys that some query may read, (..., S, 1)
     k, v = np.where(seen, k, 0.0), np.where(seen, v, 0.0)  # 0 times NaN would be NaN
     scores = np.where(mask, q @ k.mT / np.sqrt(q.shape[-1]), -np.inf)
     highest = scores.max(-1, keepdims=True)

@@ -5,7 +5,8 @@ python -m lab.attention.soft_lookup_study --record soft-lookup.json
 
 import argparse
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def around(rates: Sequence[float], best: float) -> Sequence[float]:
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict]:
-    """Try every rate, then train longer near each arm's best; write the record."""
+    """Try every rate, then train longer near and below each arm's best; write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     add = parser.add_argument
     add("--widths", type=int, nargs="+", default=[16, 64, 256])
@@ -96,21 +97,19 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     _, x = word_pairs(words[:20_000], np.asarray(table, dtype=np.float64))
     arms = list(product(args.widths, (True, False)))
 
-    def runs(steps: int, rates_of: Callable[[int, bool], Sequence[float]]) -> list[dict]:
-        cases = [
-            LookupConfig(width=d, scaled=s, learning_rate=rate, steps=steps, seed=seed)
-            for d, s in arms
-            for rate in rates_of(d, s)
-            for seed in range(args.seeds)
-        ]
-        return study(x, cases)
+    def runs(width: int, scaled: bool, steps: int, rates: Sequence[float]) -> list[dict]:
+        arm = LookupConfig(width=width, scaled=scaled, steps=steps)
+        cases = product(rates, range(args.seeds))
+        return study(x, [replace(arm, learning_rate=rate, seed=seed) for rate, seed in cases])
 
-    rows = runs(args.steps, lambda d, s: args.rates)
-    means = summary(rows)
-    rows += runs(
-        args.long_steps,
-        lambda d, s: around(args.rates, best_rate(means, scaled=s, width=d, steps=args.steps)),
-    )
+    rows = [row for arm in arms for row in runs(*arm, args.steps, args.rates)]
+    for width, scaled in arms:
+        best = best_rate(summary(rows), scaled=scaled, width=width, steps=args.steps)
+        rates = list(around(args.rates, best))
+        rows += runs(width, scaled, args.long_steps, rates)
+        while best_rate(summary(rows), scaled, width, args.long_steps) == rates[0]:
+            rates.insert(0, rates[0] / 2)  # the best must not stand at the edge
+            rows += runs(width, scaled, args.long_steps, rates[:1])
     record_on_cpu(args.record, options=vars(args), runs=rows)
     return rows
 
