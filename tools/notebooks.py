@@ -31,7 +31,7 @@ DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 LONGEST_CELL = 25
 NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "05-neural-networks",
-    # "10-attention",
+    "10-attention",
     # "23-policy-optimization",
 )
 TIME_OUT = 600  # [s] for one cell

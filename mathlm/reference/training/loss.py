@@ -5,6 +5,7 @@ target is data: a backward pass returns the gradient in the prediction alone. A 
 target of different shapes are refused: NumPy would broadcast (n, 1) against (n,) to (n, n).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -455,7 +456,7 @@ def _labels(z: ndarray, labels: Any, mask: Any) -> tuple[ndarray, ndarray]:
     return y, counts
 
 
-def z_loss(z: Numbers) -> tuple[Value, tuple[ndarray, Value]]:
+def z_loss(z: ndarray | Sequence) -> tuple[Value, tuple[ndarray, Value]]:
     """Square of the logarithm by which a softmax normalizes.
 
     Implements eq-z-loss::
