@@ -6,7 +6,10 @@ import re
 import claims as tool
 import claims_page
 import claims_sources
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from staged import place_claims
 
 NOTE = ":::{admonition} Correction: VOM-1.4-4\n:class: attention\nWhy.\n:::\n"
 WRONG = 'check("VOM-1.4-4", 5.0, printed=4.0, corrected=5.0)'
@@ -260,3 +263,14 @@ def test_a_topic_ends_where_the_next_begins(tmp_path):
 
 def test_a_source_that_is_not_at_hand_is_passed_over(tmp_path):
     assert claims_sources.lost([claim("AIM-1-1")], tmp_path) == []
+
+
+def test_claims_in_a_cell_that_follows_another_cell_have_their_places():
+    claims = 'check("VOM-1.1-2", 1, printed=1)\nremark("OPT-1-2", corrected="x")'
+    nb = new_notebook(
+        cells=[new_markdown_cell("# T"), new_code_cell("1"), new_code_cell(claims)]
+    )
+    place_claims(nb)
+    nbformat.validate(nb)
+    places = '<div id="claim-VOM-1.1-2"></div><div id="claim-OPT-1-2"></div>'
+    assert [cell.source for cell in nb.cells] == ["# T", "1", places, claims]

@@ -95,7 +95,8 @@ def place_claims(nb: Notebook) -> None:
             if before.cell_type == "markdown":
                 before.source += f"\n\n{places}"
             else:
-                nb.cells.insert(index, v4.new_markdown_cell(places, id=f"claim-{ids[0]}"))
+                first = ids[0].replace(".", "_")  # the name of a cell has no points
+                nb.cells.insert(index, v4.new_markdown_cell(places, id=f"claim-{first}"))
 
 
 # --- code that a cell shows -----------------------------------------------------------------
