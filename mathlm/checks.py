@@ -2,6 +2,7 @@
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 from .errors import InputError, InputTypeError
 
@@ -41,10 +42,10 @@ def require_share(**values: object) -> None:
             raise InputError(f"{name}={value!r} is outside 0..1")
 
 
-def _real(value: object) -> float:
+def _real(value: Any) -> Any:
     """A number as it is; NaN, which lies in no range, for everything else."""
     number = isinstance(value, Real) and not isinstance(value, bool)
-    return value if number else math.nan  # type: ignore[return-value]
+    return value if number else math.nan
 
 
 __all__ = [

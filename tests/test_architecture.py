@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib import import_module
 
+import pytest
 from sources import (
     FILES,
     LAB,
@@ -175,6 +176,7 @@ def test_exports_exist():
     )
 
 
+@pytest.mark.slow
 def test_every_module_imports():
     for package in (mathlm, lab):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):

@@ -325,7 +325,7 @@ def test_what_is_told_of_a_claim_is_kept_and_changes_no_line(capsys):
 
 
 @pytest.mark.parametrize("severity", [0, 6, "high", 2.5])
-def test_a_kind_or_a_severity_that_is_none_is_refused(severity):
+def test_a_kind_or_a_severity_that_is_none_is_refused(severity, unchecked):
     with pytest.raises(InputError, match=f"kind='bad' must be one of {', '.join(KINDS)}"):
         check(ID, 1, printed=1, kind="bad")
     with pytest.raises(

@@ -61,6 +61,7 @@ def runs(places):
     return sum(p - 1 not in places for p in places)
 
 
+@pytest.mark.slow
 def test_every_placement_is_equally_likely(rng):
     """Of 9 places 4 in 2 spans: 3 sums of 4 · (6 choose 2) gaps = 45; here 400 times each."""
     possible = [set(c) for c in combinations(range(9), 4) if runs(set(c)) == 2]

@@ -1,5 +1,6 @@
 """Learning rates of the soft lookup, with and without the division by √d_k, over several seeds.
 
+cd book
 python -m lab.attention.soft_lookup_study --record soft-lookup.json
 """
 

@@ -9,4 +9,11 @@
   does it work?
 * ``start_sweep``: From how many starts does gradient descent learn XOR and parity? A sweep,
   recorded.
+* ``fifty_layers``: The size of a gradient on its way back through many layers.
+* ``representation``: What networks can represent, measured: errors of interpolants, pieces of
+  random networks.
+* ``project``: The project of chapter 5: tests of a reader's scalar autodiff and of the network
+  it trains.
+* ``project_solution``: A solution of the project of chapter 5: a scalar autodiff, and a
+  network trained with it.
 """

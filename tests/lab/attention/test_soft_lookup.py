@@ -8,10 +8,10 @@ from lab.attention.soft_lookup import (
     evaluate,
     loss_and_gradients,
     train,
-    word_pairs,
 )
 from mathlm.errors import ConfigError, InputError
 from mathlm.reference import numerical_gradient
+from mathlm.text.corpora.vectors import word_pairs
 
 
 @pytest.fixture

@@ -74,6 +74,6 @@ def test_the_small_draft_of_the_plays_is_right_two_times_in_three():
         GPT.from_pretrained(RESULTS / name) for name in ("shakespeare-gpt", "shakespeare-draft")
     )
     prompts = torch.tensor([list(b"ROMEO:\nI ")])
-    fates = measure(target, draft, prompts, new=48, ahead=4)
+    fates = measure(target, draft, prompts, new=48, draft_length=4)
     assert fates["tokens"] > 1.5
     assert 0.4 < fates["chance"] < 0.9

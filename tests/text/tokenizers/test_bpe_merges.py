@@ -134,6 +134,7 @@ def test_merges_are_those_of_the_tokenizers_package_until_the_first_tie(rng):
     assert compared > 200
 
 
+@pytest.mark.slow
 def test_the_first_merges_of_shakespeare_are_those_of_the_tokenizers_package():
     texts = corpus.documents("shakespeare")[:3]
     words = count_words(texts)
