@@ -56,8 +56,8 @@ types:
 	$(BIN)/mypy
 
 form:
-	$(BIN)/ruff format --check mathlm tests tools benchmarks
-	$(BIN)/ruff check mathlm tests tools benchmarks
+	$(BIN)/ruff format --check mathlm tests tools benchmarks book/lab
+	$(BIN)/ruff check mathlm tests tools benchmarks book/lab
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python tools/claims.py check
 	$(BIN)/python tools/index_page.py check
