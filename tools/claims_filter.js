@@ -7,10 +7,14 @@
     const text = row.cells[+select.dataset.column].textContent.trim();
     return select.name === "source" ? text.slice(0, 3) : text;
   };
+  // titles in the order of the book: addresses begin with the number of the chapter
+  const link = (row) => row.querySelector("td:last-child a");
+  const page = new Map(rows.map((row) => [link(row).textContent.trim(), link(row).getAttribute("href")]));
   const selects = [...form.querySelectorAll("select")];
   for (const select of selects) {
     const values = [...new Set(rows.map((row) => value(row, select)))].filter(Boolean);
     if (select.name === "severity") values.sort().reverse();
+    if (select.name === "chapter") values.sort((a, b) => (page.get(a) < page.get(b) ? -1 : 1));
     for (const name of values) select.add(new Option(name));
   }
   const show = () => {
