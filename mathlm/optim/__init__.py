@@ -3,7 +3,14 @@
 from .adam import Adam, AdamEpsilonHat, AdamW
 from .clipping import clip_grad_norm, grad_norm
 from .muon import Muon
-from .schedules import constant, cosine_restarts, noam, warmup, warmup_cosine
+from .schedules import (
+    constant,
+    cosine_restarts,
+    noam,
+    warmup,
+    warmup_cosine,
+    warmup_stable_decay,
+)
 from .sgd import SGD, RMSProp
 from .update import exponential_decay, linear_decay, polynomial_decay, step_decay
 from .width import scale_start, width_groups
@@ -27,5 +34,6 @@ __all__ = [
     "step_decay",
     "warmup",
     "warmup_cosine",
+    "warmup_stable_decay",
     "width_groups",
 ]

@@ -62,6 +62,63 @@ class warmup_cosine:
 
 
 @dataclass(frozen=True)
+class warmup_stable_decay:
+    """Linear rise to ``peak``, a constant step size, and a linear fall at the end.
+
+    Implements eq-wsd::
+
+        η(t) = peak (t + 1) / (warmup + 1)                               t < warmup
+        η(t) = peak                                                      t < steps - decay
+        η(t) = final + (peak - final) max(steps - t, 0) / decay          after that
+
+    Until ``steps - decay`` nothing depends on ``steps``: a run can be prolonged, and one
+    checkpoint of its constant part can be decayed into several models.
+
+    Args:
+        peak: Largest step size.
+        warmup: Length of the rise [steps].
+        steps: Length of the whole run [steps].
+        decay: Length of the fall [steps].
+        final: Step size from ``steps`` on.
+
+    Raises:
+        ConfigError: Unless 0 <= warmup, 1 <= decay, warmup + decay <= steps, 0 <= final <= peak
+            and 0 < peak.
+
+    Example:
+        >>> [warmup_stable_decay(1.0, warmup=1, steps=6, decay=2)(t) for t in range(7)]
+        [0.5, 1.0, 1.0, 1.0, 1.0, 0.5, 0.0]
+
+    References:
+        Hu et al. (2024), arXiv:2404.06395, section 4; Hägele et al. (2024), arXiv:2405.18392.
+    """
+
+    peak: float
+    warmup: int
+    steps: int
+    decay: int
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (
+            self.warmup >= 0 and self.decay >= 1 and self.warmup + self.decay <= self.steps
+        ):
+            raise ConfigError(
+                f"need warmup >= 0, decay >= 1 and warmup + decay <= steps, got "
+                f"warmup={self.warmup}, decay={self.decay}, steps={self.steps}"
+            )
+        check_peak(self.peak, self.final)
+
+    def __call__(self, step: int) -> float:
+        """Step size η of ``step``, counted from 0."""
+        check_step(step)
+        if step < self.warmup:
+            return self.peak * (step + 1) / (self.warmup + 1)
+        left = min(max(self.steps - step, 0) / self.decay, 1.0)
+        return self.final + (self.peak - self.final) * left
+
+
+@dataclass(frozen=True)
 class noam:
     """Linear rise, then decay with the inverse square root of the step.
 

@@ -10,6 +10,7 @@ from mathlm.optim import (
     noam,
     warmup,
     warmup_cosine,
+    warmup_stable_decay,
 )
 
 
@@ -83,6 +84,7 @@ EVERY = [
     constant(0.1),
     warmup(3, constant(0.1)),
     cosine_restarts(0.5, 4, 2),
+    warmup_stable_decay(0.5, 2, 9, 3, final=0.1),
 ]
 
 
@@ -159,3 +161,34 @@ def test_restarts_long_after_the_start_take_no_time():
 def test_other_impossible_numbers_are_refused(make, numbers, text):
     with pytest.raises(ConfigError, match=text):
         make(*numbers)
+
+
+def test_a_stable_schedule_by_hand():
+    """Rise in fifths, 1 until step 8 of 12, then to 0.2 in four equal parts."""
+    eta = warmup_stable_decay(1.0, 4, 12, 4, final=0.2)
+    expected = [0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2, 0.2]
+    assert [eta(t) for t in range(14)] == pytest.approx(expected)
+
+
+def test_a_longer_stable_run_begins_as_the_shorter_one():
+    short, long = (warmup_stable_decay(1.0, 5, steps, 10) for steps in (40, 400))
+    assert [short(t) for t in range(30)] == [long(t) for t in range(30)]
+
+
+def test_a_stable_schedule_without_a_stable_part_is_a_warmup_before_a_line():
+    whole, parts = warmup_stable_decay(0.5, 4, 12, 8), warmup(4, linear_decay(0.5, 8))
+    assert [whole(t) for t in range(14)] == pytest.approx([parts(t) for t in range(14)])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((1.0, 5, 9, 5), "got warmup=5, decay=5, steps=9"),
+        ((1.0, -1, 9, 5), "got warmup=-1, decay=5, steps=9"),
+        ((1.0, 1, 9, 0), "got warmup=1, decay=0, steps=9"),
+        ((1.0, 1, 9, 2, 3.0), "got final=3.0, peak=1.0"),
+    ],
+)
+def test_a_stable_schedule_refuses_impossible_numbers(numbers, text):
+    with pytest.raises(ConfigError, match=text):
+        warmup_stable_decay(*numbers)

@@ -1,4 +1,4 @@
-"""Train a small classifier on handwritten digits; see what it learns, and what by heart.
+"""Train a small classifier on handwritten digits; see what it learns, and what it memorizes.
 
 The last 797 of scikit-learn's 1,797 digits, shuffled once, are held out.
 """

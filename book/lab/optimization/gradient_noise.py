@@ -67,12 +67,14 @@ def batch_gradient_square(
     return square + left * trace / batch_size
 
 
-def gradient_noise_scale(gradients: Float[ndarray, "N D"]) -> float:
+def simple_noise_scale(gradients: Float[ndarray, "N D"]) -> float:
     """Batch size at which the noise of the gradient is as large as the gradient.
 
     Implements eq-noise-scale::
 
-        b_noise = tr Σ / |g|²   [examples]
+        B_simple = tr Σ / |g|²   [examples]
+
+    It is the noise scale, :func:`noise_scale`, of a loss whose curvatures are all alike.
 
     Args:
         gradients: One row for each example.
@@ -81,7 +83,7 @@ def gradient_noise_scale(gradients: Float[ndarray, "N D"]) -> float:
         InputError: If the mean gradient is zero: then every batch is noise.
 
     Example:
-        >>> round(gradient_noise_scale(np.array([[3.0, 1.0], [3.0, -1.0]])), 6)
+        >>> round(simple_noise_scale(np.array([[3.0, 1.0], [3.0, -1.0]])), 6)
         0.111111
 
     References:
@@ -93,10 +95,10 @@ def gradient_noise_scale(gradients: Float[ndarray, "N D"]) -> float:
     return trace / square
 
 
-def noise_scale_from_batches(
+def simple_noise_scale_from_batches(
     small: int, square_small: float, big: int, square_big: float
 ) -> float:
-    """Noise scale from the gradient lengths at two batch sizes, without examples.
+    """The simple noise scale from the gradient lengths at two batch sizes, without examples.
 
     Computes::
 
@@ -130,40 +132,40 @@ def noise_scale_from_batches(
     return trace / square
 
 
-def critical_batch(
+def noise_scale(
     gradients: Float[ndarray, "N D"], hessian: Float[ndarray, "E E"]
 ) -> tuple[float, float]:
     """Batch size at which the best step gains half of what an exact gradient would.
 
     Implements eq-critical-batch::
 
-        b_c = tr(HΣ) / gᵀHg,   η_∞ = |g|² / gᵀHg
-        best step η_b = η_∞ / (1 + b_c / b),   its mean gain ½ η_b |g|²
+        B_noise = tr(HΣ) / (g H gᵀ),   η_∞ = |g|² / (g H gᵀ)
+        best step η_b = η_∞ / (1 + B_noise / b),   its mean gain ½ η_b |g|²
 
     Args:
         gradients: One row g_n for each example; g is their mean, Σ their covariance.
         hessian: H, symmetric.
 
     Returns:
-        (b_c, η_∞): the batch size [examples], and the best step size without noise.
+        (B_noise, η_∞): the batch size [examples], and the best step size without noise.
 
     Raises:
-        InputError: If H does not fit g or is not finite, or gᵀHg is not positive: then no step
+        InputError: If H does not fit g or is not finite, or g H gᵀ is not positive: then no step
             along g is best.
 
     References:
-        McCandlish et al. (2018), arXiv:1812.06162, eqs. (2.6) and (2.7).
+        McCandlish et al. (2018), arXiv:1812.06162, eqs. (2.6) to (2.8).
     """
     square, _ = gradient_moments(gradients)
     rows, H = _examples(gradients), finite_array(hessian, "hessian")
     if H.shape != (rows.shape[1], rows.shape[1]):
         raise InputError(f"hessian has shape {H.shape}, but gradients have {rows.shape}")
     mean = rows.mean(0)
-    bend = float(mean @ H @ mean)
-    if not bend > 0:
-        raise InputError(f"gᵀHg = {bend:.3g} must be positive for a best step along g")
+    curvature = float(mean @ H @ mean)
+    if not curvature > 0:
+        raise InputError(f"gHgᵀ = {curvature:.3g} must be positive for a best step along g")
     rest = rows - mean
-    return float(((rest @ H) * rest).sum(1).mean()) / bend, square / bend
+    return float(((rest @ H) * rest).sum(1).mean()) / curvature, square / curvature
 
 
 def _examples(gradients: ndarray) -> ndarray:

@@ -79,35 +79,9 @@ def test_runs_are_gathered_by_peak_with_the_median_drawn():
     assert [t.get_text() for t in fig.axes[1].get_xticklabels()] == ["0", "5"]
 
 
-def test_signals_have_a_row_for_each_activation_and_two_sides():
-    signals = {("relu", "He"): ([1.0, 2.0], [3.0, 4.0]), ("tanh", "He"): ([5.0], [6.0])}
-    fig = figures.signal_by_depth(signals)
-    assert [ax.get_title() for ax in fig.axes[:2]] == ["relu, activations", "relu, gradients"]
-    assert_allclose(curves(fig.axes[1])["He"], [[1, 2], [3, 4]])
-
-
 def test_clipping_moves_long_gradients_only():
     """(3, 4) has norm 5: by norm (0.6, 0.8), by entry (1, 1)."""
     fig = figures.clipping(np.array([[3.0, 4.0], [0.1, 0.2]]), 1.0)
     ends = [np.array(ax.lines[-1].get_data()).T for ax in fig.axes]
     assert_allclose(ends[0], [[0.6, 0.8], [0.1, 0.2]])
     assert_allclose(ends[1], [[1, 1], [0.1, 0.2]])
-
-
-def test_the_lowest_held_out_loss_is_marked():
-    columns = ("step", "train_loss", "held_out_loss", "memorized", "seen_through")
-    run = {name: np.array([3.0, 1.0, 2.0]) for name in columns} | {
-        "step": np.array([0, 50, 100])
-    }
-    fig = figures.memorization(run)
-    for ax in fig.axes:
-        assert curves(ax)["lowest held-out loss"][0] == [50, 50]
-    assert_allclose(curves(fig.axes[1])["seen through: true label"][1], [300, 100, 200])
-
-
-def test_regularizers_are_told_apart_by_color_and_by_line():
-    run = {"step": np.array([0, 50]), "held_out_accuracy": np.array([0.1, 0.9])}
-    (ax,) = figures.regularizers({"nothing": run, "dropout": run}).axes
-    assert len({to_rgba(line.get_color()) for line in ax.lines}) == 2
-    assert len({line.get_linestyle() for line in ax.lines}) == 2
-    assert_allclose(curves(ax)["dropout"][1], [10, 90])

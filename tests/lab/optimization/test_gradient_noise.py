@@ -34,19 +34,19 @@ def test_moments_by_hand():
     """Gradients (3, ±1): mean (3, 0), each at distance 1 from it."""
     gradients = np.array([[3.0, 1.0], [3.0, -1.0]])
     assert gradient_noise.gradient_moments(gradients) == (9.0, 1.0)
-    assert gradient_noise.gradient_noise_scale(gradients) == 1 / 9
+    assert gradient_noise.simple_noise_scale(gradients) == 1 / 9
 
 
-def test_at_the_noise_scale_half_of_the_square_is_noise(gradients):
-    scale = gradient_noise.gradient_noise_scale(gradients)
+def test_at_the_simple_noise_scale_half_of_the_square_is_noise(gradients):
+    scale = gradient_noise.simple_noise_scale(gradients)
     square, trace = gradient_noise.gradient_moments(gradients)
     assert_allclose(trace / scale, square)
 
 
-def test_two_batch_sizes_tell_the_noise_scale(gradients):
+def test_two_batch_sizes_give_the_simple_noise_scale(gradients):
     small, big = (gradient_noise.batch_gradient_square(gradients, b) for b in (2, 5))
-    found = gradient_noise.noise_scale_from_batches(2, small, 5, big)
-    assert_allclose(found, gradient_noise.gradient_noise_scale(gradients), rtol=1e-12)
+    found = gradient_noise.simple_noise_scale_from_batches(2, small, 5, big)
+    assert_allclose(found, gradient_noise.simple_noise_scale(gradients), rtol=1e-12)
 
 
 def test_one_example_has_no_noise():
@@ -59,11 +59,11 @@ def test_what_has_no_answer_is_refused():
     with pytest.raises(InputError, match="finite"):
         gradient_noise.gradient_moments(np.array([[np.inf]]))
     with pytest.raises(InputError, match="mean gradient is zero"):
-        gradient_noise.gradient_noise_scale(np.array([[1.0], [-1.0]]))
+        gradient_noise.simple_noise_scale(np.array([[1.0], [-1.0]]))
     with pytest.raises(InputError, match="small=4, big=4"):
-        gradient_noise.noise_scale_from_batches(4, 1.0, 4, 1.0)
+        gradient_noise.simple_noise_scale_from_batches(4, 1.0, 4, 1.0)
     with pytest.raises(InputError, match="as -1, which must be positive, and tr Σ as 4"):
-        gradient_noise.noise_scale_from_batches(1, 3.0, 2, 1.0)
+        gradient_noise.simple_noise_scale_from_batches(1, 3.0, 2, 1.0)
 
 
 @pytest.mark.parametrize(("b", "replace"), [(0, True), (7, False)])
@@ -72,40 +72,40 @@ def test_batches_that_cannot_be_drawn_are_refused(gradients, b, replace):
         gradient_noise.batch_gradient_square(gradients, b, replace)
 
 
-def test_critical_batch_halves_the_progress_of_the_best_step(gradients, rng):
+def test_a_batch_of_the_noise_scale_halves_the_progress_of_the_best_step(gradients, rng):
     """Mean loss after a step, over all pairs of examples, minimized over η on the parabola."""
     A = rng.normal(size=(3, 3))
     H = A @ A.T
-    b_c, eta = gradient_noise.critical_batch(gradients, H)
+    scale, eta = gradient_noise.noise_scale(gradients, H)
     pairs = np.array([gradients[list(b)].mean(0) for b in product(range(6), repeat=2)])
     g = gradients.mean(0)
-    slope, bend = g @ g, ((pairs @ H) * pairs).sum(1).mean()
-    assert_allclose(slope / bend, eta / (1 + b_c / 2), rtol=1e-12)
-    assert_allclose(slope**2 / bend / 2, eta * slope / (1 + b_c / 2) / 2, rtol=1e-12)
+    slope, curvature = g @ g, ((pairs @ H) * pairs).sum(1).mean()
+    assert_allclose(slope / curvature, eta / (1 + scale / 2), rtol=1e-12)
+    assert_allclose(slope**2 / curvature / 2, eta * slope / (1 + scale / 2) / 2, rtol=1e-12)
 
 
-def test_equal_curvatures_make_the_critical_batch_the_noise_scale(gradients):
-    b_c, eta = gradient_noise.critical_batch(gradients, 5 * np.eye(3))
+def test_equal_curvatures_make_the_noise_scale_the_simple_one(gradients):
+    scale, eta = gradient_noise.noise_scale(gradients, 5 * np.eye(3))
     assert_allclose(
-        (b_c, eta), (gradient_noise.gradient_noise_scale(gradients), 0.2), rtol=1e-12
+        (scale, eta), (gradient_noise.simple_noise_scale(gradients), 0.2), rtol=1e-12
     )
 
 
 def test_a_hessian_without_curvature_along_the_gradient_is_refused(gradients):
     with pytest.raises(InputError, match="must be positive for a best step"):
-        gradient_noise.critical_batch(gradients, -np.eye(3))
+        gradient_noise.noise_scale(gradients, -np.eye(3))
 
 
 def test_batches_that_are_less_noisy_when_smaller_are_refused():
     """E_1 = 1, E_2 = 5: tr Σ = (1 - 5) / (1 - ½) = -8."""
     with pytest.raises(InputError, match="tr Σ as -8"):
-        gradient_noise.noise_scale_from_batches(1, 1.0, 2, 5.0)
+        gradient_noise.simple_noise_scale_from_batches(1, 1.0, 2, 5.0)
     with pytest.raises(InputError, match="nan, which must be positive"):
-        gradient_noise.noise_scale_from_batches(1, np.nan, 2, 1.0)
+        gradient_noise.simple_noise_scale_from_batches(1, np.nan, 2, 1.0)
 
 
 def test_a_hessian_of_another_size_and_squares_that_overflow_are_refused():
     with pytest.raises(InputError, match=r"largest entry is 1e\+200"):
         gradient_noise.gradient_moments(np.array([[1e200], [0.0]]))
     with pytest.raises(InputError, match=r"hessian has shape \(2, 2\)"):
-        gradient_noise.critical_batch(np.ones((4, 3)), np.eye(2))
+        gradient_noise.noise_scale(np.ones((4, 3)), np.eye(2))

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
-from lab.optimization import regression
+from lab.initialization import regression
 from mathlm import reference as ref
 from mathlm.errors import InputError
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from lab.optimization import propagation
+from lab.initialization import propagation
 from mathlm.errors import InputError
 
 
