@@ -7,6 +7,6 @@
 * ``propagation``: How large a signal and its gradient are at each depth of a plain network.
 * ``regression``: Linear regression with a prior on the weights or noise on the inputs, in
   closed form.
-* ``regularizer_study``: Weight decay and dropout of all strengths on digits of which some are
-  mislabeled, as a record.
+* ``regularizer_study``: Weight decay and dropout of all strengths on digits with wrong labels,
+  as a record.
 """

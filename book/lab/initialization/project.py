@@ -8,6 +8,7 @@ grade(variance, orthogonal, start)      # all three
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy import ndarray
@@ -159,7 +160,7 @@ def _network(start: Callable, phi: Callable) -> tuple[ndarray, list[ndarray]]:
 def _shapes(start: Callable) -> str | None:
     _, weights = _network(start, np.tanh)
     sizes = [20, WIDTH, 64, 32, *[WIDTH] * (DEPTH - 3)]
-    expected = [(n_out, n_in) for n_in, n_out in zip(sizes, sizes[1:], strict=False)]
+    expected = [(n_out, n_in) for n_in, n_out in pairwise(sizes)]
     found = [W.shape for W in weights]
     if found == expected:
         return None

@@ -8,7 +8,7 @@ from numpy import ndarray
 
 
 def variance(phi: Callable[[ndarray], ndarray]) -> float:
-    """c = 1 / E φ(z)² for normal z, by a sum over a fine grid."""
+    """One over E φ(z)² for normal z, by a sum over a fine grid."""
     z = np.linspace(-9, 9, 20_001)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     return float(1 / ((phi(z) ** 2 * density).sum() * (z[1] - z[0])))

@@ -1,4 +1,4 @@
-"""Weight decay and dropout of all strengths on digits of which some are mislabeled, as a record.
+"""Weight decay and dropout of all strengths on digits with wrong labels, as a record.
 
     cd book
     python -m lab.initialization.regularizer_study --record regularizers.json

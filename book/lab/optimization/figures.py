@@ -150,7 +150,7 @@ def schedules(shapes: Mapping[str, ndarray | Sequence], noam: ndarray | Sequence
         noam: The schedule of the first transformer over its peak.
     """
     fig, (top, bottom) = plt.subplots(2, 1, figsize=(6.4, 5.6))
-    lines = ("-", "--", "-.", ":", "-", "--")
+    lines = ("-", "--", "-.", ":", "-", "--", "-.")
     for (name, eta), color, line in zip(shapes.items(), COLORS, lines, strict=False):
         top.plot(eta, color=color, ls=line, label=name)
     top.set(xlabel="step", ylabel="η over its peak", ylim=(-0.03, 1.7))
@@ -168,7 +168,7 @@ def losses_by_schedule(losses: Mapping[str, ndarray | Sequence]) -> Figure:
         losses: Name -> expected loss before each step and at the end.
     """
     fig, ax = plt.subplots(figsize=(6.4, 3.8))
-    lines = ("-", "--", "-.", ":", "-", "--")
+    lines = ("-", "--", "-.", ":", "-", "--", "-.")
     for (name, loss), color, line in zip(losses.items(), COLORS, lines, strict=False):
         ax.semilogy(loss, color=color, ls=line, label=name)
     ax.set(xlabel="step", ylabel="expected loss")

@@ -150,8 +150,8 @@ def noise_scale(
         (B_noise, η_∞): the batch size [examples], and the best step size without noise.
 
     Raises:
-        InputError: If H does not fit g or is not finite, or g H gᵀ is not positive: then no step
-            along g is best.
+        InputError: If H does not fit g or is not finite, or g H gᵀ is not positive: then no
+            step along g is best.
 
     References:
         McCandlish et al. (2018), arXiv:1812.06162, eqs. (2.6) to (2.8).

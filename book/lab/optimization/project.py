@@ -6,6 +6,7 @@ grade(adam, muon)    # part 1 and part 2
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -28,7 +29,10 @@ def grade(adam: Callable, muon: Callable | None = None) -> Report:
     Returns:
         A report that prints itself.
     """
-    first = lambda theta, g, state: adam(theta, g, state, lr=0.01, betas=BETAS, eps=EPS)
+
+    def first(theta: ndarray, g: ndarray, state: Any) -> Any:
+        return adam(theta, g, state, lr=0.01, betas=BETAS, eps=EPS)
+
     tests: list[Callable[[], str | None]] = [
         lambda: _is_a_step(first, np.array([1.0, -2.0]), "adam"),
         lambda: _first_length(adam),
@@ -39,7 +43,10 @@ def grade(adam: Callable, muon: Callable | None = None) -> Report:
     ]
     if muon is None:
         return _report(tests, "Part 2 was not tested: call grade(adam, muon).")
-    second = lambda theta, g, state: muon(theta, g, state, lr=0.01, beta=0.95, weight_decay=0.1)
+
+    def second(theta: ndarray, g: ndarray, state: Any) -> Any:
+        return muon(theta, g, state, lr=0.01, beta=0.95, weight_decay=0.1)
+
     tests += [
         lambda: _is_a_step(second, np.ones((2, 3)), "muon"),
         lambda: _spectrum(muon),
@@ -283,13 +290,13 @@ def _spectrum(muon: Callable) -> str | None:
     if np.abs(rest).max() > 1e-6:
         return (
             "The first step of muon is not made from the singular directions of the gradient: "
-            "odd polynomials of G, such as G Gᵀ G, keep them; look at the order of the products."
+            "odd polynomials of G, such as G Gᵀ G, keep them; look at the order of products."
         )
     if np.all((values > 0.65) & (values < 1.25)):
         return None
     return (
-        f"A gradient with singular values 5, 2, 1, 0.5 gives a first step with {values.round(2)}"
-        ", which five passes bring to between 0.65 and 1.25."
+        f"A gradient with singular values 5, 2, 1, 0.5 gives a first step "
+        f"with {values.round(2)}, which five passes bring to between 0.65 and 1.25."
     )
 
 

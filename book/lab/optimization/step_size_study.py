@@ -27,6 +27,7 @@ SHAPES: dict[str, Callable[[float], float]] = {  # of the part s of the run that
     "constant": lambda s: 1.0,
     "linear": lambda s: 1 - s,
     "cosine": lambda s: (1 + math.cos(math.pi * s)) / 2,
+    "stable, then linear": lambda s: min(1.0, 5 * (1 - s)),
     "three steps of 1/10": lambda s: 0.1 ** min(int(3 * s), 2),
     "inverse root": lambda s: (1 + 50 * s) ** -0.5,
 }

@@ -1,5 +1,4 @@
 import numpy as np
-from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose
 
 from lab.optimization import figures
