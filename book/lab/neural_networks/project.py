@@ -40,7 +40,7 @@ def _advice(error: Exception) -> str:
     """What usually raises such an error in this project."""
     if isinstance(error, RecursionError):
         return (
-            "Collect the values with a list and a loop instead of a function that calls itself: "
+            "Collect the values with a list and a loop, not a function that calls itself: "
             "the chain has 3000 additions."
         )
     if isinstance(error, OverflowError):
