@@ -20,12 +20,13 @@ class Case(NamedTuple):
 
     Args:
         name: What is tested, as the report shows it.
-        run: Called with the submitted code; raises :class:`FaultError` with a sentence.
+        run: Called with the submitted code; returns a sentence that says what is wrong (None
+            if nothing is), or raises it as a :class:`FaultError`.
         needs: Names of tests without which this one would only repeat their fault.
     """
 
     name: str
-    run: Callable[..., None]
+    run: Callable[..., str | None]
     needs: tuple[str, ...] = ()
 
 
@@ -117,7 +118,7 @@ def _fault(test: Case, submitted: Sequence, advice: Callable[[Exception], str]) 
     """What a test says, or what the tested code raised and where."""
     try:
         with np.errstate(all="ignore"):
-            test.run(*submitted)
+            return test.run(*submitted)
     except FaultError as fault:
         return str(fault)
     except NotImplementedError:

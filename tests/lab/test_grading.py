@@ -27,6 +27,10 @@ def test_a_test_waits_for_those_it_needs():
     assert report.faults == ["it is wrong."]
 
 
+def test_a_sentence_may_be_returned():
+    assert grade_by([Case("a", lambda: "it is late.")]).faults == ["it is late."]
+
+
 def test_a_sentence_that_comes_twice_stands_once():
     report = Report((Result("a", "wrong."), Result("b", "wrong.")))
     assert str(report).splitlines()[:2] == ["✗ a: wrong.", "✗ b: the same."]
