@@ -6,37 +6,15 @@ grade(Tensor, gradients, hvp)    # part 1 and part 2
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from lab.grading import Case, Report, grade_by
 from mathlm.reference import hessian_vector_product, numerical_vjp
 
-Test = Callable[[], str | None]
 DIGITS = 1e-12  # of a product with the Hessian: no difference quotient has as many
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the tests found: a sentence for each fault, how many tests ran, how many failed."""
-
-    faults: tuple[str, ...]
-    tests: int
-    failed: int
-    missing: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether no test failed."""
-        return not self.failed
-
-    def __str__(self) -> str:
-        head = f"{self.tests - self.failed} of {self.tests} tests passed."
-        return "\n".join([head, *(f"✗ {fault}" for fault in self.faults), self.missing]).strip()
-
-    __repr__ = __str__
 
 
 def grade(tensor: type, gradients: Callable, hvp: Callable | None = None) -> Report:
@@ -51,36 +29,27 @@ def grade(tensor: type, gradients: Callable, hvp: Callable | None = None) -> Rep
     Returns:
         A report that prints itself.
     """
-    part_1 = (_values, _sides, _shares, _zeros, _twice, _leaves_arrays, _long_chain, _network)
-    tests: list[Test] = [lambda test=test: test(tensor, gradients) for test in part_1]
-    tests[2:2] = [lambda name=name: _gradient(tensor, gradients, name) for name in CASES]
-    missing = "Part 2 was not tested: call grade(Tensor, gradients, hvp)."
-    if hvp is not None:
-        missing = ""
-        tests += [lambda: _quadratic(hvp), lambda: _digits(hvp), lambda: _matrix(hvp)]
-    found = [fault for fault in map(_sentence, tests) if fault]
-    return Report(tuple(dict.fromkeys(found)), len(tests), len(found), missing)
+    if hvp is None:
+        note = "Part 2 was not tested: call grade(Tensor, gradients, hvp)."
+        return grade_by(_part_1(), tensor, gradients, advice=_advice, note=note)
+    report = grade_by(_part_1(), tensor, gradients, advice=_advice)
+    return Report(report.results + grade_by(PART_2, hvp, advice=_advice).results)
 
 
-def _sentence(test: Test) -> str | None:
-    """The fault that a test found, or what was raised on the way."""
-    try:
-        return test()
-    except RecursionError:
+def _advice(error: Exception) -> str:
+    """What usually raises such an error in this project."""
+    if isinstance(error, RecursionError):
         return (
-            "A chain of 3000 additions ended in a RecursionError: collect the tensors with a "
-            "list and a loop instead of a function that calls itself."
+            "Collect the tensors with a list and a loop, not a function that calls itself: the "
+            "chain has 3000 additions."
         )
-    except NotImplementedError:
-        return "Something is still missing: a method raised NotImplementedError."
-    except Exception as error:
-        return f"Your code raised {type(error).__name__}: {error}."
+    return ""
 
 
 # --- part 1: values and gradients -------------------------------------------------------------
 
-Case = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
-CASES: dict[str, Case] = {
+Expression = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
+CASES: dict[str, Expression] = {
     "a + b": (lambda a, b: a + b, ((4, 3), (4, 3))),
     "a - b": (lambda a, b: a - b, ((4, 3), (4, 3))),
     "a * b": (lambda a, b: a * b, ((4, 3), (4, 3))),
@@ -283,6 +252,25 @@ def _network(tensor: type, gradients: Callable) -> str | None:
     )
 
 
+def _part_1() -> list[Case]:
+    alone = [
+        Case(f"gradient of {name}", lambda *code, name=name: _gradient(*code, name))
+        for name in CASES
+    ]
+    each = tuple(case.name for case in alone)
+    return [
+        Case("values", _values),
+        Case("numbers and arrays on either side", _sides),
+        *alone,
+        Case("a tensor that is used twice", _shares, each[:3]),
+        Case("an input that y does not depend on", _zeros),
+        Case("a second call of gradients", _twice),
+        Case("arrays stay as they are", _leaves_arrays, each[:3]),
+        Case("a long chain", _long_chain, each[:1]),
+        Case("a network", _network, each),
+    ]
+
+
 # --- part 2: products with the Hessian --------------------------------------------------------
 
 
@@ -329,5 +317,11 @@ def _matrix(hvp: Callable) -> str | None:
         return None
     return "hvp in a matrix W is wrong, where that in vectors is right: look at @ and T."
 
+
+PART_2 = (
+    Case("hvp of a quadratic form", _quadratic),
+    Case("hvp to all digits", _digits),
+    Case("hvp in a matrix", _matrix),
+)
 
 __all__ = ["Report", "grade"]

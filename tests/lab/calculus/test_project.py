@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab.calculus import project_solution as solution
-from lab.calculus.project import Report, grade
+from lab.calculus.project import grade
 from lab.calculus.project_solution import Tensor, gradients, hvp
 from mathlm.reference import Variable, pull_back
 
@@ -14,7 +14,7 @@ from mathlm.reference import Variable, pull_back
 def test_the_solution_passes_every_test():
     report = grade(Tensor, gradients, hvp)
     assert report.passed, str(report)
-    assert str(report) == "28 of 28 tests passed."
+    assert str(report).endswith("28 of 28 tests passed")
 
 
 def test_without_hvp_part_1_is_tested_alone():
@@ -32,12 +32,8 @@ def test_a_stub_is_told_what_is_missing():
             raise NotImplementedError
 
     report = grade(Stub, gradients)
-    assert report.failed > 10
-    assert "raised NotImplementedError" in str(report)
-
-
-def test_sentences_that_say_the_same_stand_once():
-    assert str(Report(("a",), tests=5, failed=3)) == "2 of 5 tests passed.\n✗ a"
+    assert sum(not result.passed for result in report.results) > 10
+    assert "NotImplementedError was raised" in str(report)
 
 
 def test_gradients_of_the_solution_are_those_of_the_package(rng):
@@ -186,7 +182,7 @@ SWEEPS = {
     "gradients that overwrite": (overwriting, r"must add what comes back along every path"),
     "arrays changed in place": (in_place, r"Write d = d \+ new"),
     "no order": (unordered, r"reverse topological order"),
-    "a walk that calls itself": (recursive, r"RecursionError: collect"),
+    "a walk that calls itself": (recursive, r"RecursionError .* Collect the tensors with a list"),
     "gradients kept from call to call": (accumulating, r"second call of gradients"),
     "nothing for an unused input": (
         lambda y, inputs: [g for g in gradients(y, inputs) if np.any(g)] + [None] * 2,
