@@ -102,7 +102,7 @@ def _close(found: Any, expected: Any) -> bool:
     return found.shape == np.shape(expected) and np.allclose(found, expected, atol=1e-7)
 
 
-# --- part 1: principal components ---------------------------------------------------------------
+# --- part 1: principal components ------------------------------------------------------------
 
 
 def _shapes(fit_pca: Callable) -> str | None:
@@ -209,7 +209,7 @@ def _keeps_input(fit_pca: Callable) -> str | None:
     return "fit_pca changes X: write X - mean, not X -= mean."
 
 
-# --- part 2: neighbors --------------------------------------------------------------------------
+# --- part 2: neighbors -----------------------------------------------------------------------
 
 
 def _vectors(count: int = 60, width: int = 8) -> ndarray:
@@ -292,7 +292,7 @@ def _keeps_vectors(nearest: Callable) -> str | None:
     return None if np.array_equal(E, before) else "nearest changes E: work on a copy."
 
 
-# --- part 3: what a projection keeps ------------------------------------------------------------
+# --- part 3: what a projection keeps ---------------------------------------------------------
 
 
 def _keeps_all(neighbors_kept: Callable) -> str | None:
@@ -301,7 +301,9 @@ def _keeps_all(neighbors_kept: Callable) -> str | None:
     if np.isclose(found, 1):
         return None
     if found > 1:
-        return f"With all 6 axes the result is {found:g}: return a share, not a number of words."
+        return (
+            f"With all 6 axes the result is {found:g}: return a share, not a number of words."
+        )
     return (
         f"With all 6 axes {found:.2f} of the neighbors are kept, expected all: subtract the "
         "mean before you look for the first neighbors too, since the projection does."

@@ -1,4 +1,4 @@
-"""A small GPT trained twice, and what is left of its second lesson when updates are cut.
+"""A small GPT trained twice, and what is left of fine-tuning when its updates are cut.
 
 The model learns Shakespeare from nothing, then goes on to another kind of text, the manual of
 the Python language that every Python carries.
@@ -145,9 +145,7 @@ def shares_kept(
 
     return {
         "update": [kept(lambda W, update, k=k: W + ref.low_rank(update, k)) for k in ranks],
-        "random": [
-            kept(lambda W, update, k=k: W + random_part(update, k, rng)) for k in ranks
-        ],
+        "random": [kept(lambda W, update, k=k: W + random_part(update, k, rng)) for k in ranks],
         "matrix": [kept(lambda W, update, k=k: ref.low_rank(W + update, k)) for k in ranks],
     }
 
