@@ -1,10 +1,10 @@
-"""A small GPT trained twice, and what is left of fine-tuning when its updates are cut.
+"""A small GPT trained twice, and its weights at three moments.
 
 The model learns Shakespeare from nothing, then goes on to another kind of text, the manual of
 the Python language that every Python carries.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pydoc_data import topics
 
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from mathlm import reference as ref
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.text import corpus
@@ -20,7 +19,6 @@ from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
 
 MODEL = GPTConfig(vocab_size=256, context=64, d_model=96, n_layers=2, n_heads=4, bias=False)
 HELD = 40_000  # characters of the manual that no model trains on
-RANKS = (1, 2, 4, 8, 16, 32)
 Change = Callable[[ndarray, ndarray], ndarray]  # weights before, update -> weights to try
 
 
@@ -115,56 +113,6 @@ def weights(model: GPT) -> dict[str, ndarray]:
     return {n: p.detach().double().cpu().numpy().copy() for n, p in named}
 
 
-def random_part(update: ndarray, k: int, rng: np.random.Generator) -> ndarray:
-    """An update restricted to k random directions of its input."""
-    Q, _ = np.linalg.qr(rng.normal(size=(update.shape[1], k)))
-    return update @ Q @ Q.T
-
-
-def shares_kept(
-    run: Run, rng: np.random.Generator, ranks: Sequence[int] = RANKS
-) -> dict[str, list[float]]:
-    """What is left of the gain of fine-tuning when every block matrix is cut to rank k.
-
-    The gain is counted from a model whose block matrices have no update and whose other
-    weights are tuned, to the tuned model.
-
-    Args:
-        run: As of :func:`train_twice`.
-        rng: For the random directions.
-        ranks: Values of k.
-
-    Returns:
-        For three ways to cut, the share of the gain for each k: the best approximation of the
-        update, as many random directions of it, the best approximation of the whole matrix.
-    """
-    without = run.loss_with(lambda W, update: W)
-
-    def kept(change: Change) -> float:
-        return (without - run.loss_with(change)) / (without - run.tuned_loss)
-
-    return {
-        "update": [kept(lambda W, update, k=k: W + ref.low_rank(update, k)) for k in ranks],
-        "random": [kept(lambda W, update, k=k: W + random_part(update, k, rng)) for k in ranks],
-        "matrix": [kept(lambda W, update, k=k: ref.low_rank(W + update, k)) for k in ranks],
-    }
-
-
-def directions(run: Run, rng: np.random.Generator) -> dict[str, list[float]]:
-    """Effective directions of each block matrix's updates, and of a random matrix.
-
-    Returns:
-        Name of the matrix -> of the update by pretraining, of that by fine-tuning, of chance.
-    """
-    found = {}
-    for name in run.names:
-        learned = run.pretrained[name] - run.start[name]
-        matrices = (learned, run.update(name), rng.normal(size=learned.shape))
-        spectra = [np.linalg.svd(A, compute_uv=False) for A in matrices]
-        found[name] = [ref.effective_rank(sigma) for sigma in spectra]
-    return found
-
-
 def gradient(run: Run, name: str, bytes_read: int) -> ndarray:
     """Gradient of a weight matrix from a single sequence of the manual.
 
@@ -186,15 +134,12 @@ def gradient(run: Run, name: str, bytes_read: int) -> ndarray:
 
 
 __all__ = [
+    "Change",
     "HELD",
     "MODEL",
-    "RANKS",
     "Run",
-    "directions",
     "fit",
     "gradient",
-    "random_part",
-    "shares_kept",
     "train_twice",
     "weights",
     "windows",

@@ -12,7 +12,8 @@ import numpy as np
 
 from mathlm.train.record import record_on_cpu
 
-from .updates import RANKS, directions, shares_kept, train_twice
+from .update_cuts import RANKS, directions, shares_kept
+from .updates import train_twice
 
 
 def study(seeds: Sequence[int], steps: tuple[int, int]) -> list[dict]:

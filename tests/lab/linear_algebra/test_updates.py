@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from lab.linear_algebra import updates_study
-from lab.linear_algebra.updates import (
-    directions,
-    gradient,
-    random_part,
-    shares_kept,
-    train_twice,
-)
+from lab.linear_algebra.update_cuts import directions, random_part, shares_kept
+from lab.linear_algebra.updates import gradient, train_twice
 from mathlm import reference as ref
 
 
