@@ -33,6 +33,8 @@ class Report:
 
     def __str__(self) -> str:
         head = f"{self.tests - self.failed} of {self.tests} tests passed."
+        if len(self.faults) < self.failed:
+            head += f" The other {self.failed} wait for what these sentences name:"
         return "\n".join([head, *(f"✗ {fault}" for fault in self.faults), self.missing]).strip()
 
     __repr__ = __str__
