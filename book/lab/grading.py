@@ -79,10 +79,12 @@ class Report:
 
     def __repr__(self) -> str:
         """One line for each test, and the count; a sentence that comes twice stands once."""
-        lines, said = [], set()
+        lines: list[str] = []
+        said: dict[str | None, str] = {}  # where a sentence stood first
         for r in self.results:
-            lines.append(f"✗ {r.name}: the same." if r.fault in said else str(r))
-            said.add(r.fault or "")
+            again = r.fault and r.fault in said
+            lines.append(f'✗ {r.name}: as at "{said[r.fault]}"' if again else str(r))
+            said.setdefault(r.fault, r.name)
         good = sum(r.passed for r in self.results)
         count = f"{good} of {len(self.results)} tests passed"
         return "\n".join(filter(None, [*lines, count, self.note]))

@@ -33,7 +33,7 @@ def test_a_sentence_may_be_returned():
 
 def test_a_sentence_that_comes_twice_stands_once():
     report = Report((Result("a", "wrong."), Result("b", "wrong.")))
-    assert str(report).splitlines()[:2] == ["✗ a: wrong.", "✗ b: the same."]
+    assert str(report).splitlines()[:2] == ["✗ a: wrong.", '✗ b: as at "a"']
 
 
 def test_an_exception_is_said_with_its_line_and_advice():

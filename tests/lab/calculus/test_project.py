@@ -182,7 +182,10 @@ SWEEPS = {
     "gradients that overwrite": (overwriting, r"must add what comes back along every path"),
     "arrays changed in place": (in_place, r"Write d = d \+ new"),
     "no order": (unordered, r"reverse topological order"),
-    "a walk that calls itself": (recursive, r"RecursionError .* Collect the tensors with a list"),
+    "a walk that calls itself": (
+        recursive,
+        r"RecursionError .* Collect the tensors with a list",
+    ),
     "gradients kept from call to call": (accumulating, r"second call of gradients"),
     "nothing for an unused input": (
         lambda y, inputs: [g for g in gradients(y, inputs) if np.any(g)] + [None] * 2,
