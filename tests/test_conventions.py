@@ -12,11 +12,11 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from lab.notation.label_shift import shift_labels
+from lab.conventions.label_shift import shift_labels
 from mathlm import functional, train
 from mathlm import reference as ref
 
-NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "04-notation.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "04-conventions.ipynb"
 NAMES = {
     "np": np,
     "math": math,

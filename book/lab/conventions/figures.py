@@ -7,10 +7,38 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Arc
+from matplotlib.patches import Arc, Patch
 from numpy import ndarray
 
 from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED, WIDE
+
+
+KINDS = {"same": BLUE, "both": "#9DB7D5", "other": ORANGE, None: "#E9EDF1"}
+
+
+def agreement(rows: Mapping[str, Sequence[str | None]], columns: Sequence[str]) -> Figure:
+    """Who agrees with the first column, convention by convention.
+
+    Args:
+        rows: Name of a convention to one of "same", "both", "other" and None for each column.
+        columns: Names of libraries.
+    """
+    fig, ax = plt.subplots(figsize=(6.4, 0.24 * len(rows) + 1.0))
+    names = list(KINDS)
+    grid = [[names.index(kind) for kind in kinds] for kinds in rows.values()]
+    ax.imshow(grid, cmap=ListedColormap(list(KINDS.values())), vmin=0, vmax=3, aspect="auto")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.xaxis.tick_top()
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xticks(np.arange(0.5, len(columns) - 1), minor=True)
+    ax.set_yticks(np.arange(0.5, len(rows) - 1), minor=True)
+    ax.grid(which="major", visible=False)
+    ax.grid(which="minor", color="white", lw=2)
+    ax.tick_params(which="both", length=0)
+    labels = ("as mathlm", "both ways", "another way", "no rule of its own")
+    handles = [Patch(color=c, label=n) for c, n in zip(KINDS.values(), labels, strict=True)]
+    ax.legend(handles=handles, ncols=4, loc="upper center", bbox_to_anchor=(0.4, -0.02))
+    return fig
 
 
 def mask_alignment(masks: Mapping[str, ndarray]) -> Figure:
@@ -100,4 +128,4 @@ def asymptotics(T: ndarray, parts: Mapping[str, ndarray], crossing: float | int)
     return fig
 
 
-__all__ = ["asymptotics", "mask_alignment", "rotary_pairs", "shift_curves"]
+__all__ = ["agreement", "asymptotics", "mask_alignment", "rotary_pairs", "shift_curves"]

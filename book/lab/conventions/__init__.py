@@ -1,4 +1,4 @@
-"""What serves the page 04-notation alone.
+"""What serves the page 04-conventions alone.
 
 * ``plot``: What the page calls plot: its figures and demos, and those that it shares.
 * ``figures``: Conventions as pictures: where a mask lies, which features pair, what shifted

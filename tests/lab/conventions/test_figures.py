@@ -1,6 +1,6 @@
 import numpy as np
 
-from lab.notation import figures
+from lab.conventions import figures
 from mathlm.functional import causal_mask
 
 
