@@ -159,7 +159,7 @@ def windows() -> Difference:
 
 
 def unread(windows: int, draws: int) -> float:
-    """Expected share of windows that are never drawn, (1 - 1/N)ⁿ; karpathy/nanoGPT, train.py."""
+    """Expected share of windows never drawn, (1 - 1/N)ⁿ. karpathy/nanoGPT, train.py."""
     return (1 - 1 / windows) ** draws
 
 
@@ -258,7 +258,7 @@ def backwards(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def quick_gelu(x: Tensor) -> Tensor:
-    """x σ(1.702 x). openai/CLIP, ``model.py``; transformers, ``"quick_gelu"``."""
+    """Computes x σ(1.702 x). openai/CLIP, ``model.py``; transformers, ``"quick_gelu"``."""
     return x * torch.sigmoid(1.702 * x)
 
 
@@ -281,6 +281,12 @@ def gelu_forms() -> Difference:
     )
 
 
+def tnf_variance(x: Tensor) -> Tensor:
+    """What ``torch.nn.functional.layer_norm`` divides by, squared, for one row."""
+    y = tnf.layer_norm(x, x.shape[-1:], eps=0.0)
+    return ((x - x.mean()) / y)[0, 0].square()
+
+
 def spread_of_numbers() -> Difference:
     """Division by n or n - 1."""
     x = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float64)
@@ -292,7 +298,7 @@ def spread_of_numbers() -> Difference:
         "of 1, 2, 3, 4",
         {
             "mathlm": number(norm, 2),
-            "torch": f"{number(x.var(), 2)} `var`; {number(x.var(correction=0), 2)} `LayerNorm`",
+            "torch": f"{number(x.var(), 2)} `var`; {number(tnf_variance(x), 2)} `LayerNorm`",
             "transformers": number(norm, 2),
             "courses and papers": f"{number(np.var(x.numpy()), 2)} `numpy.var`; "
             f"{number(x.var(), 2)} in some hand-written norms",
@@ -354,7 +360,8 @@ def means_of_texts() -> Difference:
         {
             "mathlm": f"{texts} `grpo_loss`; {fixed} `dr_grpo_loss`",
             "trl": f'{tokens} (`"dapo"`, default); {texts} (`"grpo"`); {fixed} (`"dr_grpo"`)',
-            "courses and papers": f"{texts} (GRPO); {tokens} (DAPO, nanochat); {fixed} (Dr. GRPO)",
+            "courses and papers": f"{texts} (GRPO); {tokens} (DAPO, nanochat); "
+            f"{fixed} (Dr. GRPO)",
         },
         "`token_mean`, `sequence_mean`, `fixed_length_mean`",
     )
@@ -368,12 +375,12 @@ def _mean(total_and_count: tuple[Tensor, int]) -> Tensor:
 
 
 def from_zero(t: int, warmup: int) -> float:
-    """t / w: the first step does nothing. transformers, optimization.py; CS336, assignment 1."""
+    """Share t / w; step 0 does nothing. transformers, optimization.py; CS336, assignment 1."""
     return t / max(1, warmup)
 
 
 def from_one(t: int, warmup: int) -> float:
-    """(t + 1) / w: the last step of the rise is whole. karpathy/nanochat, base_train.py."""
+    """Share (t + 1) / w: the last step of the rise is whole. karpathy/nanochat, base_train.py."""
     return (t + 1) / warmup
 
 

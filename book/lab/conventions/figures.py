@@ -1,4 +1,4 @@
-"""Conventions as pictures: where a mask lies, which features pair, what shifted labels do."""
+"""Conventions as pictures: who agrees, where masks lie, which features pair, what shifts do."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,6 @@ from matplotlib.patches import Arc, Patch
 from numpy import ndarray
 
 from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED, WIDE
-
 
 KINDS = {"same": BLUE, "both": "#9DB7D5", "other": ORANGE, None: "#E9EDF1"}
 
@@ -27,7 +26,7 @@ def agreement(rows: Mapping[str, Sequence[str | None]], columns: Sequence[str]) 
     names = list(KINDS)
     grid = [[names.index(kind) for kind in kinds] for kinds in rows.values()]
     ax.imshow(grid, cmap=ListedColormap(list(KINDS.values())), vmin=0, vmax=3, aspect="auto")
-    ax.set_xticks(range(len(columns)), columns)
+    ax.set_xticks(range(len(columns)), [name.replace(" and ", "\nand ") for name in columns])
     ax.xaxis.tick_top()
     ax.set_yticks(range(len(rows)), rows)
     ax.set_xticks(np.arange(0.5, len(columns) - 1), minor=True)

@@ -214,9 +214,7 @@ class PairTable:
         return appeared
 
 
-def learn_merges(
-    words: Mapping[bytes, int], n_merges: int, ties: Ties = "least"
-) -> list[Pair]:
+def learn_merges(words: Mapping[bytes, int], n_merges: int, ties: Ties = "least") -> list[Pair]:
     """Merges by counts that are kept up to date: what :func:`learn_merges_naive` gives.
 
     A merge changes the words that hold the pair and no others, so only their pairs are counted

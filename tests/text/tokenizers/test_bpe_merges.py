@@ -73,7 +73,7 @@ def test_another_rule_for_ties_can_be_asked_for(learn, ties, first):
 
 @pytest.mark.parametrize("learn", TRAINERS)
 def test_the_greatest_pair_is_the_greatest_pair_of_byte_strings(learn):
-    """After yz, made first: of the pairs left, (yz, a) is the greatest, though a prefix is less."""
+    """After yz, made first, (yz, a) is the greatest pair; of two, a prefix is the lesser."""
     words = {b"ayz": 4, b"bc": 4, b"yza": 4, b"yza!": 4}
     merges = spelled(learn(words, 3, "greatest"))
     assert merges == [(b"y", b"z"), (b"yz", b"a"), (b"yza", b"!")]
