@@ -179,7 +179,7 @@ def weight_layout() -> Difference:
     return Difference(
         "Layout of a weight",
         "weights",
-        "$(1,0)$ through $[[1,2],[3,4]]$",
+        "(1, 0) through [[1, 2], [3, 4]]",
         {
             "mathlm": str(tuple(linear)),
             "torch": str(tuple(linear)),
@@ -240,7 +240,7 @@ def rotary_pairs() -> Difference:
     return Difference(
         "Rotary pairs",
         "rotary-pairs",
-        "$(1,2,3,4)$, first pair turned by 90°",
+        "(1, 2, 3, 4), first pair turned by 90°",
         {
             "mathlm": half,
             "transformers": half,
@@ -318,7 +318,7 @@ def direction_of_kl() -> Difference:
     return Difference(
         "Order of a KL divergence",
         "divergence",
-        "`kl(p, q)` of $(0.5,0.5)$ and $(0.9,0.1)$, nats",
+        "`kl(p, q)` of (0.5, 0.5) and (0.9, 0.1), nats",
         {
             "mathlm": number(ours, 4),
             "torch": f"{number(as_read, 4)}: `kl_div(log p, q)` is KL(q‖p)",
@@ -400,7 +400,7 @@ def warm_up() -> Difference:
             "courses and papers": f"{ours} (nanoGPT); {zero} (CS336); "
             f"{number(from_one(0, 4), 2)} (nanochat)",
         },
-        "any function of the step is a schedule; `warmup=w-1` is $t/w$ one step early",
+        "any function of the step is a schedule; `warmup=w-1` is t/w one step early",
     )
 
 
@@ -424,7 +424,7 @@ def epsilon_of_adam() -> Difference:
     return Difference(
         "ε of Adam",
         "epsilon",
-        "first step for $g=10^{-6}$, $\\varepsilon=10^{-8}$, in learning rates",
+        "first step for g = 10⁻⁶ and ε = 10⁻⁸, in learning rates",
         {
             "mathlm": ours,
             "torch": torch_step,
@@ -454,7 +454,7 @@ def clipping() -> Difference:
     return Difference(
         "Clipping",
         "clipping",
-        "norm $5\\cdot10^{-6}$ clipped to $10^{-6}$; the result in $10^{-6}$",
+        "norm 5·10⁻⁶ clipped to 10⁻⁶; the result in 10⁻⁶",
         {
             "mathlm": found["ours"],
             "torch": f"{found['torch']}: divides by the norm + 10⁻⁶",
@@ -574,7 +574,7 @@ def causal_flop() -> Difference:
             "courses and papers": f"{ours:,} (PaLM, nanoGPT, nanochat); "
             f"{half_the_pairs(T, D):,.0f} (FlashAttention); {seen:,} pairs seen",
         },
-        "none: the pairs seen are $T(T+1)/2$ of $T^2$",
+        "none: the pairs seen are T(T+1)/2 of T²",
     )
 
 

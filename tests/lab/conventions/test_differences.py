@@ -1,7 +1,10 @@
 """The rules of the table, compared with the libraries that are installed for tests."""
 
 import math
+import re
+from pathlib import Path
 
+import nbformat
 import pytest
 import torch
 
@@ -18,6 +21,14 @@ def test_every_line_has_a_value_of_ours_and_a_section():
     assert all("mathlm" in row.values and set(row.values) <= set(d.WHO) for row in rows)
     assert d.table().count("\n") == len(rows) + 1
     assert {len(row.cells()) for row in rows} == {7}
+
+
+def test_every_line_leads_to_a_section_of_the_page():
+    page = Path(__file__).resolve().parents[3] / "book" / "04-conventions.ipynb"
+    prose = [c.source for c in nbformat.read(page, as_version=4).cells if c.cell_type != "code"]
+    heads = re.findall(r"^#+ (.*)$", "\n".join(prose), re.MULTILINE)
+    anchors = {re.sub(r"[^a-z]+", "-", head.lower()) for head in heads}
+    assert {row().section for row in d.TABLE} <= anchors
 
 
 def test_ties_by_hand():
