@@ -380,7 +380,7 @@ def from_zero(t: int, warmup: int) -> float:
 
 
 def from_one(t: int, warmup: int) -> float:
-    """Share (t + 1) / w: the last step of the rise is whole. karpathy/nanochat, base_train.py."""
+    """Share (t + 1) / w; step w - 1 is whole. karpathy/nanochat, scripts/base_train.py."""
     return (t + 1) / warmup
 
 

@@ -152,7 +152,7 @@ def rewards_with_kl(
 
 
 def group_advantages(
-    rewards: Float[Tensor, "G N"], correction: int = 0, eps: float = GROUP_EPS
+    rewards: Float[Tensor, "G N"], correction: int = 0, eps: float | int = GROUP_EPS
 ) -> Float[Tensor, "G N"]:
     """Rewards of answers to one prompt, centred and divided by their spread.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
 from operator import add
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ...errors import InputError, InputTypeError
 from .pretokenize import blocks, pre_tokenize, require_names, require_pattern, utf8
@@ -16,7 +16,7 @@ MIN_COUNT = 2  # a pair that occurs once is a copy of the text, not a rule
 MAX_MERGES = 0x110000 - BYTES  # the fast trainer writes a token as one code point
 
 Pair = tuple[int, int]
-Ties = Literal["least", "greatest", "oldest"]  # which of the most frequent pairs merges first
+Ties = str  # "least", "greatest" or "oldest": which of the most frequent pairs merges first
 
 
 def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]:
