@@ -32,6 +32,8 @@ LONGEST_CELL = 25
 NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "02-calculus",
     "01-linear-algebra",
+    "04-conventions",
+    "04-notation",
     "05-neural-networks",
     "10-attention",
     # "23-policy-optimization",
