@@ -30,6 +30,8 @@ KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 LONGEST_CELL = 25
 NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
+    "03-estimation",
+    "03-probability",
     "05-neural-networks",
     "10-attention",
     # "23-policy-optimization",

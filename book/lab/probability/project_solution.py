@@ -40,3 +40,6 @@ def temperature(scores: ndarray, plays: Sequence[int]) -> float:
         slope = (mean - scores[rows, plays]).mean()
         beta -= slope / ((p * scores**2).sum(axis=1) - mean**2).mean()
     return 1 / beta
+
+
+__all__ = ["fit", "log_posterior", "temperature"]
