@@ -34,6 +34,8 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "01-linear-algebra",
     "04-conventions",
     "04-notation",
+    "03-estimation",
+    "03-probability",
     "05-neural-networks",
     "10-attention",
     # "23-policy-optimization",
