@@ -304,7 +304,7 @@ WAYS: dict[str, PolicyWay] = {
         objective=Reinforce, credit=GroupCredit(baseline=no_baseline, beta=BETA)
     ),
     "RLOO": PolicyWay(objective=Reinforce, credit=GroupCredit(beta=BETA)),
-    "RLOO, 8 texts a prompt": PolicyWay(
+    "RLOO, 8 samples a prompt": PolicyWay(
         objective=Reinforce, credit=GroupCredit(beta=BETA), sizes={"group_size": 8}
     ),
     "Dr. GRPO": PolicyWay(
