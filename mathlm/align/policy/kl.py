@@ -1,8 +1,9 @@
 """Estimates of KL(policy ‖ reference) from texts of the policy: as values, and as losses.
 
-With u = log π(y) - log π_ref(y) and y drawn from π, all three have an expectation. As values, k₁ and k₃
-are unbiased; k₂ is not. As losses it is otherwise: the gradient that autograd gives is that of
-the estimate at a fixed y, and the draw of y depends on the policy too. In expectation it is
+With u = log π(y) - log π_ref(y) and y drawn from π, all three have an expectation. As values,
+k₁ and k₃ are unbiased; k₂ is not. As losses it is otherwise: the gradient that autograd gives
+is that of the estimate at a fixed y, and the draw of y depends on the policy too. In
+expectation it is
 0 for k₁, the gradient of KL(π ‖ π_ref) for k₂, and that of KL(π_ref ‖ π) for k₃.
 
 References:

@@ -66,6 +66,8 @@ def test_runs_on_text_have_two_panels():
 
 
 def test_ends_by_rate_are_means_over_seeds():
-    ax = figures.ends_by_rate({"one": {"decayed": [(0.1, [1.0, 3.0]), (0.2, [4.0, 4.0])]}}).axes[0]
+    ax = figures.ends_by_rate(
+        {"one": {"decayed": [(0.1, [1.0, 3.0]), (0.2, [4.0, 4.0])]}}
+    ).axes[0]
     assert list(ax.get_lines()[0].get_ydata()) == [2, 4]
     assert list(ax.get_lines()[1].get_ydata()) == [1, 3]

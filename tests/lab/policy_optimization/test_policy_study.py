@@ -120,7 +120,8 @@ def test_the_study_records_every_run(tmp_path, capsys):
 
 def test_a_rate_that_stays_is_not_one_that_decays():
     runs = [
-        go(small(), "RLOO", iterations=30, group_size=8, decay=share) for share in (0.0, 0.0, 1.0)
+        go(small(), "RLOO", iterations=30, group_size=8, decay=share)
+        for share in (0.0, 0.0, 1.0)
     ]
     assert torch.equal(runs[0].logp, runs[1].logp)
     assert not torch.equal(runs[0].logp, runs[2].logp)
