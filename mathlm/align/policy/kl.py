@@ -3,8 +3,8 @@
 With u = log π(y) - log π_ref(y) and y drawn from π, all three have an expectation. As values,
 k₁ and k₃ are unbiased; k₂ is not. As losses it is otherwise: the gradient that autograd gives
 is that of the estimate at a fixed y, and the draw of y depends on the policy too. In
-expectation it is
-0 for k₁, the gradient of KL(π ‖ π_ref) for k₂, and that of KL(π_ref ‖ π) for k₃.
+expectation it is 0 for k₁, the gradient of KL(π ‖ π_ref) for k₂, and that of KL(π_ref ‖ π) for
+k₃.
 
 References:
     Schulman (2020), Approximating KL divergence, joschu.net/blog/kl-approx.html.
