@@ -30,12 +30,12 @@ KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 LONGEST_CELL = 25
 NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
-    "02-calculus",
     "01-linear-algebra",
-    "04-conventions",
-    "04-notation",
+    "02-calculus",
     "03-estimation",
     "03-probability",
+    "04-conventions",
+    "04-notation",
     "05-neural-networks",
     "10-attention",
     "23-policy-optimization",
