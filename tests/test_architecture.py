@@ -30,6 +30,7 @@ BOOK = ROOT.parent / "book"
 PAGES = sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
 SHARED = {  # what one page borrows from another
     "lab.explanations": ("lab.neural_networks.start_sweep.",),
+    "lab.initialization": ("lab.optimization.digits_study.",),
     "lab.objectives": ("lab.architectures.one_body.",),
     "lab.policy_optimization": (
         "lab.fine_tuning.fine_tuning_measures.",
@@ -91,7 +92,7 @@ def upward_imports(file):
 def other_pages(own, names):
     """Modules of the laboratory of other pages among ``names``, but for those of SHARED."""
     found = {name for name in names if name.startswith("lab.")}
-    allowed = (f"{own}.", *SHARED.get(own, ()))
+    allowed = (f"{own}.", "lab.grading.", *SHARED.get(own, ()))
     return {name for name in found if not f"{name}.".startswith(allowed)}
 
 
@@ -128,7 +129,8 @@ def test_a_page_uses_the_package_and_its_own_laboratory():
 
 def test_each_laboratory_has_its_page():
     pages = {home(page) for page in PAGES}
-    assert {layer(file) for file in LABORATORY} - {"lab.__init__.py"} <= pages
+    shared = {"lab.__init__.py", "lab.grading.py"}
+    assert {layer(file) for file in LABORATORY} - shared <= pages
 
 
 def test_an_import_from_another_page_is_noticed():

@@ -1,7 +1,8 @@
-"""The conventions of the book: properties read from the chapter on notation, and broken."""
+"""The conventions of the book: properties read from the page of conventions, and broken."""
 
 import ast
 import math
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,11 +13,13 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from lab.notation.label_shift import shift_labels
-from mathlm import functional, train
+from lab.conventions import differences
+from lab.conventions.label_shift import shift_labels
+from mathlm import align, functional, optim, scaling, text, train
 from mathlm import reference as ref
+from mathlm.models import GPTConfig
 
-NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "04-notation.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "04-conventions.ipynb"
 NAMES = {
     "np": np,
     "math": math,
@@ -26,11 +29,17 @@ NAMES = {
     "functional": functional,
     "ref": ref,
     "TokenWindows": train.TokenWindows,
+    "GPTConfig": GPTConfig,
+    "align": align,
+    "differences": differences,
+    "forward_flops": scaling.forward_flops,
+    "learn_merges": text.learn_merges,
+    "optim": optim,
 }
 
 
 def functions():
-    """Every function that the chapter defines with one argument, the generator."""
+    """Every function that the page defines with one argument, the generator."""
     cells = nbformat.read(NOTEBOOK, as_version=4).cells
     sources = [cell.source for cell in cells if cell.cell_type == "code"]
     trees = [ast.parse(source) for source in sources if "%pip" not in source]
@@ -46,11 +55,11 @@ def is_property(node):
 
 
 PROPERTIES = [name for name, node in functions().items() if is_property(node)]
-PROPERTIES.remove("products_commute")  # the chapter's example of a false one
+PROPERTIES.remove("products_commute")  # the page's example of a false one
 
 
 def namespace(**broken):
-    """The chapter's functions, on top of ``NAMES`` of which some may be broken."""
+    """The page's functions, on top of ``NAMES`` of which some may be broken."""
     found = {**NAMES, **broken}
     code = ast.Module(list(functions().values()), type_ignores=[])
     exec(compile(code, str(NOTEBOOK), "exec"), found)
@@ -95,6 +104,14 @@ class Forgetful(train.TokenWindows):
     def __call__(self, step):
         self.asked += 1
         return super().__call__(self.asked)
+
+
+class WithReplacement(train.TokenWindows):
+    """Windows drawn anew at each step."""
+
+    def __call__(self, step):
+        rng = np.random.default_rng([self.seed, step])
+        return self.batch(rng.integers(self.windows, size=self.batch_size))
 
 
 class HalfCounter(FlopCounterMode):
@@ -147,6 +164,36 @@ def transposed_gradient(dy, cache):
     return dx, dW.T
 
 
+def rise_from_zero(peak, warmup, steps):
+    then = optim.warmup_cosine(peak, warmup, steps)
+    return lambda t: peak * differences.from_zero(t, warmup) if t < warmup else then(t)
+
+
+def early_epsilon(params, lr, eps, weight_decay):
+    return optim.AdamEpsilonHat(params, lr=lr, eps=eps)
+
+
+def half_the_pairs(config, tokens):
+    hidden = tokens * (tokens - 1) // 2
+    return scaling.forward_flops(config, tokens) - 4 * hidden * config.d_model
+
+
+def mean_reward(logp, logp_ref, beta):
+    return align.implicit_reward(logp.mean(), logp_ref.mean(), beta)
+
+
+def align_with(**changes):
+    return {"align": with_changes(align, **changes)}
+
+
+def optim_with(**changes):
+    return {"optim": with_changes(optim, **changes)}
+
+
+def greatest_first(words, n_merges):
+    return text.learn_merges(words, n_merges, ties="greatest")
+
+
 def numpy_with(**changes):
     return {"ref": with_changes(ref, **changes)}
 
@@ -187,6 +234,37 @@ BREAKS = [  # a property, and what breaks its convention
         torch_with(rotate_half_split=halves_by_a_table_for_neighbors),
     ),
     ("a_batch_depends_on_seed_and_step_alone", {"TokenWindows": Forgetful}),
+    ("an_epoch_reads_each_window_once", {"TokenWindows": WithReplacement}),
+    ("ties_go_to_the_least_bytes", {"learn_merges": greatest_first}),
+    ("gelu_is_exact", torch_with(gelu=functional.gelu_tanh)),
+    ("gelu_is_exact", torch_with(gelu_tanh=functional.gelu)),
+    (
+        "repeating_an_answer_changes_only_the_mean_over_tokens",
+        align_with(token_mean=align.sequence_mean),
+    ),
+    (
+        "repeating_an_answer_changes_only_the_mean_over_tokens",
+        align_with(sequence_mean=align.token_mean),
+    ),
+    (
+        "the_first_step_moves_and_the_rise_ends_at_the_peak",
+        optim_with(warmup_cosine=rise_from_zero),
+    ),
+    ("epsilon_comes_after_the_bias_correction", optim_with(AdamW=early_epsilon)),
+    (
+        "a_clipped_gradient_has_the_largest_norm_allowed",
+        optim_with(clip_grad_norm=torch.nn.utils.clip_grad_norm_),
+    ),
+    (
+        "a_group_has_the_spread_of_a_population",
+        align_with(group_advantages=partial(align.group_advantages, correction=1)),
+    ),
+    ("rewards_of_dpo_are_sums", align_with(implicit_reward=mean_reward)),
+    (
+        "the_scale_of_lora_is_alpha_over_rank",
+        torch_with(lora_scale=lambda r, alpha, rank_stabilized=False: alpha),
+    ),
+    ("hidden_pairs_are_counted", {"forward_flops": half_the_pairs}),
 ]
 
 
@@ -204,7 +282,7 @@ def test_each_property_is_broken_at_least_once():
     assert {name for name, _ in BREAKS} == set(PROPERTIES)
 
 
-def test_the_false_property_of_the_chapter_is_false():
+def test_the_false_property_of_the_page_is_false():
     assert not holds("products_commute", seeds=20)
 
 

@@ -260,7 +260,7 @@ def test_sphinx_shows_a_failure_in_its_place_and_does_not_call_it_a_warning(tmp_
     assert (run.returncode, run.stderr) == (0, "")
     html = (tmp_path / "site/_build/html/book/04-notation.html").read_text()
     top, place = html.index("did not run to its end"), html.index('id="failed-cell"')
-    assert html.index("<h1>") < top < html.index("By the end you can") < place
+    assert html.index("<h1>") < top < html.index("After this page you can") < place
     assert "<code>ValueError: 1 &lt; 2</code>" in html[top:place]
     assert html[place:].count("cell_output ") == 1
     assert "a planted fault" in html[place:]

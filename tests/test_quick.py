@@ -14,7 +14,7 @@ from sources import FILES, PACKAGE
         ),
         ("mathlm/functional/low_rank.py", {"tests/adapt/test_bottleneck.py"}),
         ("mathlm/claims.py", {"tests/test_claims.py"}),
-        ("book/lab/notation/figures.py", {"tests/lab/notation/test_figures.py"}),
+        ("book/lab/conventions/figures.py", {"tests/lab/conventions/test_figures.py"}),
         ("tests/optim/test_adam.py", {"tests/optim/test_adam.py"}),
         ("tools/quick.py", {"tests/test_quick.py"}),
         ("tools/equivalent_mutants.toml", set()),

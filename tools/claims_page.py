@@ -77,7 +77,8 @@ def errata(ledger: list[Claim], titles: dict[str, str]) -> str:
     files = {file_of(claim["id"]): claim["id"][:3] for claim in ledger}
     links = ", ".join(f"[{_title(file, source)}]({file})" for file, source in files.items())
     wrong = [claim for claim in ledger if claim["verdict"] != "verified"]
-    worst = sorted((c for c in wrong if "severity" in c), key=_rank)[:WORST]
+    judged = (c for c in wrong if "severity" in c and "claim" in c)
+    worst = sorted(judged, key=_rank)[:WORST]
     lines = [HEAD.format(total=len(ledger), sources=links, **numbers)]
     lines += ["## What must not be repeated", "", *_worst(worst, titles), ""]
     lines += ["## All corrections", "", "```{raw} html", *_table(wrong, titles), "```"]

@@ -30,11 +30,17 @@ KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 LONGEST_CELL = 25
 NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
+    "01-linear-algebra",
+    "02-calculus",
+    "03-estimation",
+    "03-probability",
+    "04-conventions",
+    "04-notation",
     "05-neural-networks",
     "06-initialization",
     "06-optimization",
     "10-attention",
-    # "23-policy-optimization",
+    "23-policy-optimization",
 )
 TIME_OUT = 600  # [s] for one cell
 LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)

@@ -8,5 +8,6 @@ folder from another one only as ``tests/test_architecture.py`` lists.
 The folder of a page has its name without the number (``14-positional-encoding`` is
 ``lab.positional_encoding``), and its docstring says which file does what: ``figures`` and
 ``demos`` (JavaScript in ``.js`` files beside it), gathered in ``plot``, and the experiments.
-A file that can be run writes a record for ``book/results``.
+``grading`` is what the graders of the projects share. A
+file that can be run writes a record for ``book/results``.
 """

@@ -137,7 +137,7 @@ def coordinates(v: Float[ndarray, " N"], basis: Float[ndarray, "N N"]) -> Float[
 
     Implements eq-linear-coordinates::
 
-        B c = v,   c = B⁻¹ v
+        c Bᵀ = v,   c = v B⁻ᵀ
 
     Args:
         v: Vector in the standard basis.
@@ -222,9 +222,11 @@ def power_iteration(
 
     Implements eq-linear-power-iteration::
 
-        v ← A v / ‖A v‖,   λ = vᵀ A v
+        v ← v Aᵀ / ‖v Aᵀ‖,   λ = (v Aᵀ)·v
 
-    The error shrinks by |λ₂/λ₁| a step, so it needs a gap between the two largest |λ|.
+    Two conditions: a single eigenvalue of largest |λ|, which must be real, and a start with a
+    component along its eigenvector, which a random start has with probability 1. For a matrix
+    with a basis of eigenvectors the error then shrinks by |λ₂/λ₁| a step in the long run.
 
     Args:
         A: Square matrix whose largest |λ| is real and alone.
@@ -284,7 +286,7 @@ def pca(X: Float[ndarray, "N D"]) -> tuple[Float[ndarray, " D"], Float[ndarray, 
 
     Implements eq-linear-pca::
 
-        C u_k = λ_k u_k,   λ_1 ≥ λ_2 ≥ ... ≥ 0
+        u_k C = λ_k u_k,   λ_1 ≥ λ_2 ≥ ... ≥ 0
 
     The sign of an axis is not determined; here its largest entry is positive.
 
@@ -327,7 +329,7 @@ def low_rank(A: Float[ndarray, "M N"], k: int) -> Float[ndarray, "M N"]:
 
     Implements eq-linear-truncated-svd::
 
-        A_k = Σ_{i≤k} σ_i u_i v_iᵀ,   ‖A - A_k‖_F² = Σ_{i>k} σ_i²
+        A_k = Σ_{i≤k} σ_i u_iᵀ v_i,   ‖A - A_k‖_F² = Σ_{i>k} σ_i²
 
     Args:
         A: Matrix.
@@ -364,32 +366,35 @@ def energy_kept(sigma: Float[ndarray, " R"]) -> Float[ndarray, " R"]:
     return np.cumsum(_shares(sigma))
 
 
-def effective_rank(sigma: Float[ndarray, " R"]) -> float:
+def effective_rank(sigma: Float[ndarray, " R"], power: float | int = 2) -> float:
     """How many equal singular values would be spread as evenly as these are.
 
     Implements eq-linear-effective-rank::
 
-        exp(-Σ_i p_i ln p_i),   p_i = σ_i² / Σ_j σ_j²
+        exp(-Σ_i p_i log p_i),   p_i = σ_i^s / Σ_j σ_j^s,   s = power
 
-    Between 1 and the rank; it does not change when the matrix is scaled.
+    With s = 1 this is the effective rank of the matrix A as Roy and Vetterli define it. With
+    s = 2, where shares of the energy are counted, it is the effective rank of AᵀA, a smaller
+    number. It lies between 1 and the rank and does not change when the matrix is scaled.
 
     Args:
         sigma: Singular values; of a cloud of points, √λ.
+        power: s, 2 for shares of energy or variance, 1 for shares of the singular values.
 
     Raises:
         InputError: If all singular values are zero.
 
     References:
-        Roy and Vetterli (2007), The effective rank, which takes p_i = σ_i / Σ_j σ_j.
+        Roy and Vetterli (2007), The effective rank: a measure of effective dimensionality.
     """
-    p = _shares(sigma)
+    p = _shares(sigma, power)
     p = p[p > 0]
     return float(np.exp(-np.sum(p * np.log(p))))
 
 
-def _shares(sigma: ndarray) -> ndarray:
-    """σ_i² / Σ_j σ_j²."""
-    energy = np.asarray(sigma) ** 2
+def _shares(sigma: ndarray, power: float | int = 2) -> ndarray:
+    """σ_i^s / Σ_j σ_j^s."""
+    energy = np.asarray(sigma) ** power
     if not np.sum(energy) > 0:
         raise InputError("all singular values are zero (or NaN): a zero matrix has no spectrum")
     return energy / np.sum(energy)

@@ -111,6 +111,18 @@ def test_effective_rank_is_the_perplexity_of_the_energies():
     assert effective_rank(np.sqrt([2.0, 1.0, 1.0])) == pytest.approx(2**1.5)
 
 
+def test_effective_rank_of_energies_is_that_of_roy_and_vetterli_of_the_gram_matrix(rng):
+    A = rng.normal(size=(6, 4))
+    sigma = np.linalg.svd(A, compute_uv=False)
+    of_gram = np.linalg.svd(A.T @ A, compute_uv=False)
+    assert effective_rank(sigma) == pytest.approx(effective_rank(of_gram, power=1))
+
+
+def test_effective_rank_of_roy_and_vetterli_takes_shares_of_the_singular_values():
+    assert effective_rank(np.array([2.0, 1.0, 1.0]), power=1) == pytest.approx(2**1.5)
+    assert effective_rank(np.array([2.0, 1.0, 1.0])) < 2**1.5
+
+
 @pytest.mark.parametrize("f", [energy_kept, effective_rank])
 @pytest.mark.parametrize("sigma", [[0.0, 0.0], [np.nan, 1.0]])
 def test_a_zero_matrix_has_no_spectrum(f, sigma):

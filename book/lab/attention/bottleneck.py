@@ -18,9 +18,9 @@ def recovered(
     """Share of words that survive when n words are squeezed into one vector.
 
     A window of n words is a point with n D coordinates. It is projected on the ``width``
-    principal components of the first ``windows`` windows, which is the best linear summary of
-    these, and mapped back; each word of ``tests`` further windows is then read as its nearest
-    neighbor among the words that occur.
+    principal components of the first ``windows`` windows, the linear summary of these with the
+    least squared error, and mapped back; each word of ``tests`` further windows is then read as
+    its nearest neighbor among the words that occur.
 
     Args:
         ids: Rows of ``table``, one for each word of the text, in order.

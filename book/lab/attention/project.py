@@ -1,68 +1,18 @@
 """Grader of the project of this page: attention with a mask and its backward pass, by hand."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from lab.grading import Case, FaultError, Report, grade_by
 from mathlm.reference import dot_product_attention, numerical_vjp, softmax
 
 Forward = Callable[..., Any]
 Backward = Callable[..., Any]
 LOW, TOLERANCE = -np.inf, 1e-6
 SOME = (np.arange(6) - np.arange(4)[:, None]) % 3 != 0  # in each row some True, some False
-
-
-class FaultError(Exception):
-    """A sentence that says what a submitted function does wrong."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """One test: its name, and what is wrong (None if nothing is).
-
-    Args:
-        name: What was tested.
-        fault: A sentence, or None.
-        ran: False if the test was put off until another one passes.
-    """
-
-    name: str
-    fault: str | None = None
-    ran: bool = True
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the grader found; printed as one line for each test.
-
-    Args:
-        results: One for each test, in order.
-    """
-
-    results: tuple[Result, ...]
-
-    @property
-    def faults(self) -> list[str]:
-        """The sentences that say what is wrong."""
-        return [r.fault for r in self.results if r.fault is not None]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every test was run and found nothing."""
-        return all(r.ran and r.fault is None for r in self.results)
-
-    def __repr__(self) -> str:
-        """One line for each test, and the count."""
-        lines = []
-        for r in self.results:
-            sign = "·" if not r.ran else "✓" if r.fault is None else "✗"
-            end = " (not run yet)" if not r.ran else f": {r.fault}" if r.fault else ""
-            lines.append(f"{sign} {r.name}{end}")
-        good = sum(r.ran and r.fault is None for r in self.results)
-        return "\n".join([*lines, f"{good} of {len(self.results)} tests passed"])
 
 
 def grade(forward: Forward, backward: Backward) -> Report:
@@ -80,27 +30,18 @@ def grade(forward: Forward, backward: Backward) -> Report:
     Returns:
         A report: print it, or read ``passed`` and ``faults``.
     """
-    results: dict[str, Result] = {}
-    for name, test, needs in TESTS:
-        if all(results[other].ran and results[other].fault is None for other in needs):
-            results[name] = Result(name, _fault(test, forward, backward))
-        else:
-            results[name] = Result(name, ran=False)
-    return Report(tuple(results.values()))
+    return grade_by(TESTS, forward, backward, advice=_advice)
 
 
-def _fault(test: Callable, forward: Forward, backward: Backward) -> str | None:
-    """What a test says, or what the tested function raised."""
-    try:
-        with np.errstate(all="ignore"):
-            test(forward, backward)
-    except FaultError as fault:
-        return str(fault)
-    except NotImplementedError:
-        return "this function is not written yet."
-    except Exception as error:  # whatever the reader's code may raise
-        return f"your code raised {type(error).__name__}: {error}"
-    return None
+def _advice(error: Exception) -> str:
+    """What usually raises such an error in attention."""
+    text = str(error)
+    if isinstance(error, ValueError) and ("broadcast" in text or "matmul" in text):
+        return (
+            "Write down the shape of each factor: is a transpose missing? With leading axes "
+            "`.T` reverses all axes; use `.mT`, which exchanges the last two."
+        )
+    return ""
 
 
 # --- the forward pass -----------------------------------------------------------------------
@@ -161,6 +102,7 @@ def _plain(forward: Forward, _: Backward) -> None:
         "the weights of all queries together sum to 1; normalize each row by itself, with "
         "axis=-1 and keepdims=True.": powers / powers.sum() @ v,
         "the weights are not normalized: divide each row by its sum.": powers @ v,
+        "without a mask every query may attend everywhere; here none may.": np.zeros((4, 2)),
     }
     _compare(_output(forward, q, k, v), dot_product_attention(q, k, v)[0], mistakes)
 
@@ -231,10 +173,38 @@ def _hidden(forward: Forward, _: Backward) -> None:
     _compare(y, right, {})
 
 
+def _readable(forward: Forward, _: Backward) -> None:
+    q, k, v, _dy = _draw()
+    k[1, 0] = np.nan
+    try:
+        y = _output(forward, q, k, v, SOME)
+    except ValueError:  # to refuse it is fine
+        return
+    if not np.isnan(y[SOME[:, 1]]).all():
+        raise FaultError(
+            "NaN in a key that a query reads must stay visible in its output; only what nobody "
+            "may read is replaced by 0."
+        )
+
+
 def _batched(forward: Forward, _: Backward) -> None:
     q, k, v, _dy = _draw(2, 3)
     mask = np.tril(np.ones((4, 6), dtype=bool), 1)
     _compare(_output(forward, q, k, v, mask), dot_product_attention(q, k, v, mask)[0], {})
+
+
+def _padded(forward: Forward, _: Backward) -> None:
+    q, k, v, _dy = _draw(2)
+    mask = np.arange(6) < np.array([6, 4])[:, None, None]  # (2, 1, 6): lengths 6 and 4
+    right = dot_product_attention(q, k, v, mask)[0]
+    k[1, 4:], v[1, 4:] = np.nan, np.nan
+    y = _output(forward, q, k, v, mask)
+    if np.isnan(y).any():
+        raise FaultError(
+            "NaN in the padding of one sequence reaches its output: whether a key may be read "
+            "is a question for each sequence of the batch."
+        )
+    _compare(y, right, {})
 
 
 def _untouched(forward: Forward, backward: Backward) -> None:
@@ -328,6 +298,17 @@ def _blind_gradient(forward: Forward, backward: Backward) -> None:
         )
 
 
+def _hidden_gradient(forward: Forward, backward: Backward) -> None:
+    q, k, v, dy = _draw()
+    mask = np.broadcast_to(np.arange(6) != 5, (4, 6))
+    k[5], v[5] = np.nan, np.nan
+    if not all(np.isfinite(g).all() for g in _gradients(forward, backward, q, k, v, dy, mask)):
+        raise FaultError(
+            "NaN in a key and value that no query may read reaches the gradients: keep the "
+            "cleaned keys and values in the cache, not the ones that were passed in."
+        )
+
+
 def _batched_gradient(forward: Forward, backward: Backward) -> None:
     q, k, v, dy = _draw(2, 3)
     found = _gradients(forward, backward, q, k, v, dy, None)
@@ -341,19 +322,23 @@ def _batched_gradient(forward: Forward, backward: Backward) -> None:
 
 
 PLAIN, MASKED, FORM = "forward: y without a mask", "forward: a mask", "backward: shapes"
+HIDDEN, BATCHED = "forward: NaN where nobody may read", "forward: leading axes"
 DQ, DK, DV = (f"backward: {name} against central differences" for name in ("dq", "dk", "dv"))
-TESTS: tuple[tuple[str, Callable, tuple[str, ...]], ...] = (
-    (PLAIN, _plain, ()),
-    ("forward: large scores", _large, (PLAIN,)),
-    (MASKED, _masked, (PLAIN,)),
-    ("forward: a query that may read nothing", _blind, (MASKED,)),
-    ("forward: NaN where nobody may read", _hidden, (MASKED,)),
-    ("forward: leading axes", _batched, (MASKED,)),
-    (FORM, _form, (PLAIN,)),
-    (DV, _gradient(2), (MASKED, FORM)),
-    (DQ, _gradient(0), (MASKED, FORM)),
-    (DK, _gradient(1), (MASKED, FORM)),
-    ("backward: a query that may read nothing", _blind_gradient, (DQ, DK, DV)),
-    ("backward: leading axes", _batched_gradient, (DQ, DK, DV)),
-    ("both: arguments and cache stay as they are", _untouched, (DQ, DK, DV)),
+TESTS = (
+    Case(PLAIN, _plain),
+    Case("forward: large scores", _large, (PLAIN,)),
+    Case(MASKED, _masked, (PLAIN,)),
+    Case("forward: a query that may read nothing", _blind, (MASKED,)),
+    Case(HIDDEN, _hidden, (MASKED,)),
+    Case("forward: NaN that may be read", _readable, (MASKED,)),
+    Case(BATCHED, _batched, (MASKED,)),
+    Case("forward: padding of each sequence", _padded, (HIDDEN, BATCHED)),
+    Case(FORM, _form, (PLAIN,)),
+    Case(DV, _gradient(2), (MASKED, FORM)),
+    Case(DQ, _gradient(0), (MASKED, FORM)),
+    Case(DK, _gradient(1), (MASKED, FORM)),
+    Case("backward: a query that may read nothing", _blind_gradient, (DQ, DK, DV)),
+    Case("backward: NaN where nobody may read", _hidden_gradient, (HIDDEN, DQ, DK, DV)),
+    Case("backward: leading axes", _batched_gradient, (DQ, DK, DV)),
+    Case("both: arguments and cache stay as they are", _untouched, (DQ, DK, DV)),
 )

@@ -8,4 +8,7 @@
   limits.
 * ``flops``: Counting floating-point operations while NumPy performs them.
 * ``sharpening``: Gradient descent on a small network, and the curvature it meets on its way.
+* ``project``: The project of chapter 2: tests of a reader's reverse mode over arrays.
+* ``project_solution``: A solution of the project of chapter 2: reverse mode over arrays, and
+  products with H.
 """

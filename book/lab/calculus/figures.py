@@ -103,6 +103,35 @@ def amplification(
     return figure
 
 
+def landscape(
+    f: Callable[[ndarray, ndarray], ndarray],
+    point: Sequence[float | int],
+    gradient: Sequence[float | int],
+) -> Figure:
+    """A function of two numbers as a surface, and its gradient as an arrow on the map below.
+
+    Args:
+        f: Function of two arrays.
+        point: Where the gradient is taken.
+        gradient: The two partial derivatives there; drawn with length 2.5.
+    """
+    figure = plt.figure(figsize=(6.4, 4.2))
+    ax: Any = figure.add_subplot(projection="3d")
+    x, y = np.meshgrid(np.linspace(-5, 5, 41), np.linspace(-5, 5, 41))
+    z = f(x, y)
+    floor = float(z.min() - 0.7 * (z.max() - z.min()))
+    ax.plot_surface(x, y, z, cmap="Blues", alpha=0.75, linewidth=0)
+    ax.contour(x, y, z, levels=8, colors=GRAY, linewidths=0.8, zdir="z", offset=floor)
+    (a, b), height = point, float(f(*np.asarray(point, dtype=float)))
+    ax.plot([a, a], [b, b], [floor, height], "--", color="black", lw=1)
+    ax.plot([a], [b], [height], "o", color="black", ms=5)
+    u, v = 2.5 * np.asarray(gradient, dtype=float) / np.linalg.norm(gradient)
+    ax.quiver(a, b, floor, u, v, 0, color=RED, lw=2.2, arrow_length_ratio=0.25)
+    ax.set(xlabel="$x$", ylabel="$y$", zlabel="$f(x,y)$", zlim=(floor, float(z.max())))
+    ax.view_init(elev=20, azim=-62)
+    return figure
+
+
 def slope_by_direction(gradient: ndarray) -> Figure:
     """Slope in every direction of the plane, for a step on the circle and on the line.
 
@@ -370,6 +399,7 @@ __all__ = [
     "downhill",
     "edge_of_stability",
     "gradient_cost",
+    "landscape",
     "line_through_loss",
     "secants",
     "slope_by_direction",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputTypeError
+from mathlm.reference import Variable, pull_back
 from mathlm.reference.calculus.broadcasting import real_array
 
 # tests, not arithmetic
@@ -81,6 +82,31 @@ def count_flops(f: Callable[..., Any], *arrays: ndarray) -> tuple[Any, Counter[s
     return _plain(value), counter
 
 
+def backward_cost(f: Callable[..., Any], *arrays: ndarray, fixed: int = 0) -> tuple[int, int]:
+    """Operations of a function and of the backward sweep that follows it.
+
+    Computes::
+
+        forward = FLOP of y = f(x₁, ...);   backward = FLOP of dx₁, ... given dy
+
+    Args:
+        f: Function of arrays, written for :class:`Variable`.
+        arrays: Its arguments.
+        fixed: How many of the first arguments are data, which need no gradient.
+
+    Returns:
+        Forward and backward [FLOP].
+    """
+    value, forward = count_flops(f, *arrays)
+
+    def both(dy: ndarray, *a: ndarray) -> Any:
+        inputs = [Variable(x) for x in a[fixed:]]
+        return pull_back(f(*a[:fixed], *inputs), inputs, dy)
+
+    total = count_flops(both, np.ones(np.shape(value)), *arrays)[1]
+    return forward.total(), total.total() - forward.total()
+
+
 def _flops(ufunc: np.ufunc, method: str, inputs: list[Any], y: Any) -> int:
     if ufunc.__name__ in FREE:
         return 0
@@ -108,4 +134,4 @@ def _counted(y: Any, counter: Counter[str] | None) -> Any:
     return array
 
 
-__all__ = ["CountedArray", "count_flops"]
+__all__ = ["CountedArray", "backward_cost", "count_flops"]

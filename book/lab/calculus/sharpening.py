@@ -11,10 +11,10 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import ConfigError
-from mathlm.reference import gradient
+from mathlm.reference import gradient, hessian_vector_product
 from mathlm.text.corpora.digits import load
 
-from .curvature import sharpness
+from .curvature import best_step, sharpness
 
 PIXELS, CLASSES = 64, 10
 
@@ -69,3 +69,26 @@ def descend(
             rows.append((t, float(loss(theta)), curvature))
     columns = zip(("step", "loss", "sharpness"), np.array(rows).T, strict=True)
     return dict(columns) | {"theta": theta}
+
+
+def along_gradient(
+    loss: Callable[[Any], Any], theta: ndarray, points: int = 60
+) -> dict[str, Any]:
+    """The loss on the line down its gradient, with the tangent and the parabola at the start.
+
+    Returns:
+        "steps" η from 0 to 2.4 times "best", the lowest point of the parabola; "losses",
+        "parabola" and "tangent" there; the "curvature" along the gradient.
+    """
+    g = gradient(loss, theta)
+    value, _, Hg = hessian_vector_product(loss, theta, g)
+    best, square = best_step(g, Hg), float(g @ g)
+    steps = np.linspace(0, 2.4 * best, points)
+    return {
+        "steps": steps,
+        "losses": np.array([float(loss(theta - step * g)) for step in steps]),
+        "parabola": value - steps * square + 0.5 * steps**2 * float(g @ Hg),
+        "tangent": value - steps * square,
+        "best": best,
+        "curvature": 1 / best,
+    }

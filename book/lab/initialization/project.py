@@ -7,15 +7,16 @@ grade(variance, orthogonal, start)      # all three
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from numpy import ndarray
 
-from lab.neural_networks.project import Report
+from lab.grading import Case, FaultError, Report, grade_by
 
-ACTIVATIONS: dict[str, tuple[Callable[[ndarray], ndarray], float]] = {  # and 1 / E φ(z)²
+PHI: dict[str, tuple[Callable[[ndarray], ndarray], float]] = {  # and 1 / E φ(z)²
     "the identity": (lambda z: z, 1.0),
     "ReLU": (lambda z: np.maximum(z, 0), 2.0),
     "a leaky ReLU of slope 0.2": (lambda z: np.where(z > 0, z, 0.2 * z), 2 / 1.04),
@@ -41,44 +42,30 @@ def grade(
     Returns:
         A report that prints itself.
     """
-    tests: list[Callable[[], str | None]] = [
-        *(lambda name=name: _variance(variance, name) for name in ACTIVATIONS)
-    ]
+    tests = [Case(f"variance of {name}", partial(_variance, variance, name)) for name in PHI]
     if orthogonal is None:
-        missing = "Parts 2 and 3 were not tested: call grade(variance, orthogonal, start)."
-        return _report(tests, missing)
+        note = "Parts 2 and 3 were not tested: call grade(variance, orthogonal, start)."
+        return grade_by(tests, note=note)
     shapes = ((4, 4), (3, 7), (7, 3))
-    tests += [lambda shape=shape: _orthonormal(orthogonal, *shape) for shape in shapes]
-    tests += [lambda: _draws(orthogonal), lambda: _uniform(orthogonal)]
+    tests += [
+        Case(f"orthogonal, {o} × {i}", partial(_orthonormal, orthogonal, o, i))
+        for o, i in shapes
+    ]
+    tests += [Case("orthogonal, random", partial(_draws, orthogonal))]
+    tests += [Case("orthogonal, all alike", partial(_uniform, orthogonal))]
     if start is None:
-        missing = "Part 3 was not tested: call grade(variance, orthogonal, start)."
-        return _report(tests, missing)
-    tests += [lambda: _shapes(start)]
-    tests += [lambda name=name: _keeps(start, name) for name in ACTIVATIONS]
-    return _report(tests)
-
-
-def _report(tests: Sequence[Callable[[], str | None]], missing: str = "") -> Report:
-    with np.errstate(all="ignore"):
-        found = [fault for fault in map(_sentence, tests) if fault]
-    return Report(tuple(dict.fromkeys(found)), len(tests), len(found), missing)
-
-
-def _sentence(test: Callable[[], str | None]) -> str | None:
-    """The fault that a test found, or what was raised on the way."""
-    try:
-        return test()
-    except NotImplementedError:
-        return "Something is still missing: a function raised NotImplementedError."
-    except Exception as error:
-        return f"Your code raised {type(error).__name__}: {error}."
+        note = "Part 3 was not tested: call grade(variance, orthogonal, start)."
+        return grade_by(tests, note=note)
+    tests += [Case("start, shapes", partial(_shapes, start))]
+    tests += [Case(f"start with {name}", partial(_keeps, start, name)) for name in PHI]
+    return grade_by(tests)
 
 
 # --- part 1: the variance for an activation ---------------------------------------------------
 
 
 def _variance(variance: Callable, name: str) -> str | None:
-    phi, right = ACTIVATIONS[name]
+    phi, right = PHI[name]
     found = float(variance(phi))
     if math.isclose(found, right, rel_tol=0.01):
         return None
@@ -153,7 +140,7 @@ def _network(start: Callable, phi: Callable) -> tuple[ndarray, list[ndarray]]:
     kept = x.copy()
     weights = [np.asarray(W) for W in start(np.random.default_rng(3), x, widths, phi)]
     if not np.array_equal(x, kept):
-        raise ValueError("start changes the batch x in place")
+        raise FaultError("start changes the batch x in place: divide into a new array.")
     return x, weights
 
 
@@ -171,7 +158,7 @@ def _shapes(start: Callable) -> str | None:
 
 
 def _keeps(start: Callable, name: str) -> str | None:
-    phi, _ = ACTIVATIONS[name]
+    phi, _ = PHI[name]
     h, weights = _network(start, phi)
     squares, after = [], []
     for W in weights:
@@ -201,4 +188,4 @@ def _keeps(start: Callable, name: str) -> str | None:
     )
 
 
-__all__ = ["Report", "grade"]
+__all__ = ["grade"]

@@ -208,17 +208,22 @@ def neighbors_kept(dims: Sequence[int], curves: Mapping[str, Sequence[float | in
     return figure
 
 
-def gain_by_rank(ranks: Sequence[int], curves: Mapping[str, Sequence[float | int]]) -> Figure:
+def gain_by_rank(
+    ranks: Sequence[int], curves: Mapping[str, Sequence[Sequence[float | int]]]
+) -> Figure:
     """How much of a drop in loss remains when updates are cut to rank k.
 
     Args:
         ranks: Values of k, all positive.
-        curves: Label and share of the drop for each update.
+        curves: Label of each way to cut, and shares of the drop: one row for each seed. The
+            line is the mean, the band goes from the least to the largest.
     """
     figure, ax = plt.subplots(figsize=WIDE)
     styles = ((BLUE, "o-"), (GREEN, "s-"), (GRAY, "^:"))
-    for (label, shares), (color, style) in zip(curves.items(), styles, strict=False):
-        ax.plot(ranks, shares, style, color=color, ms=5, label=label)
+    for (label, rows), (color, style) in zip(curves.items(), styles, strict=False):
+        shares = np.asarray(rows)
+        ax.plot(ranks, shares.mean(axis=0), style, color=color, ms=5, label=label)
+        ax.fill_between(ranks, shares.min(axis=0), shares.max(axis=0), color=color, alpha=0.15)
     ax.axhline(1, color=GRAY, lw=1, ls="--")
     ax.set_xscale("log", base=2)
     ax.set_xticks(ranks, [str(r) for r in ranks])

@@ -8,34 +8,14 @@ grade(Value, fit)     # part 1 and part 2
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from lab.grading import Case, FaultError, Report, grade_by
 
 TOLERANCE = 1e-5
 INPUTS = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
 AND, XOR = [0, 0, 0, 1], [0, 1, 1, 0]
 STARTS = 3
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the tests found: a sentence for each fault, how many tests ran, how many failed."""
-
-    faults: tuple[str, ...]
-    tests: int
-    failed: int
-    missing: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether no test failed."""
-        return not self.failed
-
-    def __str__(self) -> str:
-        head = f"{self.tests - self.failed} of {self.tests} tests passed."
-        return "\n".join([head, *(f"✗ {fault}" for fault in self.faults), self.missing]).strip()
-
-    __repr__ = __str__
 
 
 def grade(value: type, fit: Callable | None = None) -> Report:
@@ -51,57 +31,44 @@ def grade(value: type, fit: Callable | None = None) -> Report:
     Returns:
         A report that prints itself.
     """
-    tests: list[Callable[[], str | None]] = [
-        lambda: _holds_a_number(value),
-        lambda: _computes(value),
-        lambda: _takes_numbers(value),
-        *(lambda name=name: _slope(value, name) for name in SLOPES),
-        lambda: _adds_up(value),
-        lambda: _waits(value),
-        lambda: _random_expressions(value),
-        lambda: _long_chain(value),
-    ]
-    if fit is None:
-        missing = "Part 2 was not tested: call grade(Value, fit)."
-        return _report(tests, missing)
-    tests += [lambda: _uses_backward(value, fit), lambda: _repeats(fit)]
-    tests += [lambda: _learns_and(fit), lambda: _learns_xor(fit)]
-    return _report(tests)
+    note = "" if fit else "Part 2 was not tested: call grade(Value, fit)."
+    tests = PART_1 if fit is None else (*PART_1, *PART_2)
+    return grade_by(tests, value, fit, advice=_advice, note=note)
 
 
-def _report(tests: Sequence[Callable[[], str | None]], missing: str = "") -> Report:
-    found = [fault for fault in map(_sentence, tests) if fault]
-    return Report(tuple(dict.fromkeys(found)), len(tests), len(found), missing)
-
-
-def _sentence(test: Callable[[], str | None]) -> str | None:
-    """The fault that a test found, or what was raised on the way."""
-    try:
-        return test()
-    except RecursionError:
+def _advice(error: Exception) -> str:
+    """What usually raises such an error in this project."""
+    if isinstance(error, RecursionError):
         return (
-            "A chain of 3000 additions ended in a RecursionError: collect the values with a "
-            "list and a loop instead of a function that calls itself."
+            "Collect the values with a list and a loop, not a function that calls itself: "
+            "the chain has 3000 additions."
         )
-    except NotImplementedError:
-        return "Something is still missing: a method raised NotImplementedError."
-    except Exception as error:
-        return f"Your code raised {type(error).__name__}: {error}."
+    if isinstance(error, OverflowError):
+        return (
+            "The numbers grew without bound. Is every grad set back to 0 before backward(), "
+            "and is the update subtracted? exp of a large number overflows too: give it minus "
+            "the absolute value."
+        )
+    return ""
+
+
+def _require(fits: bool, sentence: str) -> None:
+    if not fits:
+        raise FaultError(sentence)
 
 
 # --- part 1: values ---------------------------------------------------------------------------
 
 
-def _holds_a_number(value: type) -> str | None:
+def _holds_a_number(value: type, _: Any) -> None:
     a = value(3.0)
     for name, expected in (("data", 3.0), ("grad", 0.0)):
         found = getattr(a, name, "nothing")
         if found != expected:
-            return f"Value(3.0).{name} is {found}, expected {expected}."
-    return None
+            raise FaultError(f"Value(3.0).{name} is {found}, expected {expected}.")
 
 
-def _computes(value: type) -> str | None:
+def _computes(value: type, _: Any) -> None:
     a, b = value(2.0), value(-3.0)
     cases = {
         "Value(2) * Value(-3) + Value(2)": (a * b + a, -4.0),
@@ -114,11 +81,10 @@ def _computes(value: type) -> str | None:
     }
     for text, (result, expected) in cases.items():
         if not math.isclose(result.data, expected):
-            return f"{text} has data {result.data:g}, expected {expected:g}."
-    return None
+            raise FaultError(f"{text} has data {result.data:g}, expected {expected:g}.")
 
 
-def _takes_numbers(value: type) -> str | None:
+def _takes_numbers(value: type, _: Any) -> None:
     cases = {
         "a + 1": (lambda a: a + 1, 3.0),
         "1 + a": (lambda a: 1 + a, 3.0),
@@ -131,13 +97,14 @@ def _takes_numbers(value: type) -> str | None:
         try:
             found = operation(value(2.0)).data
         except (TypeError, AttributeError):
-            return (
+            raise FaultError(
                 f"{text} does not work for a = Value(2): wrap plain numbers in Value, and "
                 "define __radd__, __rsub__ and __rmul__ for a number on the left."
-            )
+            ) from None
         if found != expected:
-            return f"{text} has data {found:g} for a = Value(2), expected {expected:g}."
-    return None
+            raise FaultError(
+                f"{text} has data {found:g} for a = Value(2), expected {expected:g}."
+            )
 
 
 SLOPES: dict[str, tuple[Callable, tuple[float, ...]]] = {
@@ -152,17 +119,16 @@ SLOPES: dict[str, tuple[Callable, tuple[float, ...]]] = {
 }
 
 
-def _slope(value: type, name: str) -> str | None:
+def _slope(value: type, name: str) -> None:
     function, point = SLOPES[name]
     found, expected = _slopes(value, function, point)
     where = ", ".join(f"{n} = {x:g}" for n, x in zip("ab", point, strict=False))
     for letter, f, e in zip("ab", found, expected, strict=False):
         if not math.isclose(f, e, abs_tol=TOLERANCE):
-            return (
+            raise FaultError(
                 f"The slope of {name} in {letter} at {where} is {f:g} by backward() and {e:g} "
                 "by central differences: look at the local slope of that operation."
             )
-    return None
 
 
 def _slopes(
@@ -181,35 +147,51 @@ def _slopes(
     return [float(leaf.grad) for leaf in leaves], expected
 
 
-def _adds_up(value: type) -> str | None:
+def _adds_up(value: type, _: Any) -> None:
     a = value(3.0)
     (a * a + a).backward()
-    if math.isclose(a.grad, 7.0):
-        return None
-    return (
+    _require(
+        math.isclose(a.grad, 7.0),
         f"The slope of a * a + a at a = 3 is {a.grad:g} by backward(), expected 7: a value "
-        "that is used more than once must add up what comes back along every path (+=, not =)."
+        "that is used more than once must add up what comes back along every path (+=, not =).",
     )
 
 
-def _waits(value: type) -> str | None:
+def _keeps(value: type, _: Any) -> None:
+    a = value(3.0)
+    (a * a).backward()
+    (a * 2).backward()
+    _require(
+        math.isclose(a.grad, 8.0),
+        f"After (a * a).backward() and (a * 2).backward() at a = 3 the grad of a is "
+        f"{a.grad:g}, expected 6 + 2 = 8: backward() adds to grad, so that several losses can "
+        "share a value. Whoever trains sets grad back to 0.",
+    )
+    y = a * 2
+    y.backward()
+    _require(
+        math.isclose(y.grad, 1.0),
+        f"After y.backward() the grad of y itself is {y.grad:g}, expected 1 (its own slope).",
+    )
+
+
+def _waits(value: type, _: Any) -> None:
     a = value(1.0)
     end = a
-    for _ in range(3):
+    for _step in range(3):
         end = end + end
     end.backward()
-    if math.isclose(a.grad, 8.0):
-        return None
-    return (
+    _require(
+        math.isclose(a.grad, 8.0),
         f"Doubling three times by x + x gives the slope {a.grad:g}, expected 8: a value may "
         "pass its gradient on only when all of it has arrived, and only once. Visit the values "
-        "in reverse topological order: every value after all that were made of it."
+        "in reverse topological order: every value after all that were made of it.",
     )
 
 
-def _random_expressions(value: type) -> str | None:
+def _random_expressions(value: type, _: Any) -> None:
     rng = random.Random(0)
-    for _ in range(5):
+    for _draw in range(5):
         choices = [rng.random() for _ in range(12)]
         point = [rng.uniform(0.5, 1.5) for _ in range(2)]
         found, expected = _slopes(value, lambda a, b, c=choices: _expression(a, b, c), point)
@@ -217,12 +199,11 @@ def _random_expressions(value: type) -> str | None:
             math.isclose(f, e, rel_tol=1e-4, abs_tol=1e-4)
             for f, e in zip(found, expected, strict=True)
         ):
-            return (
+            raise FaultError(
                 f"An expression of a dozen operations has the slopes {found} by backward() and "
-                f"{expected} by central differences: each operation may be right and their "
-                "order in backward() wrong."
+                f"{expected} by central differences, though each operation alone is right: "
+                "look at the order in backward()."
             )
-    return None
 
 
 def _expression(a: Any, b: Any, choices: Sequence[float]) -> Any:
@@ -237,72 +218,104 @@ def _expression(a: Any, b: Any, choices: Sequence[float]) -> Any:
     return values[-1] + values[-2] * values[-3]
 
 
-def _long_chain(value: type) -> str | None:
+def _long_chain(value: type, _: Any) -> None:
     a = value(1.0)
     end = a
-    for _ in range(3000):
+    for _step in range(3000):
         end = end + 0.5
     end.backward()
-    if a.grad == 1:
-        return None
-    return f"After 3000 additions of a number the slope is {a.grad:g}, expected 1."
+    _require(
+        a.grad == 1, f"After 3000 additions of a number the slope is {a.grad:g}, expected 1."
+    )
+
+
+def _slope_test(name: str) -> Case:
+    return Case(f"slope of {name}", lambda value, _: _slope(value, name), (NUMBER,))
+
+
+NUMBER, COMPUTES, NUMBERS = "data and grad", "results of operations", "plain numbers"
+ADDS_UP, WAITS = "a value that is used twice", "order of backward()"
+ALONE = tuple(_slope_test(name) for name in SLOPES)
+EACH = tuple(test.name for test in ALONE)
+PART_1 = (
+    Case(NUMBER, _holds_a_number),
+    Case(COMPUTES, _computes, (NUMBER,)),
+    Case(NUMBERS, _takes_numbers, (NUMBER,)),
+    *ALONE,
+    Case(ADDS_UP, _adds_up, EACH[:3]),
+    Case("several calls of backward()", _keeps, (ADDS_UP,)),
+    Case(WAITS, _waits, EACH[:1]),
+    Case("random expressions", _random_expressions, (*EACH, ADDS_UP, WAITS)),
+    Case("a long chain", _long_chain, EACH[:1]),
+)
 
 
 # --- part 2: a network ------------------------------------------------------------------------
 
 
-def _uses_backward(value: type, fit: Callable) -> str | None:
+def _uses_backward(value: type, fit: Callable) -> None:
     calls, usual = [], value.backward  # type: ignore[attr-defined]
 
-    def counted(self: Any) -> Any:
+    def counted(self: Any, *args: Any, **options: Any) -> Any:
         calls.append(1)
-        return usual(self)
+        return usual(self, *args, **options)
 
     value.backward = counted  # type: ignore[attr-defined]
     try:
         predict = fit(INPUTS, AND, 0)
     finally:
         value.backward = usual  # type: ignore[attr-defined]
-    if not callable(predict):
-        return f"fit returned {predict!r}; it must return a function of an input."
-    if not calls:
-        return "fit never called backward(): train with the gradients of your own Value."
+    _require(
+        callable(predict), f"fit returned {predict!r}; it must return a function of an input."
+    )
+    _require(
+        bool(calls), "fit never called backward(): train with the gradients of your own Value."
+    )
     p = predict(INPUTS[0])
-    if not isinstance(p, int | float) or not 0 <= p <= 1:
-        return f"predict([0, 0]) is {p!r}; it must be a probability, a float from 0 to 1."
-    return None
-
-
-def _repeats(fit: Callable) -> str | None:
-    first, second = ([fit(INPUTS, XOR, 0)(x) for x in INPUTS] for _ in range(2))
-    if first == second:
-        return None
-    return "Two runs with seed 0 differ: draw every number from random.Random(seed)."
-
-
-def _learns_and(fit: Callable) -> str | None:
-    predict = fit(INPUTS, AND, 1)
-    found = [round(predict(x), 2) for x in INPUTS]
-    if [p > 0.5 for p in found] == [bool(y) for y in AND]:
-        return None
-    return (
-        f"After fit on AND the probabilities are {found} for the targets {AND}. A line "
-        "separates these: look at the sign of the update, at the loss, and whether every grad "
-        "is set back to 0 before backward()."
+    _require(
+        isinstance(p, int | float) and 0 <= p <= 1,
+        f"predict([0, 0]) is {p!r}; it must be a probability, a float from 0 to 1.",
     )
 
 
-def _learns_xor(fit: Callable) -> str | None:
+def _repeats(_: type, fit: Callable) -> None:
+    first, second = ([fit(INPUTS, XOR, 0)(x) for x in INPUTS] for _run in range(2))
+    _require(
+        first == second,
+        "Two runs with seed 0 differ: draw every number from random.Random(seed).",
+    )
+
+
+def _learns_and(_: type, fit: Callable) -> None:
+    predict = fit(INPUTS, AND, 1)
+    found = [round(predict(x), 2) for x in INPUTS]
+    _require(
+        [p > 0.5 for p in found] == [bool(y) for y in AND],
+        f"After fit on AND the probabilities are {found} for the targets {AND}. A line "
+        "separates these: look at the sign of the update, at the loss, and whether every grad "
+        "is set back to 0 before backward().",
+    )
+
+
+def _learns_xor(_: type, fit: Callable) -> None:
     right = 0
     for seed in range(STARTS):
         predict = fit(INPUTS, XOR, seed)
         right += all((predict(x) > 0.5) == bool(y) for x, y in zip(INPUTS, XOR, strict=True))
-    if right >= STARTS - 1:
-        return None
-    return (
-        f"Of {STARTS} starts, {right} learn XOR. If AND is learned, gradients are right and "
-        "starts get stuck: use more hidden units, or more steps."
+    _require(
+        right >= STARTS - 1,
+        f"Of {STARTS} starts, {right} learn XOR, {STARTS - 1} are asked for. AND is learned, "
+        "so gradients and update are right. Is there an activation between the layers? With "
+        "one, some starts get stuck: use more hidden units, or more steps.",
     )
 
+
+TRAINS, LEARNS = "fit trains and predicts", "fit learns AND"
+PART_2 = (
+    Case(TRAINS, _uses_backward, tuple(test.name for test in PART_1)),
+    Case("fit with one seed, twice", _repeats, (TRAINS,)),
+    Case(LEARNS, _learns_and, (TRAINS,)),
+    Case("fit learns XOR", _learns_xor, (LEARNS,)),
+)
 
 __all__ = ["Report", "grade"]

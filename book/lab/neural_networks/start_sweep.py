@@ -21,7 +21,7 @@ from .small_networks import NetworksConfig, forward, losses, train
 XOR = NetworksConfig(count=1000, steps=3000)
 PARITY = NetworksConfig(count=100, steps=5000)
 XOR_WIDTHS = (1, 2, 3, 4, 6, 8, 16)
-RATES = (0.1, 0.5, 2.0)  # step sizes, so that each curve can be drawn with its own
+RATES = (0.1, 0.5, 2.0, 8.0)  # step sizes, so that each curve can be drawn with its own
 SHAPES = {  # hidden layers for n bits
     "one layer of n": lambda n: (n,),
     "one layer of 2n": lambda n: (2 * n,),

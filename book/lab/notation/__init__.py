@@ -1,10 +1,9 @@
 """What serves the page 04-notation alone.
 
-* ``plot``: What the page calls plot: its figures and demos, and those that it shares.
-* ``figures``: Conventions as pictures: where a mask lies, which features pair, what shifted
-  labels do.
-* ``demos``: Moving demo of a convention: where the causal mask lies; their JavaScript is in
-  the .js files.
-* ``label_shift``: A small GPT trained with its labels shifted by 0, 1 or 2: only one of them
-  is a next token.
+* ``plot``: What the page calls plot: its figure.
+* ``figures``: The shapes of one layer, in rows and in columns.
+* ``project``: Grader of the project of this page: a network printed in columns, as a program in
+  rows.
+* ``project_solution``: Reference solution of the project: the loss of a network, and its
+  gradients.
 """

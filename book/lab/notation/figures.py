@@ -1,103 +1,56 @@
-"""Conventions as pictures: where a mask lies, which features pair, what shifted labels do."""
-
-from collections.abc import Mapping, Sequence
+"""The shapes of one layer, in rows and in columns."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Arc
-from numpy import ndarray
+from matplotlib.patches import Rectangle
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED, WIDE
+from mathlm.plot.style import BLUE, GRAY, GREEN, ORANGE
 
 
-def mask_alignment(masks: Mapping[str, ndarray]) -> Figure:
-    """Masks side by side: which key each query sees.
+def layer_shapes(T: int, I: int, O: int) -> Figure:  # noqa: E741 (the letters of the page)
+    """One layer on a sequence, drawn to scale: with tokens as rows, and as columns.
 
     Args:
-        masks: Title to a boolean array (T, S), True = may attend.
+        T: Tokens.
+        I: Inputs of the layer.
+        O: Outputs.
     """
-    fig, axes = plt.subplots(1, len(masks), figsize=(6.4, 2.2), squeeze=False)
-    for ax, (title, mask) in zip(axes[0], masks.items(), strict=True):
-        T, S = mask.shape
-        ax.imshow(mask, cmap=ListedColormap(["#E9EDF1", BLUE]), vmin=0, vmax=1)
-        ax.set_xticks(np.arange(-0.5, S), minor=True)
-        ax.set_yticks(np.arange(-0.5, T), minor=True)
-        ax.grid(which="major", visible=False)
-        ax.grid(which="minor", color="white", lw=2)
-        ax.tick_params(which="minor", length=0)
-        ax.set_xticks(range(S))
-        ax.set_yticks(range(T))
-        ax.set(title=title, xlabel="key s", ylabel="query t")
+    fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.3))
+    rows = [("X", T, I, "T × I"), ("Wᵀ", I, O, "I × O"), ("Y", T, O, "T × O")]
+    columns = [("W", O, I, "O × I"), ("Xᵀ", I, T, "I × T"), ("Yᵀ", O, T, "O × T")]
+    _product(axes[0], rows, "tokens are rows (this book, every library)")
+    _product(axes[1], columns, "tokens are columns (most mathematics)")
+    most = max(T, I, O)
+    for ax in axes:
+        ax.set(xlim=(-0.4, 2 * most + max(I, O, T) + 1), ylim=(-most / 2 - 1.6, most / 2 + 0.4))
     return fig
 
 
-def rotary_pairs(width: int) -> Figure:
-    """Which features are turned together, by each of the two pairings.
-
-    Args:
-        width: K, the width of a head.
-    """
-    half = width // 2
-    fig, axes = plt.subplots(2, 1, figsize=(6.4, 3.0))
-    pairs = {
-        "half-split: i with i + K/2": [(i, i + half) for i in range(half)],
-        "interleaved: 2i with 2i + 1": [(2 * i, 2 * i + 1) for i in range(half)],
-    }
-    for ax, (title, edges) in zip(axes, pairs.items(), strict=True):
-        _arcs(ax, edges, width)
-        ax.set_title(title, loc="left")
-    return fig
-
-
-def _arcs(ax: Axes, edges: Sequence[tuple[int, int]], width: int) -> None:
-    for color, (a, b) in zip(COLORS, edges, strict=False):
-        height = 1.1 if b - a == 1 else 1.5
-        ax.add_patch(Arc(((a + b) / 2, 0.32), b - a, height, theta2=180, color=color, lw=2))
-        for i in (a, b):
-            ax.plot(i, 0.1, "o", color=color, ms=11)
-            ax.text(i, -0.2, str(i), ha="center", va="top", fontsize=10)
-    ax.set(xlim=(-0.6, width - 0.4), ylim=(-0.55, 1.2))
+def _product(ax: Axes, factors: list[tuple[str, int, int, str]], title: str) -> None:
+    """Rectangles of these heights and widths, the third the product of the first two."""
+    x, tallest = 0.0, max(height for _, height, _, _ in factors)
+    for (name, height, width, shape), sign in zip(factors, ("·", "=", ""), strict=True):
+        color = {"X": BLUE, "W": ORANGE, "Y": GREEN}[name[0]]
+        ax.add_patch(Rectangle((x, -height / 2), width, height, color=color, alpha=0.35))
+        _first_token(ax, x, name, height, width, color)
+        ax.text(x + width / 2, 0, name, ha="center", va="center", weight="bold", size=13)
+        ax.text(x + width / 2, -tallest / 2 - 1.1, shape, ha="center", color=GRAY)
+        ax.text(x + width + 0.75, 0, sign, ha="center", va="center", size=14)
+        x += width + 1.5
+    ax.set_aspect("equal")
+    ax.set_title(title, size=10)
     ax.axis("off")
 
 
-def shift_curves(losses: Mapping[int, Sequence | ndarray], smooth: int = 10) -> Figure:
-    """Loss of runs that differ in the shift of their labels alone.
-
-    Args:
-        losses: Shift to the loss of each step [nats].
-        smooth: Steps that are averaged.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    names = {0: "shift 0: the label is the input", 1: "shift 1: the next byte"}
-    for (shift, values), color in zip(losses.items(), (RED, BLUE, ORANGE), strict=False):
-        mean = np.convolve(np.asarray(values), np.ones(smooth) / smooth, "valid")
-        steps = np.arange(len(mean)) + smooth
-        name = names.get(shift, f"shift {shift}: {shift} bytes ahead")
-        ax.plot(steps, mean, color=color, label=name)
-    ax.set(xlabel="step", ylabel="training loss [nats]", ylim=(0, None))
-    ax.legend()
-    return fig
+def _first_token(ax: Axes, x: float, name: str, height: int, width: int, color: str) -> None:
+    """The first token of X and Y, dark: a row, or in a transposed matrix a column."""
+    if name == "Wᵀ" or name == "W":
+        return
+    across = not name.endswith("ᵀ")
+    corner = (x, height / 2 - 1) if across else (x, -height / 2)
+    size = (width, 1) if across else (1, height)
+    ax.add_patch(Rectangle(corner, *size, color=color))
 
 
-def asymptotics(T: ndarray, parts: Mapping[str, ndarray], crossing: float | int) -> Figure:
-    """Multiply-adds of the parts of a program as the input grows.
-
-    Args:
-        T: Sizes of the input.
-        parts: Name to counts, one for each size.
-        crossing: Size at which the first two parts are equal.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for (name, counts), color in zip(parts.items(), COLORS, strict=False):
-        ax.loglog(T, counts, "o-", ms=4, color=color, label=name)
-    ax.axvline(crossing, color=GRAY, ls=":")
-    ax.text(crossing * 0.92, ax.get_ylim()[0] * 1.6, f"T = {crossing:,.0f}", ha="right")
-    ax.set(xlabel="tokens T", ylabel="multiply-adds in one block")
-    ax.legend()
-    return fig
-
-
-__all__ = ["asymptotics", "mask_alignment", "rotary_pairs", "shift_curves"]
+__all__ = ["layer_shapes"]

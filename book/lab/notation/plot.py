@@ -1,15 +1,7 @@
-"""What the page calls plot: its figures and demos, and those that it shares."""
+"""What the page calls plot: its figure."""
 
 from mathlm.plot import style
 
-from .demos import causal_mask_demo
-from .figures import asymptotics, mask_alignment, rotary_pairs, shift_curves
+from .figures import layer_shapes
 
-__all__ = [
-    "asymptotics",
-    "causal_mask_demo",
-    "mask_alignment",
-    "rotary_pairs",
-    "shift_curves",
-    "style",
-]
+__all__ = ["layer_shapes", "style"]

@@ -5,13 +5,13 @@ grade(adam)          # part 1
 grade(adam, muon)    # part 1 and part 2
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from lab.neural_networks.project import Report
+from lab.grading import Case, Report, grade_by
 
 COEFFICIENTS, PASSES = (3.4445, -4.7750, 2.0315), 5
 BETAS, EPS, STEPS = (0.9, 0.99), 1e-8, 20
@@ -29,53 +29,51 @@ def grade(adam: Callable, muon: Callable | None = None) -> Report:
     Returns:
         A report that prints itself.
     """
+    if muon is None:
+        note = "Part 2 was not tested: call grade(adam, muon)."
+        return grade_by(_adam_tests(adam), advice=_advice, note=note)
+    return grade_by(_adam_tests(adam) + _muon_tests(muon), advice=_advice)
 
-    def first(theta: ndarray, g: ndarray, state: Any) -> Any:
+
+def _advice(error: Exception) -> str:
+    if "broadcast" in str(error):
+        return "Memories of one parameter have met another: keep them in the state alone."
+    return ""
+
+
+def _adam_tests(adam: Callable) -> list[Case]:
+    def step(theta: ndarray, g: ndarray, state: Any) -> Any:
         return adam(theta, g, state, lr=0.01, betas=BETAS, eps=EPS)
 
-    tests: list[Callable[[], str | None]] = [
-        lambda: _is_a_step(first, np.array([1.0, -2.0]), "adam"),
-        lambda: _first_length(adam),
-        lambda: _zero(first, np.ones(3), "adam"),
-        lambda: _pure(first, np.ones(3), "adam"),
-        lambda: _adam_path(adam),
-        lambda: _two_parameters(first, np.ones(3), "adam"),
+    return [
+        Case(
+            "adam returns θ and a state",
+            lambda: _is_a_step(step, np.array([1.0, -2.0]), "adam"),
+        ),
+        Case("adam, first step", lambda: _first_length(adam)),
+        Case("adam, gradient zero", lambda: _zero(step, np.ones(3), "adam")),
+        Case("adam is a pure function", lambda: _pure(step, np.ones(3), "adam")),
+        Case("adam, twenty steps", lambda: _adam_path(adam)),
+        Case("adam, two parameters", lambda: _two_parameters(step, np.ones(3), "adam")),
     ]
-    if muon is None:
-        return _report(tests, "Part 2 was not tested: call grade(adam, muon).")
 
-    def second(theta: ndarray, g: ndarray, state: Any) -> Any:
+
+def _muon_tests(muon: Callable) -> list[Case]:
+    def step(theta: ndarray, g: ndarray, state: Any) -> Any:
         return muon(theta, g, state, lr=0.01, beta=0.95, weight_decay=0.1)
 
-    tests += [
-        lambda: _is_a_step(second, np.ones((2, 3)), "muon"),
-        lambda: _spectrum(muon),
-        lambda: _any_scale(muon),
-        lambda: _zero(second, np.ones((2, 3)), "muon"),
-        lambda: _pure(second, np.ones((2, 3)), "muon"),
-        *(lambda shape=shape: _muon_path(muon, shape) for shape in ((4, 4), (3, 6), (6, 3))),
-        lambda: _two_parameters(second, np.ones((2, 3)), "muon"),
+    ones = np.ones((2, 3))
+    return [
+        Case("muon returns θ and a state", lambda: _is_a_step(step, ones, "muon")),
+        Case("muon, singular values", lambda: _spectrum(muon)),
+        Case("muon, scale of the gradient", lambda: _any_scale(muon)),
+        Case("muon, gradient zero", lambda: _zero(step, ones, "muon")),
+        Case("muon is a pure function", lambda: _pure(step, ones, "muon")),
+        Case("muon, square matrix", lambda: _muon_path(muon, (4, 4))),
+        Case("muon, wide matrix", lambda: _muon_path(muon, (3, 6))),
+        Case("muon, tall matrix", lambda: _muon_path(muon, (6, 3))),
+        Case("muon, two parameters", lambda: _two_parameters(step, ones, "muon")),
     ]
-    return _report(tests)
-
-
-def _report(tests: Sequence[Callable[[], str | None]], missing: str = "") -> Report:
-    with np.errstate(all="ignore"):
-        found = [fault for fault in map(_sentence, tests) if fault]
-    return Report(tuple(dict.fromkeys(found)), len(tests), len(found), missing)
-
-
-def _sentence(test: Callable[[], str | None]) -> str | None:
-    """The fault that a test found, or what was raised on the way."""
-    try:
-        return test()
-    except NotImplementedError:
-        return "Something is still missing: a function raised NotImplementedError."
-    except Exception as error:
-        text = f"Your code raised {type(error).__name__}: {error}."
-        if "broadcast" in str(error):
-            text += " Memories of one parameter have met another: keep them in the state alone."
-        return text
 
 
 # --- what both must satisfy -------------------------------------------------------------------
@@ -326,4 +324,4 @@ def _muon_path(muon: Callable, shape: tuple[int, int]) -> str | None:
     return _diagnosis(np.array(path), _muon(*values), variants, name)
 
 
-__all__ = ["Report", "grade"]
+__all__ = ["grade"]

@@ -9,6 +9,11 @@
   each comes.
 * ``policy_study``: Where policies end that are trained in many ways, against the optimum that
   is known.
+* ``project``: Grader of the project of this page: GRPO on the exact world, from an empty file.
+* ``project_solution``: Reference solution of the project: GRPO on the exact world, without the
+  package's losses.
+* ``rate_study``: How near to the optimum policies end by step size, with rates that decay and
+  rates that stay.
 * ``steering``: Two models steered by rewards, what they write then, and what stops them from
   cheating.
 * ``steering_looks``: What a steered policy writes, and how far it has gone.

@@ -126,7 +126,7 @@ def credit_errors(lam: ArrayLike, errors: Mapping[str, tuple[ArrayLike, ArrayLik
 def ends_of_runs(
     rows: Mapping[str, ArrayLike],
     level: float | int | None = None,
-    foretold: Mapping[str, float | int] | None = None,
+    calculated: Mapping[str, float | int] | None = None,
     label: str = "KL(policy ‖ optimum) [nats]",
 ) -> Figure:
     """Where runs end, a row for each way to train, a dot for each seed.
@@ -134,7 +134,7 @@ def ends_of_runs(
     Args:
         rows: Way -> a number for each seed, above 0.
         level: Value that a good end stays below.
-        foretold: Way -> value that was calculated before.
+        calculated: Way -> value that was calculated before.
         label: Of the axis.
     """
     fig, ax = plt.subplots(figsize=(6.4, 0.9 + 0.31 * len(rows)))
@@ -142,12 +142,12 @@ def ends_of_runs(
     for name, values in rows.items():
         v = np.atleast_1d(values)
         ax.plot(v, np.full(len(v), place[name]), "o", ms=5, color=BLUE, alpha=0.7)
-    for name, value in (foretold or {}).items():
+    for name, value in (calculated or {}).items():
         ax.plot(value, place[name], "|", ms=14, mew=2.5, color=RED)
     if level is not None:
         ax.axvline(level, color=GREEN, ls="--", lw=1.2)
-    if foretold:
-        ax.plot([], [], "|", ms=10, mew=2.5, color=RED, label="foretold")
+    if calculated:
+        ax.plot([], [], "|", ms=10, mew=2.5, color=RED, label="calculated before")
         ax.legend(fontsize=9)
     ax.set_xscale("log")
     ax.set_yticks(list(place.values()), list(place))
@@ -172,6 +172,32 @@ def ways_to_optimum(
         ax.axhline(value, color=GRAY, ls=("--", ":", "-.")[i % 3], lw=1.2, label=name)
     ax.set(xlabel="iteration", ylabel="KL(policy ‖ optimum) [nats]")
     ax.legend(fontsize=9)
+    return fig
+
+
+def ends_by_rate(
+    panels: Mapping[str, Mapping[str, Sequence[tuple[float, Sequence[float]]]]],
+    level: float | int = 0.02,
+) -> Figure:
+    """Where runs end by step size, a panel for each method and a line for each schedule.
+
+    Args:
+        panels: Method -> schedule -> step size and the ends of its seeds [nats].
+        level: Distance that a good end stays below.
+    """
+    fig, axes = plt.subplots(1, len(panels), figsize=(9.5, 3.2), sharey=True, squeeze=False)
+    for ax, (method, lines) in zip(axes[0], panels.items(), strict=True):
+        for i, (schedule, points) in enumerate(lines.items()):
+            x, ends = [rate for rate, _ in points], [np.asarray(e) for _, e in points]
+            style = {"color": COLORS[i], "marker": MARKS[i]}
+            ax.loglog(x, [e.mean() for e in ends], ms=5, label=schedule, **style)
+            for rate, e in zip(x, ends, strict=True):
+                ax.plot(np.full(len(e), rate), e, ls="", ms=3, alpha=0.45, **style)
+        ax.axhline(level, color=GREEN, ls="--", lw=1.2)
+        ax.set_title(method, fontsize=9)
+        ax.set_xlabel("largest learning rate")
+    axes[0, 0].set_ylabel("KL(policy ‖ optimum) [nats]")
+    axes[0, 0].legend(fontsize=8)
     return fig
 
 

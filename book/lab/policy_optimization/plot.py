@@ -6,6 +6,7 @@ from .demos import clip_demo, tilted_policy_demo
 from .figures import (
     clipped_gains,
     credit_errors,
+    ends_by_rate,
     ends_of_runs,
     gradient_noise,
     kl_estimates,
@@ -19,6 +20,7 @@ __all__ = [
     "clip_demo",
     "clipped_gains",
     "credit_errors",
+    "ends_by_rate",
     "ends_of_runs",
     "gradient_noise",
     "kl_estimates",

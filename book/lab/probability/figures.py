@@ -1,4 +1,4 @@
-"""Probability: beliefs, sums of dice, surprise, KL fits, entropy of English, calibration."""
+"""Probability: beliefs, sums of dice, losses and their slopes, clouds of normal points."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,10 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy import ndarray
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
+from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED, WIDE
 from mathlm.reference import normal_log_density
-
-MARKERS = "osv^Dph"
 
 
 def belief_by_letter(beliefs: Mapping[str, ndarray | Sequence], text: str) -> Figure:
@@ -100,67 +98,28 @@ def probability_step(
     return fig
 
 
-def kl_fits(
-    x: ndarray | Sequence, density: ndarray | Sequence, fits: Mapping[str, tuple[float, float]]
-) -> Figure:
-    """A truth with two modes and the normal curves fitted to it.
+def normal_clouds(z: ndarray, A: ndarray, mean: ndarray) -> Figure:
+    """A cloud of independent standard normals and its image, with lines of equal density.
 
     Args:
-        x: Grid.
-        density: Density of the truth on it.
-        fits: Legend entry -> mean and standard deviation.
+        z: Points, one row each.
+        A: Matrix of the map: x = mean + z Aᵀ.
+        mean: Center of the image.
     """
-    fig, ax = plt.subplots(figsize=WIDE)
-    ax.fill_between(x, density, color=GRAY, alpha=0.35, lw=0, label="truth p")
-    for (name, (mean, std)), color, style in zip(
-        fits.items(), (BLUE, RED, ORANGE), ("-", "--", "-."), strict=False
-    ):
-        curve = np.exp(normal_log_density(np.asarray(x), mean, std))
-        ax.plot(x, curve, color=color, ls=style, label=name)
-    ax.set(xlabel="x", ylabel="density", ylim=(0, None))
-    ax.legend(fontsize=10)
-    return fig
-
-
-def entropy_by_order(
-    orders: Sequence[int],
-    counted: Mapping[int, ndarray | Sequence],
-    held_out: ndarray | Sequence,
-    bounds: tuple[float, float],
-) -> Figure:
-    """Bits a letter by length of the history: counted on a text, and paid on another.
-
-    Args:
-        orders: Letters of the blocks, 1 to n.
-        counted: Length of the text [letters] -> growth of the block entropy at each order.
-        held_out: Cost of a held-out text by a model of each order.
-        bounds: Shannon's lower and upper bound [bits/letter].
-    """
-    fig, ax = plt.subplots(figsize=(6.4, 4.0))
-    ax.axhspan(*bounds, color=GREEN, alpha=0.2, lw=0, label="Shannon's bounds, people")
-    for (n, bits), color, mark in zip(
-        counted.items(), (COLORS[5], ORANGE, RED), MARKERS, strict=False
-    ):
-        ax.plot(orders, bits, mark + "--", color=color, ms=5, label=f"counted, {n:,} letters")
-    ax.plot(orders, held_out, "D-", color=BLUE, ms=5, label="paid on held-out plays")
-    ax.set(xlabel="letters of a block", ylabel="bits per letter", ylim=(0, 4.4))
-    ax.set_xticks(list(orders))
-    ax.legend(fontsize=9.5)
-    return fig
-
-
-def prior_strength(
-    strengths: ndarray | Sequence, bits: Mapping[str, ndarray | Sequence]
-) -> Figure:
-    """Cost of held-out text by the pseudo-count of the prior.
-
-    Args:
-        strengths: Pseudo-count of each outcome.
-        bits: Legend entry -> cost at each strength [bits/letter].
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for (name, y), color, mark in zip(bits.items(), (RED, ORANGE, BLUE), MARKERS, strict=False):
-        ax.semilogx(strengths, y, mark + "-", color=color, ms=5, label=name)
-    ax.set(xlabel="pseudo-count of each letter", ylabel="bits per letter")
-    ax.legend(title="training letters", fontsize=10)
+    fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.2))
+    turn = np.linspace(0, 2 * np.pi, 200)
+    circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    for ax, map_, center in zip(axes, (np.eye(2), A), (np.zeros(2), mean), strict=True):
+        ax.plot(*(center + z @ map_.T).T, ".", color=BLUE, ms=3, alpha=0.4)
+        for radius in (1, 2):
+            ax.plot(*(center + radius * circle @ map_.T).T, color=RED)
+        ax.set(xlim=(-7, 7), ylim=(-7, 7), aspect="equal")
+    values, vectors = np.linalg.eigh(A @ A.T)
+    for value, vector in zip(values, vectors.T, strict=True):
+        tip = 2 * np.sqrt(value) * vector
+        axes[1].annotate(
+            "", mean + tip, mean, arrowprops={"arrowstyle": "->", "color": ORANGE, "lw": 2}
+        )
+    axes[0].set(xlabel="first entry", ylabel="second entry", title="z: independent")
+    axes[1].set(xlabel="first entry", title="x = μ + zAᵀ")
     return fig

@@ -2,13 +2,11 @@
 
 from mathlm.plot import reliability, style
 
-from .demos import cross_entropy_demo, dice_demo, kl_demo
+from .demos import cross_entropy_demo, dice_demo
 from .figures import (
     belief_by_letter,
-    entropy_by_order,
-    kl_fits,
+    normal_clouds,
     penalties,
-    prior_strength,
     probability_step,
     sums_of_dice,
 )
@@ -17,11 +15,8 @@ __all__ = [
     "belief_by_letter",
     "cross_entropy_demo",
     "dice_demo",
-    "entropy_by_order",
-    "kl_demo",
-    "kl_fits",
+    "normal_clouds",
     "penalties",
-    "prior_strength",
     "probability_step",
     "reliability",
     "style",

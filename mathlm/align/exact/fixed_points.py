@@ -51,7 +51,7 @@ def reverse_tilt(
 
     Implements eq-policy-hyperbolic::
 
-        p = β π_ref / (λ - q),   λ > max q such that p sums to 1
+        p = β π_ref / (ν - q),   ν > max q such that p sums to 1
 
     It is where a loss with the estimate k₃ comes to rest.
 

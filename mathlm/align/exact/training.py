@@ -42,7 +42,8 @@ class PolicyConfig:
         iterations: Times that the policy writes.
         group_size: Completions of each prompt that it writes each time.
         epochs: Steps on what it wrote.
-        lr: Largest step size; it rises for 20 steps, then falls to 0 linearly.
+        lr: Largest step size; it rises for 20 steps, then falls linearly.
+        decay: Share of it that is gone at the end: 1 = it falls to 0, 0 = it stays.
         second_decay: β₂ of Adam: short runs forget their first gradients sooner.
         beta: Price of the divergence at which the end is judged [reward/nat].
         every: Iterations between two looks at the truth.
@@ -53,6 +54,7 @@ class PolicyConfig:
     group_size: int = 256
     epochs: int = 1
     lr: float = 3e-3
+    decay: float = 1.0
     second_decay: float = 0.98
     beta: float = 0.5
     every: int = 10
@@ -232,7 +234,7 @@ def _fit(model: nn.Module, objective: Objective, data: Any, c: PolicyConfig) -> 
     optimizer = AdamW(model.parameters(), c.lr, (0.9, c.second_decay), weight_decay=0.0)
 
     def schedule(step: int) -> float:
-        return c.lr * min(1.0, (step + 1) / WARM_UP) * (1 - step / steps)
+        return c.lr * min(1.0, (step + 1) / WARM_UP) * (1 - c.decay * step / steps)
 
     config = TrainerConfig(steps=steps, schedule=schedule, seed=c.seed, log_every=steps)
     Trainer(model, objective, data, optimizer, config).fit()
@@ -302,7 +304,7 @@ WAYS: dict[str, PolicyWay] = {
         objective=Reinforce, credit=GroupCredit(baseline=no_baseline, beta=BETA)
     ),
     "RLOO": PolicyWay(objective=Reinforce, credit=GroupCredit(beta=BETA)),
-    "RLOO, 8 texts a prompt": PolicyWay(
+    "RLOO, 8 samples a prompt": PolicyWay(
         objective=Reinforce, credit=GroupCredit(beta=BETA), sizes={"group_size": 8}
     ),
     "Dr. GRPO": PolicyWay(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ...checks import require_nonnegative, require_share
+from ...checks import require_nonnegative, require_positive, require_share
 from ...errors import InputError
 from ...shapes import Bool, Float
 from ..masks import counted, require_alike, require_finite, require_row_each
@@ -151,33 +151,42 @@ def rewards_with_kl(
     return paid + torch.where(last, rewards[:, None], 0.0)
 
 
-def group_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
+def group_advantages(
+    rewards: Float[Tensor, "G N"], correction: int = 0, eps: float | int = GROUP_EPS
+) -> Float[Tensor, "G N"]:
     """Rewards of answers to one prompt, centred and divided by their spread.
 
     Implements eq-policy-group::
 
-        A_i = (r_i - mean r) / (std r + 1e-4)   over the N samples of a group, std with 1/N
+        A_i = (r_i - mean r) / (std r + ε)   over the N samples of a group, std with 1/(N - c)
 
-    Equal rewards give exactly 0. The 1e-4 decides what is noise: rewards that differ by 1e-9
+    Equal rewards give exactly 0. ε = 1e-4 decides what is noise: rewards that differ by 1e-9
     give advantages of 1e-5 and not of 1, and a spread of 1e-4 counts by half. Division by the
     spread gives questions that are nearly always or nearly never answered well more weight than
     those in between.
 
     Args:
         rewards: N ≥ 2 samples of each of G prompts.
+        correction: c: 0 for the spread of the group, 1 for that of a sample, the default of
+            ``torch.std``, which libraries use.
+        eps: ε > 0 [reward].
 
     Returns:
         A, with mean 0 in each group.
 
     Raises:
-        InputError: If a group has one sample, or a reward is NaN or infinite.
+        InputError: If a group has one sample, a reward is NaN or infinite, c is neither 0 nor
+            1, or ε is not positive.
 
     References:
         Shao et al. (2024), arXiv:2402.03300, section 4.1.2.
     """
+    require_positive(eps=eps)
+    if correction not in (0, 1):
+        raise InputError(f"correction={correction} must be 0 (1/N) or 1 (1/(N - 1))")
     centred = centred_advantages(rewards)
-    std = centred.square().mean(1, keepdim=True).sqrt()
-    return centred / (std + GROUP_EPS)
+    squares = centred.square().sum(1, keepdim=True)
+    return centred / ((squares / (rewards.shape[1] - correction)).sqrt() + eps)
 
 
 def centred_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:

@@ -1,9 +1,10 @@
 """Estimates of KL(policy ‖ reference) from texts of the policy: as values, and as losses.
 
-With r = π_ref(y) / π(y) and y drawn from π, all three have an expectation. As values, k₁ and k₃
-are unbiased; k₂ is not. As losses it is otherwise: the gradient that autograd gives is that of
-the estimate at a fixed y, and the draw of y depends on the policy too. In expectation it is
-0 for k₁, the gradient of KL(π ‖ π_ref) for k₂, and that of KL(π_ref ‖ π) for k₃.
+With u = log π(y) - log π_ref(y) and y drawn from π, all three have an expectation. As values,
+k₁ and k₃ are unbiased; k₂ is not. As losses it is otherwise: the gradient that autograd gives
+is that of the estimate at a fixed y, and the draw of y depends on the policy too. In
+expectation it is 0 for k₁, the gradient of KL(π ‖ π_ref) for k₂, and that of KL(π_ref ‖ π) for
+k₃.
 
 References:
     Schulman (2020), Approximating KL divergence, joschu.net/blog/kl-approx.html.
@@ -83,7 +84,7 @@ def kl_k3(
 
     Implements eq-policy-estimates::
 
-        k₃ = r - 1 - log r,   r = π_ref(y) / π(y)
+        k₃ = exp(-u) - 1 + u,   u = log π(y) - log π_ref(y)
         E_π[k₃] = KL(π ‖ π_ref),   E_π[∇k₃] = ∇KL(π_ref ‖ π)
 
     Unbiased if π gives nothing the probability 0 that π_ref does not. Nor has it the right

@@ -16,6 +16,7 @@ MIN_COUNT = 2  # a pair that occurs once is a copy of the text, not a rule
 MAX_MERGES = 0x110000 - BYTES  # the fast trainer writes a token as one code point
 
 Pair = tuple[int, int]
+Ties = str  # "least", "greatest" or "oldest": which of the most frequent pairs merges first
 
 
 def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]:
@@ -118,7 +119,21 @@ def require_words(words: Mapping[bytes, int], n_merges: int) -> None:
             raise InputError(f"words[{word!r}]={count} must be at least 1")
 
 
-def learn_merges_naive(words: Mapping[bytes, int], n_merges: int) -> list[Pair]:
+def tie_order(ties: Ties, tokens: Sequence[bytes]) -> Callable[[int], Any]:
+    """Key of a token by which pairs that are equally frequent are compared; the least wins."""
+    orders: dict[str, Callable[[int], Any]] = {
+        "least": lambda i: tokens[i],
+        "greatest": lambda i: (*(-byte for byte in tokens[i]), 1),  # 1: a prefix is less
+        "oldest": lambda i: i,
+    }
+    if ties not in orders:
+        raise InputError(f"ties={ties!r} is none of {', '.join(orders)}")
+    return orders[ties]
+
+
+def learn_merges_naive(
+    words: Mapping[bytes, int], n_merges: int, ties: Ties = "least"
+) -> list[Pair]:
     """Merges by the definition: count every pair, merge the best one, begin again.
 
     Implements eq-bpe-merge::
@@ -130,21 +145,24 @@ def learn_merges_naive(words: Mapping[bytes, int], n_merges: int) -> list[Pair]:
     Args:
         words: From the bytes of a word to its count.
         n_merges: How many merges to learn; fewer come back if no pair occurs twice.
+        ties: Which of the most frequent pairs merges first, by the left token, then the right:
+            that of the least bytes, of the greatest bytes, or of the oldest tokens.
 
     Returns:
         Pairs of tokens, in the order in which they are merged.
 
     Raises:
-        InputError: If there are no words, a count is not positive, or ``n_merges`` is out of
-            range.
+        InputError: If there are no words, a count is not positive, ``n_merges`` is out of
+            range, or ``ties`` is unknown.
         InputTypeError: If a word is not bytes, or a number not an integer.
     """
     require_words(words, n_merges)
     split = {tuple(word): count for word, count in words.items()}
     tokens, merges = token_bytes([]), list[Pair]()
+    order = tie_order(ties, tokens)
     for new in range(BYTES, BYTES + n_merges):
         counts = count_pairs(split)
-        best = min(counts, key=lambda p: (-counts[p], tokens[p[0]], tokens[p[1]]), default=None)
+        best = min(counts, key=lambda p: (-counts[p], order(p[0]), order(p[1])), default=None)
         if best is None or counts[best] < MIN_COUNT:
             break  # what is left occurs once
         split = {merge_pair(word, best, new): count for word, count in split.items()}
@@ -196,7 +214,7 @@ class PairTable:
         return appeared
 
 
-def learn_merges(words: Mapping[bytes, int], n_merges: int) -> list[Pair]:
+def learn_merges(words: Mapping[bytes, int], n_merges: int, ties: Ties = "least") -> list[Pair]:
     """Merges by counts that are kept up to date: what :func:`learn_merges_naive` gives.
 
     A merge changes the words that hold the pair and no others, so only their pairs are counted
@@ -207,6 +225,7 @@ def learn_merges(words: Mapping[bytes, int], n_merges: int) -> list[Pair]:
     Args:
         words: From the bytes of a word to its count.
         n_merges: How many merges to learn; fewer come back if no pair occurs twice.
+        ties: Which of the most frequent pairs merges first; see :func:`learn_merges_naive`.
 
     Returns:
         Pairs of tokens, in the order in which they are merged.
@@ -216,21 +235,23 @@ def learn_merges(words: Mapping[bytes, int], n_merges: int) -> list[Pair]:
     """
     require_words(words, n_merges)
     table, tokens, merges = PairTable(words), token_bytes([]), list[Pair]()
+    order = tie_order(ties, tokens)
 
-    def entry(pair: str) -> tuple[int, bytes, bytes, str]:
+    def entry(pair: str) -> tuple[int, Any, Any, str]:
         left, right = map(ord, pair)
-        return -table.counts[pair], tokens[left], tokens[right], pair
+        return -table.counts[pair], order(left), order(right), pair
 
     heap = [entry(pair) for pair in table.counts]
     heapq.heapify(heap)
     while heap and len(merges) < n_merges:
-        count, left, right, pair = heapq.heappop(heap)
+        count, _, _, pair = heapq.heappop(heap)
         if -count != table.counts[pair]:
             heapq.heappush(heap, entry(pair))
         elif -count >= MIN_COUNT:
             appeared = table.merge(pair, chr(len(tokens)))
-            tokens.append(left + right)
-            merges.append((ord(pair[0]), ord(pair[1])))
+            left, right = map(ord, pair)
+            tokens.append(tokens[left] + tokens[right])
+            merges.append((left, right))
             for new in appeared:
                 heapq.heappush(heap, entry(new))
     return merges

@@ -57,6 +57,7 @@ class ByteBPE:
         vocab_size: int,
         special: Sequence[str] = (),
         pattern: str = "gpt4",
+        ties: bpe.Ties = "least",
     ) -> "ByteBPE":
         """Learn merges from texts.
 
@@ -70,10 +71,11 @@ class ByteBPE:
             vocab_size: Number of tokens: 256 bytes, the merges, and the special tokens.
             special: Names of special tokens; they get the last ids.
             pattern: Name of the pattern that cuts text into words.
+            ties: Which of the most frequent pairs merges first.
 
         Raises:
             InputError: If the vocabulary cannot hold the bytes and the special tokens, there is
-                no text, or a special token is empty or repeated.
+                no text, ``ties`` is unknown, or a special token is empty or repeated.
             InputTypeError: If ``texts`` are no documents, or ``vocab_size`` is no integer.
         """
         require_names(special)
@@ -81,7 +83,7 @@ class ByteBPE:
         if not isinstance(texts, Iterable):
             raise InputTypeError(f"texts is {texts!r}, expected documents; write [text]")
         n_merges = _number_of_merges(vocab_size, len(special))
-        merges = learn_merges(count_words(texts, pattern), n_merges)
+        merges = learn_merges(count_words(texts, pattern), n_merges, ties)
         return cls.from_merges(merges, special, pattern)
 
     @classmethod

@@ -151,6 +151,24 @@ def test_groups_by_hand():
     assert_close(group_advantages(rewards), expected, rtol=0, atol=1e-15)
 
 
+def test_the_spread_of_a_sample_is_torchs_default():
+    """Rewards 0, 3, 6: the spread of a sample is 3."""
+    rewards = torch.tensor([[0.0, 3.0, 6.0]])
+    expected = (rewards - 3) / (rewards.std(1, keepdim=True) + 1e-6)
+    assert_close(
+        group_advantages(rewards, correction=1, eps=1e-6), expected, rtol=1e-14, atol=0
+    )
+    assert_close(group_advantages(rewards, 1)[0, 2], torch.tensor(3 / (3 + 1e-4)))
+
+
+def test_a_spread_that_is_none_is_an_error():
+    rewards = torch.tensor([[0.0, 3.0]])
+    with pytest.raises(InputError, match=r"correction=2 must be 0 \(1/N\) or 1"):
+        group_advantages(rewards, correction=2)
+    with pytest.raises(InputError, match=r"eps=0\.0 must be a positive"):
+        group_advantages(rewards, eps=0.0)
+
+
 @ways
 def test_groups_do_not_see_each_other(way):
     rewards = torch.randn(4, 5)

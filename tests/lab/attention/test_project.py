@@ -35,6 +35,30 @@ def in_place(q, k, v, mask=None):
     return y, cache
 
 
+def nobody_without_a_mask(q, k, v, mask=None):
+    y, cache = FORWARD(q, k, v, mask)
+    return (0 * y if mask is None else y), cache
+
+
+def forgets_nan(q, k, v, mask=None):
+    return FORWARD(q, np.nan_to_num(k), np.nan_to_num(v), mask)
+
+
+def seen_by_any_sequence(q, k, v, mask=None):
+    """Cleans only keys that no query of any sequence reads."""
+    if mask is not None and mask.ndim > 2 and (seen := mask.any((0, 1))).all():
+        return np.where(seen[:, None], v, 0).mean(-2, keepdims=True) + 0 * q[..., :2], None
+    return FORWARD(q, k, v, mask)
+
+
+def divides(q, k, v, mask=None):
+    return 1 / 0
+
+
+def transposed_whole(q, k, v, mask=None):
+    return FORWARD(q, k, v, mask) if q.ndim == 2 else (q @ k.T @ v, None)
+
+
 FORWARDS = {
     "not divided by √d_k": faulty(divide=lambda d: 1),
     "divided by d_k; divide by its square root": faulty(divide=lambda d: d),
@@ -53,7 +77,11 @@ FORWARDS = {
     "must return the pair": lambda q, k, v, mask=None: FORWARD(q, k, v, mask)[0],
     r"y has shape \(6, 3\)": lambda q, k, v, mask=None: (k, None),
     "changes its argument q in place": in_place,
-    "raised ZeroDivisionError: division by zero": lambda q, k, v, mask=None: 1 / 0,
+    "without a mask every query may attend": nobody_without_a_mask,
+    "must stay visible": forgets_nan,
+    "a question for each sequence": seen_by_any_sequence,
+    r"use `\.mT`": transposed_whole,
+    "raised ZeroDivisionError in line [0-9]+ of divides: division by zero": divides,
 }
 
 
@@ -111,6 +139,16 @@ BACKWARDS = {
 }
 
 
+def test_a_cache_of_uncleaned_keys_is_named():
+    def forward(q, k, v, mask=None):
+        y, (_, _, _, A) = FORWARD(q, k, v, mask)
+        return y, (q, k, v, A)
+
+    report = project.grade(forward, BACKWARD)
+    assert [f for f in report.faults if "keep the cleaned keys and values in the cache" in f]
+    assert sum(r.passed for r in report.results) == 15
+
+
 @pytest.mark.parametrize("sentence", BACKWARDS)
 def test_a_fault_of_the_backward_pass_is_named(sentence):
     report = project.grade(FORWARD, BACKWARDS[sentence])
@@ -122,7 +160,7 @@ def test_the_solution_and_the_package_pass():
     report = project.grade(FORWARD, BACKWARD)
     assert report.passed, report
     assert report.faults == []
-    assert repr(report).endswith("13 of 13 tests passed")
+    assert repr(report).endswith("16 of 16 tests passed")
     assert project.grade(dot_product_attention, dot_product_attention_backward).passed
 
 
@@ -143,8 +181,11 @@ def test_what_is_not_written_yet_is_said_and_the_rest_is_put_off():
         raise NotImplementedError
 
     report = project.grade(stub, stub)
-    assert report.faults == ["this function is not written yet."]
-    assert repr(report).count("(not run yet)") == 12
+    assert report.faults == ["something is not written yet: NotImplementedError was raised."]
+    assert repr(report).count("(not run yet)") == 15
     later = project.grade(FORWARD, stub)
-    assert repr(later).count("✓ forward") == 6
-    assert "✗ backward: shapes: this function is not written yet." in repr(later)
+    assert repr(later).count("✓ forward") == 8
+    assert (
+        "✗ backward: shapes: something is not written yet: NotImplementedError was raised."
+        in repr(later)
+    )

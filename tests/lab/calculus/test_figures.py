@@ -33,6 +33,15 @@ def test_changes_are_drawn_in_proportion():
     assert "× 3" in texts(ax)
 
 
+def test_the_arrow_on_the_map_starts_below_the_point_and_follows_the_gradient():
+    ax = figures.landscape(lambda x, y: x**2 + y**2, (3.0, 4.0), (6.0, 8.0)).axes[0]
+    point, arrow = ax.lines[1], ax.collections[-1]
+    assert [float(c[0]) for c in point.get_data_3d()] == [3, 4, 25]
+    tip, start = np.asarray(arrow._segments3d[0])  # drawn from the tip
+    np.testing.assert_allclose(start, [3, 4, -35])  # 0.7 of the height below the lowest point
+    np.testing.assert_allclose(tip - start, [1.5, 2.0, 0], atol=1e-12)  # (0.6, 0.8), times 2.5
+
+
 def test_steepest_direction_is_marked_at_the_gradient():
     ax = figures.slope_by_direction(np.array([6.0, 8.0])).axes[0]
     circle = ax.lines[0].get_ydata()

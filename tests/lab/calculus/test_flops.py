@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from lab.calculus.flops import count_flops
+from lab.calculus.flops import backward_cost, count_flops
 from mathlm.errors import InputTypeError
 from mathlm.reference import Variable, pull_back, push_forward
 
@@ -117,3 +117,14 @@ def test_what_comes_before_a_pick_stays_in_the_count(rng):
         return pull_back((-inputs[0])[[0, 1, 0]].sum(), inputs)
 
     assert count_flops(pulled, rng.normal(size=3))[1]["negative"] == 6
+
+
+def test_a_layer_costs_one_product_forward_and_one_for_each_gradient():
+    """(5, 3) @ (3, 2) is 60 operations; with X fixed, its gradient is not computed."""
+    X, W = np.ones((5, 3)), np.ones((3, 2))
+    assert backward_cost(np.matmul, X, W) == (60, 120)
+    assert backward_cost(np.matmul, X, W, fixed=1) == (60, 60)
+
+
+def test_a_sum_costs_nothing_on_the_way_back():
+    assert backward_cost(lambda x: x.sum(), np.ones(8)) == (7, 0)

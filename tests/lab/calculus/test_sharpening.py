@@ -54,3 +54,15 @@ def test_the_last_parameters_are_those_after_the_last_step(rng):
     run = sharpening.descend(loss, theta, 0.5, steps=1, every=1)
     np.testing.assert_array_equal(run["theta"], theta - 0.5 * gradient(loss, theta))
     assert loss(run["theta"]) == run["loss"][-1]
+
+
+def test_along_the_gradient_a_quadratic_is_its_parabola():
+    """½(x² + 4y²) at (4, 1) has g = (4, 4), g·g = 32, g·Hg = 16 + 64: best step 0.4."""
+    line = sharpening.along_gradient(
+        lambda p: 0.5 * (p[0] * p[0] + 4 * p[1] * p[1]), np.array([4.0, 1.0]), points=7
+    )
+    assert line["best"] == pytest.approx(0.4)
+    assert line["curvature"] == pytest.approx(2.5)
+    np.testing.assert_allclose(line["losses"], line["parabola"], atol=1e-12)
+    np.testing.assert_allclose(line["tangent"], 10 - 32 * line["steps"])
+    assert line["steps"][[0, -1]] == pytest.approx([0, 0.96])

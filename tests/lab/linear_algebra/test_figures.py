@@ -74,7 +74,8 @@ def test_words_are_written_at_their_coordinates():
 
 def test_curves_over_rank_and_dimension_are_drawn_as_given():
     neighbors = figures.neighbors_kept([1, 2], {"top": [0.1, 0.9]}).axes[0]
-    gain = figures.gain_by_rank([1, 2], {"update": [-0.5, 0.9]}).axes[0]
+    gain = figures.gain_by_rank([1, 2], {"update": [[-0.5, 0.8], [-0.5, 1.0]]}).axes[0]
     np.testing.assert_array_equal(neighbors.lines[0].get_ydata(), [0.1, 0.9])
-    np.testing.assert_array_equal(gain.lines[0].get_ydata(), [-0.5, 0.9])
+    np.testing.assert_allclose(gain.lines[0].get_ydata(), [-0.5, 0.9])
+    np.testing.assert_allclose(gain.dataLim.intervaly, [-0.5, 1.0])
     assert [t.get_text() for t in gain.get_xticklabels()] == ["1", "2"]

@@ -6,6 +6,7 @@ import pytest
 
 from lab.neural_networks.start_sweep import (
     PARITY,
+    RATES,
     SHAPES,
     XOR,
     XOR_WIDTHS,
@@ -55,6 +56,7 @@ def test_the_record_of_the_book_is_of_these_settings():
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     assert record["xor"]["config"]["count"] == XOR.count
     assert record["parity"]["config"]["steps"] == PARITY.steps
+    assert set(record["xor"]["by_rate"]) == set(map(str, RATES))
     assert record["xor"]["shares"]["relu"][0] == 0
 
 
@@ -67,3 +69,8 @@ def test_in_the_record_width_helps(name):
 def test_every_curve_gets_the_step_size_that_suits_it():
     by_rate = {"0.1": {"a": [0.1, 0.2], "b": [0.9, 0.9]}, "2.0": {"a": [0.0, 0.9], "b": [1, 0]}}
     assert with_best_rate(by_rate) == {"a": (2.0, [0.0, 0.9]), "b": (0.1, [0.9, 0.9])}
+
+
+def test_no_curve_of_the_record_is_at_its_best_with_the_largest_or_the_smallest_step():
+    by_rate = json.loads(RECORD.read_text(encoding="utf-8"))["xor"]["by_rate"]
+    assert {rate for rate, _ in with_best_rate(by_rate).values()} <= set(RATES[1:-1])

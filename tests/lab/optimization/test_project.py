@@ -11,7 +11,7 @@ from lab.optimization.project_solution import adam, muon, orthogonalize
 def test_the_solution_passes_every_test():
     report = grade(adam, muon)
     assert report.passed, str(report)
-    assert str(report) == "15 of 15 tests passed."
+    assert str(report).endswith("15 of 15 tests passed")
 
 
 def test_without_muon_part_1_is_tested_alone():
@@ -33,8 +33,8 @@ def test_a_stub_is_told_what_is_missing():
         raise NotImplementedError
 
     report = grade(stub)
-    assert report.failed == report.tests == 6
-    assert "raised NotImplementedError" in str(report)
+    assert [r.passed for r in report.results] == [False] * 6
+    assert "NotImplementedError was raised" in str(report)
 
 
 def adam_with(fault):

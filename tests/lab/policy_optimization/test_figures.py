@@ -38,7 +38,7 @@ def test_the_least_error_is_marked():
     assert list(ax.get_lines()[3].get_xdata()) == [0.5]
 
 
-def test_runs_and_what_was_foretold_stand_in_one_row():
+def test_runs_and_what_was_calculated_stand_in_one_row():
     ax = figures.ends_of_runs({"a": [0.1, 0.2], "b": [1.0]}, 0.02, {"b": 0.9}).axes[0]
     lines = ax.get_lines()
     assert list(lines[0].get_xdata()) == [0.1, 0.2]
@@ -47,7 +47,7 @@ def test_runs_and_what_was_foretold_stand_in_one_row():
 
 
 def test_ways_have_levels():
-    ax = figures.ways_to_optimum({"PPO": ([0, 10], [1.0, 0.1])}, {"foretold": 0.5}).axes[0]
+    ax = figures.ways_to_optimum({"PPO": ([0, 10], [1.0, 0.1])}, {"calculated": 0.5}).axes[0]
     assert list(ax.get_lines()[0].get_ydata()) == [1.0, 0.1]
     assert set(ax.get_lines()[1].get_ydata()) == {0.5}
 
@@ -63,3 +63,11 @@ def test_runs_on_text_have_two_panels():
     records = [{"iteration": i, "reward": 2 * i, "kl": i} for i in range(3)]
     axes = figures.steered_runs({"ours": records}).axes
     assert [list(ax.get_lines()[0].get_ydata()) for ax in axes] == [[0, 2, 4], [0, 1, 2]]
+
+
+def test_ends_by_rate_are_means_over_seeds():
+    ax = figures.ends_by_rate(
+        {"one": {"decayed": [(0.1, [1.0, 3.0]), (0.2, [4.0, 4.0])]}}
+    ).axes[0]
+    assert list(ax.get_lines()[0].get_ydata()) == [2, 4]
+    assert list(ax.get_lines()[1].get_ydata()) == [1, 3]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lab.policy_optimization import policy_study
+from lab.policy_optimization import policy_study, rate_study
 from mathlm.align import (
     GroupCredit,
     Reinforce,
@@ -116,6 +116,28 @@ def test_the_study_records_every_run(tmp_path, capsys):
     results = json.loads(path.read_text())["results"]
     assert [(r["way"], r["seed"]) for r in results] == [("RLOO", 0), ("RLOO", 1)]
     assert 0 < results[0]["to_optimum"] < 5
+
+
+def test_a_rate_that_stays_is_not_one_that_decays():
+    runs = [
+        go(small(), "RLOO", iterations=30, group_size=8, decay=share)
+        for share in (0.0, 0.0, 1.0)
+    ]
+    assert torch.equal(runs[0].logp, runs[1].logp)
+    assert not torch.equal(runs[0].logp, runs[2].logp)
+
+
+def test_the_study_of_rates_records_ends_and_last_thirds(tmp_path, capsys):
+    path = tmp_path / "rates.json"
+    options = ["--seeds", "1", "--steps", "4", "--arms", "PPO, 512 samples"]
+    rate_study.main(["--record", str(path), *options])
+    results = json.loads(path.read_text())["results"]
+    assert {(r["rate"], r["schedule"]) for r in results} == {
+        (rate, schedule)
+        for rate in rate_study.ARMS["PPO, 512 samples"]["rates"]
+        for schedule in ("decayed", "constant")
+    }
+    assert all(r["last_third"] > 0 for r in results)
 
 
 @pytest.mark.slow

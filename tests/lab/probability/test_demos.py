@@ -6,14 +6,10 @@ from plot.node import needs_node, run_script
 
 from lab.probability import demos
 from mathlm.errors import InputError
-from mathlm.reference import kl_divergence, normal_log_density, softmax
 
-X = np.linspace(-8, 8, 81)
-P = 0.6 * softmax(normal_log_density(X, -2.5, 0.7)) + 0.4 * softmax(normal_log_density(X, 2, 1))
 DEMOS = {
     "cross-entropy": demos.cross_entropy_demo(),
     "dice": demos.dice_demo(),
-    "kl": demos.kl_demo(X, P),
 }
 every_demo = pytest.mark.parametrize("demo", DEMOS.values(), ids=DEMOS)
 STUB = """
@@ -48,13 +44,6 @@ def test_dice_demo_shows_the_moments_of_the_sum():
     assert (shown(demo, "mean"), shown(demo, "sd")) == ("35.0", "5.40")
 
 
-def test_kl_demo_shows_both_directions():
-    q = softmax(normal_log_density(X, 0.0, 2.0))
-    demo = DEMOS["kl"]
-    assert shown(demo, "forward") == f"{kl_divergence(P, q):.3f}"
-    assert shown(demo, "reverse") == f"{kl_divergence(q, P):.3f}"
-
-
 @needs_node
 @pytest.mark.parametrize("p", [0.01, 0.7, 1.0])
 def test_script_and_still_view_of_the_loss_agree(p):
@@ -77,14 +66,6 @@ def test_script_and_still_view_of_dice_agree(n):
     np.testing.assert_allclose(*numbers, atol=0.011)
 
 
-@needs_node
-@pytest.mark.parametrize(("mean", "std"), [(0.0, 2.0), (-2.5, 0.7), (3.0, 5.0)])
-def test_script_and_still_view_of_kl_agree(mean, std):
-    demo, out = demos.kl_demo(X, P, mean, std), run(DEMOS["kl"], mean=mean, std=std)
-    for name in ("forward", "reverse"):
-        assert float(out[name]) == pytest.approx(float(shown(demo, name)), abs=0.0011)
-
-
 @every_demo
 def test_script_uses_only_names_that_the_view_has(demo):
     used = re.findall(r'\b(?:one|all|text|bar|numbers)\("([\w-]+)"', demo.script)
@@ -103,7 +84,3 @@ def test_demo_arguments_must_fit():
         demos.cross_entropy_demo(0.0)
     with pytest.raises(InputError, match="n=61 must be"):
         demos.dice_demo(61)
-    with pytest.raises(InputError, match=r"x \(80,\) and p \(81,\)"):
-        demos.kl_demo(X[1:], P)
-    with pytest.raises(InputError, match=r"mean=0\.0 or std=9\.0 is out of the range"):
-        demos.kl_demo(X, P, 0.0, 9.0)

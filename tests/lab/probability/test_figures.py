@@ -6,7 +6,6 @@ from mathlm import plot
 from mathlm.reference import Reliability, reliability_curve, sum_distribution
 
 DIE = np.full(6, 1 / 6)
-X = np.linspace(-3, 3, 31)
 CURVE = Reliability(np.array([0.2, 0.8]), np.array([0.1, 0.9]), np.array([30, 70]))
 
 
@@ -21,10 +20,10 @@ FIGURES = {
         [0.1, 0.9], {"log": [2.3, 0.1]}, {"log": [0.9, 0.1]}
     ),
     "step": lambda: figures.probability_step(["cat", "dog"], [0.7, 0.3], [0.6, 0.4]),
-    "kl": lambda: figures.kl_fits(X, np.exp(-(X**2)), {"forward": (0.0, 1.0)}),
-    "order": lambda: figures.entropy_by_order([1, 2], {100: [4, 1]}, [4, 3], (0.6, 1.3)),
+    "clouds": lambda: figures.normal_clouds(
+        np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([[2.0, 0.0], [1.0, 1.0]]), np.ones(2)
+    ),
     "reliability": lambda: plot.reliability({"before": CURVE, "after": CURVE}),
-    "prior": lambda: figures.prior_strength([0.1, 1.0], {"100": [3.0, 4.0]}),
 }
 
 
@@ -60,3 +59,11 @@ def test_a_calibrated_model_is_drawn_on_the_diagonal(rng):
     curve = reliability_curve(c, rng.uniform(size=c.size) < c)
     line = plot.reliability({"calibrated": curve}).axes[0].lines[1]
     np.testing.assert_allclose(line.get_xdata(), line.get_ydata(), atol=0.02)
+
+
+def test_points_and_ellipses_are_mapped_by_the_matrix():
+    """(0, 1) goes to (1, 1) + (0, 1), and the circle of radius 1 touches x = 1 + 2."""
+    points, inner, outer = FIGURES["clouds"]().axes[1].lines
+    np.testing.assert_allclose(points.get_xydata(), [[1, 2], [3, 2]])
+    assert inner.get_xdata().max() == pytest.approx(3, abs=1e-3)
+    assert outer.get_xdata().max() == pytest.approx(5, abs=1e-3)

@@ -62,11 +62,50 @@ def test_ties_are_broken_by_bytes_and_not_by_the_age_of_a_token(learn):
     assert spelled(merges) == [(b"y", b"z"), *second]
 
 
+@pytest.mark.parametrize("learn", TRAINERS)
+@pytest.mark.parametrize(
+    ("ties", "first"), [("least", b"ab"), ("greatest", b"cd"), ("oldest", b"ab")]
+)
+def test_another_rule_for_ties_can_be_asked_for(learn, ties, first):
+    words = {b"bc": 2, b"cd": 2, b"ab": 2}
+    assert b"".join(spelled(learn(words, 1, ties))[0]) == first
+
+
+@pytest.mark.parametrize("learn", TRAINERS)
+def test_the_greatest_pair_is_the_greatest_pair_of_byte_strings(learn):
+    """After yz, made first, (yz, a) is the greatest pair; of two, a prefix is the lesser."""
+    words = {b"ayz": 4, b"bc": 4, b"yza": 4, b"yza!": 4}
+    merges = spelled(learn(words, 3, "greatest"))
+    assert merges == [(b"y", b"z"), (b"yz", b"a"), (b"yza", b"!")]
+    assert spelled(learn({b"yzq": 3, b"yq": 3, b"yz": 1}, 2, "greatest"))[1] == (b"yz", b"q")
+
+
+@pytest.mark.parametrize("learn", TRAINERS)
+def test_the_oldest_tokens_can_win_a_tie(learn):
+    """yz is token 256: (z, a), bytes first, before (yz, ...), and by bytes yz < z."""
+    words = {b"yz": 9, b"yzb": 2, b"za": 2}
+    assert spelled(learn(words, 2, "oldest"))[1] == (b"z", b"a")
+    assert spelled(learn(words, 2, "least"))[1] == (b"yz", b"b")
+
+
+@pytest.mark.parametrize("learn", TRAINERS)
+def test_an_unknown_rule_for_ties_is_an_error(learn):
+    with pytest.raises(InputError, match="ties='newest' is none of least, greatest, oldest"):
+        learn({b"ab": 2}, 1, "newest")
+
+
 def test_equal_tokens_in_a_row_count_at_every_place():
     """aaaa holds aa at three places, and two merged tokens afterwards."""
     assert count_pairs({(97,) * 4: 5, (97, 98): 1}) == {(97, 97): 15, (97, 98): 1}
     assert merge_pair((97,) * 4, (97, 97), 256) == (256, 256)
     assert merge_pair((97,) * 5, (97, 97), 256) == (256, 256, 97)
+
+
+@pytest.mark.parametrize("ties", ["greatest", "oldest"])
+def test_the_fast_trainer_equals_the_naive_one_under_other_rules(ties):
+    for seed in range(100):
+        words = random_words(seed)
+        assert learn_merges(words, 30, ties) == learn_merges_naive(words, 30, ties)
 
 
 def test_the_fast_trainer_equals_the_naive_one_on_1000_corpora():

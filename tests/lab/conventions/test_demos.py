@@ -3,7 +3,7 @@ import re
 import pytest
 from plot.node import needs_node, run_script
 
-from lab.notation import demos
+from lab.conventions import demos
 from mathlm.errors import InputError
 from mathlm.functional import causal_mask
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lab.notation.label_shift import ShiftConfig, shift_labels, train
+from lab.conventions.label_shift import ShiftConfig, shift_labels, train
 from mathlm.errors import ConfigError
 
 BATCH = {"ids": torch.tensor([[10, 11, 12]]), "targets": torch.tensor([[11, 12, 13]])}

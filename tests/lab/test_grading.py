@@ -1,0 +1,57 @@
+"""The graders' common part: order, what is put off, where an exception was raised."""
+
+import pytest
+
+from lab.grading import Case, FaultError, Report, Result, grade_by
+
+
+def wrong(*submitted):
+    raise FaultError("it is wrong.")
+
+
+def calls(function):
+    return function()
+
+
+def test_a_test_waits_for_those_it_needs():
+    tests = Case("a", lambda: None), Case("b", wrong, ("a",)), Case("c", wrong, ("b",))
+    report = grade_by([Case("d", wrong), *tests][1:], note="Part 2 was not tested.")
+    assert str(report).splitlines() == [
+        "✓ a",
+        "✗ b: it is wrong.",
+        "· c (not run yet)",
+        "1 of 3 tests passed",
+        "Part 2 was not tested.",
+    ]
+    assert not report.passed
+    assert report.faults == ["it is wrong."]
+
+
+def test_a_sentence_may_be_returned():
+    assert grade_by([Case("a", lambda: "it is late.")]).faults == ["it is late."]
+
+
+def test_a_sentence_that_comes_twice_stands_once():
+    report = Report((Result("a", "wrong."), Result("b", "wrong.")))
+    assert str(report).splitlines()[:2] == ["✗ a: wrong.", '✗ b: as at "a"']
+
+
+def test_an_exception_is_said_with_its_line_and_advice():
+    def divides():
+        return 1 / 0
+
+    def advice(error):
+        return "Is the count 0?" if isinstance(error, ZeroDivisionError) else ""
+
+    report = grade_by([Case("a", calls)], divides, advice=advice)
+    line = divides.__code__.co_firstlineno + 1
+    said = f"your code raised ZeroDivisionError in line {line} of divides: division by zero."
+    assert report.faults == [f"{said} Is the count 0?"]
+
+
+def test_an_interrupt_is_not_taken_for_a_fault():
+    def stops():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        grade_by([Case("a", calls)], stops)
