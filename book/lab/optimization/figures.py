@@ -153,7 +153,7 @@ def schedules(shapes: Mapping[str, ndarray | Sequence], noam: ndarray | Sequence
     lines = ("-", "--", "-.", ":", "-", "--", "-.")
     for (name, eta), color, line in zip(shapes.items(), COLORS, lines, strict=False):
         top.plot(eta, color=color, ls=line, label=name)
-    top.set(xlabel="step", ylabel="η over its peak", ylim=(-0.03, 1.7))
+    top.set(xlabel="step", ylabel="η over its peak", ylim=(-0.03, 1.9))
     top.legend(fontsize=9, ncols=2, loc="upper right")
     bottom.plot(np.arange(1, len(noam) + 1), noam, color=BLUE)
     bottom.set(xlabel="step", ylabel="η over its peak", ylim=(0, 1.1))
