@@ -37,6 +37,7 @@ class Claim:
         verdict: "verified", "corrected" or "remarked".
         printed: What the source prints.
         corrected: What is right, where that differs.
+        implied: What a rule of the source gives, where it prints no number.
         claim: What the source says, in one sentence.
         kind: What sort of error it is, one of ``KINDS``.
         severity: From 1, a last digit, to 5, whoever believes it goes wrong.
@@ -46,6 +47,7 @@ class Claim:
     verdict: str
     printed: Any = None
     corrected: Any = None
+    implied: Any = None
     claim: str = ""
     kind: str | None = None
     severity: int | None = None
@@ -54,7 +56,10 @@ class Claim:
         if self.verdict == "verified":
             return f"{self.id} verified: {self.printed}"
         if self.verdict == "corrected":
-            return f"{self.id} corrected: printed {self.printed}, right {self.corrected}"
+            told = f"printed {self.printed}"
+            if self.implied is not None:
+                told = f"implied {self.implied}"
+            return f"{self.id} corrected: {told}, right {self.corrected}"
         return f"{self.id} remarked: {self.corrected}"
 
 
@@ -62,7 +67,8 @@ def check(
     id: str,
     computed: Any,
     *,
-    printed: Any,
+    printed: Any = _MISSING,
+    implied: Any = _MISSING,
     corrected: Any = _MISSING,
     tol: float | None = None,
     claim: str = "",
@@ -80,6 +86,8 @@ def check(
         id: SOURCE-section-number, such as "VOM-8.4-4".
         computed: The value that code found.
         printed: The value that the source prints, to the letter.
+        implied: In its place, what a formula or a rule of the source gives where it prints no
+            number, computed or worked out; always with ``corrected``.
         corrected: The right value, if the printed one is wrong.
         tol: Largest absolute difference. None means the precision of the expected number as
             written: half a unit of its last digit if it is a float (0.97 gives 0.005). An
@@ -94,27 +102,39 @@ def check(
         ClaimError: If the claim does not hold as stated, where :func:`is_strict`; an
             AssertionError too. Elsewhere one sentence is printed.
         InputError: If ``id``, ``kind`` or ``severity`` is not of the form above, if ``tol`` is
-            negative or not finite, or if ``printed`` holds nothing to compare.
+            negative or not finite, if ``printed`` holds nothing to compare, or if not exactly
+            one of ``printed`` and ``implied`` is given.
 
     Example:
         >>> check("OPT-2-1", 0.8 * 0.7 + 0.3 * 0.5 + 0.6 * 0.4 + 0.1 * 0.2, printed=0.97)
         OPT-2-1 verified: 0.97
     """
-    expected = printed if corrected is _MISSING else corrected
     _require_form(id, kind, severity)
+    told: dict[str, Any] = {"claim": claim, "kind": kind, "severity": severity}
+    if (printed is _MISSING) == (implied is _MISSING):
+        raise InputError(f"{id}: give either printed= or implied=, not both and not neither")
+    if implied is not _MISSING:
+        if corrected is _MISSING:
+            raise InputError(
+                f"{id}: implied= needs corrected=: what holds is printed or remarked"
+            )
+        told["implied"] = printed = implied
+    expected = printed if corrected is _MISSING else corrected
     if tol is not None and not 0 <= tol < math.inf:
         raise InputError(f"{id}: tol={tol} must be a finite number, 0 or more")
     if _plain(printed) == [] or _plain(expected) == []:
         raise InputError(f"{id}: an empty sequence is nothing to compare with")
-    told: dict[str, Any] = {"claim": claim, "kind": kind, "severity": severity}
     if not _equal(_plain(computed), _plain(expected), tol):
         said = f"computed {computed}, which is not {expected}{_within(tol)}"
         return _fail(id, said, expected, computed)
     if corrected is _MISSING:
         return _record(Claim(id, "verified", printed, **told))
     if _equal(_plain(computed), _plain(printed), tol):
-        said = f"printed {printed} is right{_within(tol)}; drop corrected="
+        which = "printed" if implied is _MISSING else "implied"
+        said = f"{which} {printed} is right{_within(tol)}; drop corrected="
         return _fail(id, said, expected, computed)
+    if implied is not _MISSING:
+        printed = None
     return _record(Claim(id, "corrected", printed, corrected, **told))
 
 

@@ -248,6 +248,31 @@ def test_a_correction_that_is_wrong_too_is_an_error():
         check(ID, 5.0, printed=4.0, corrected=6.0)
 
 
+def test_what_a_rule_implies_is_not_said_to_be_printed(capsys):
+    check(ID, 2048, implied=16_384, corrected=2048)
+    assert capsys.readouterr().out == "VOM-8.4-4 corrected: implied 16384, right 2048\n"
+    assert LEDGER[ID].printed is None
+    assert LEDGER[ID].implied == 16_384
+
+
+def test_what_is_implied_must_be_wrong():
+    with pytest.raises(ClaimError, match="implied 5 is right"):
+        check(ID, 5, implied=5, corrected=5)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "either printed= or implied="),
+        ({"printed": 1, "implied": 2, "corrected": 3}, "either printed= or implied="),
+        ({"implied": 2}, "implied= needs corrected="),
+    ],
+)
+def test_exactly_one_value_of_the_source_is_given(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        check(ID, 3, **options)
+
+
 @pytest.mark.parametrize(("printed", "tol"), [(5.0, None), (0.9712, 0.1), ([5.0], None)])
 def test_a_correction_of_what_is_right_is_an_error(printed, tol):
     right = printed

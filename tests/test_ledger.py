@@ -145,7 +145,8 @@ def test_the_worst_errors_come_first_in_two_sentences():
     told = {"claim": "It is $1$.", "why": "It is 2. Always."}
     page = pages(
         claim("OPT-1-1", severity="4", kind="imprecise", **told),
-        claim("OPT-1-2", severity="4", kind="wrong"),
+        claim("OPT-1-2", severity="4", kind="wrong", claim="B."),
+        claim("OPT-1-5", severity="5", kind="wrong"),  # without a sentence: in the table alone
         claim("OPT-1-3", severity="5", kind="rounding", claim="C."),
         claim("OPT-1-4"),
     )["claims.md"].split("## All corrections")[0]
@@ -158,8 +159,18 @@ def test_the_worst_errors_come_first_in_two_sentences():
     assert "1. *C.* Right is 2. (<a" in page
 
 
+def test_what_a_rule_implies_is_said_to_be_implied():
+    implied = {"implied": "8", "severity": "3", "claim": "C."}
+    entry = {k: v for k, v in claim("OPT-1-1", **implied).items() if k != "printed"}
+    made = pages(entry)
+    assert "implied 8, right 2" in made["claims.md"]
+    assert "Implied 8, right: 2" in made["claims-opt.md"]
+
+
 def test_thirty_errors_are_enough():
-    page = pages(*(claim(f"OPT-1-{i}", severity="3") for i in range(40)))["claims.md"]
+    page = pages(*(claim(f"OPT-1-{i}", severity="3", claim="C.") for i in range(40)))[
+        "claims.md"
+    ]
     assert len(re.findall(r"^\d+\. ", page, re.M)) == 30
 
 

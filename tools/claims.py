@@ -59,7 +59,7 @@ def lost_zeros(source: str) -> list[str]:
     found = []
     for call in calls(source):
         said = {k.arg: k.value for k in call.keywords}
-        for value in (said.get("printed"), said.get("corrected")):
+        for value in map(said.get, ("printed", "implied", "corrected")):
             numbers = [] if value is None or "tol" in said else ast.walk(value)
             texts = [ast.get_source_segment(cleaned, n) for n in numbers if _is_float(n)]
             found += [text for text in texts if text and re.search(r"\.\d+0$", text)]

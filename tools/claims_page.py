@@ -93,7 +93,7 @@ def _rank(claim: Claim) -> tuple[int, int]:
 def _worst(claims: list[Claim], titles: dict[str, str]) -> Iterator[str]:
     """Two sentences for each: what is said, and what is so."""
     for n, claim in enumerate(claims, start=1):
-        stated = claim.get("claim") or f"Printed: {_cell(claim.get('printed', ''))}."
+        stated = claim["claim"]
         links = f"{_reason_link(claim['id'])}, {_chapter_link(claim, titles)}"
         yield f"{n}. *{stated}* {_right(claim)} ({links})"
 
@@ -133,8 +133,9 @@ def _table(claims: list[Claim], titles: dict[str, str]) -> Iterator[str]:
 def _summary(claim: Claim) -> str:
     """What is said and what is right, in HTML."""
     right = escape(claim["corrected"], quote=False)
-    if "printed" in claim:
-        right = f"printed {escape(claim['printed'], quote=False)}, right {right}"
+    for name in ("printed", "implied"):
+        if name in claim:
+            right = f"{name} {escape(claim[name], quote=False)}, right {right}"
     return " ".join(filter(None, [escape(claim.get("claim", ""), quote=False), right]))
 
 
@@ -177,8 +178,10 @@ def _corrections(claims: list[Claim], titles: dict[str, str]) -> Iterator[str]:
                 "severity" in claim and f"severity {claim['severity']}",
             ]
             head = [f"**{claim['id']}**", *filter(None, judged), _chapter_link(claim, titles)]
-            printed = (
-                f"Printed {_cell(claim['printed'])}, right: " if "printed" in claim else ""
+            printed = "".join(
+                f"{name.capitalize()} {_cell(claim[name])}, right: "
+                for name in ("printed", "implied")
+                if name in claim
             )
             yield from [_anchor(claim["id"]), "", " · ".join(map(str, head)) + "\\"]
             stated = f"{claim['claim']} " if claim.get("claim") else ""
