@@ -14,7 +14,7 @@ Numbers = ndarray | Sequence  # what np.asarray turns into an array of numbers
 def softmax(z: Numbers, temperature: float | int = 1.0, axis: int = -1) -> ndarray:
     """Turn scores into positive weights that sum to one.
 
-    Implements eq-softmax::
+    Implements eq-softmax, eq-softmax-temperature::
 
         p_i = exp(z_i / T) / Σ_j exp(z_j / T)
 
