@@ -117,7 +117,7 @@ def _values(tensor: type, gradients: Callable) -> str | None:
 def _sides(tensor: type, gradients: Callable) -> str | None:
     a, array = _arrays([(2, 2), (2, 2)])
     t = tensor(a)
-    cases = {
+    cases: dict[str, tuple[Callable[[], Any], ndarray]] = {
         "tensor + 2": (lambda: t + 2, a + 2),
         "2 + tensor": (lambda: 2 + t, a + 2),
         "5 - tensor": (lambda: 5 - t, 5 - a),
@@ -128,7 +128,7 @@ def _sides(tensor: type, gradients: Callable) -> str | None:
     for name, (f, expected) in cases.items():
         try:
             found = f()
-            right = isinstance(found, tensor) and np.allclose(found.value, expected)
+            right = type(found) is tensor and np.allclose(found.value, expected)
         except (TypeError, AttributeError, ValueError):
             right = False
         if not right:
@@ -239,7 +239,7 @@ def _network(tensor: type, gradients: Callable) -> str | None:
     X, *arrays = _arrays([(5, 4), (6, 4), (6,), (3, 6)], seed=2)
     arrays = [a - 1 for a in arrays]
     found, expected = _slopes(
-        tensor, gradients, lambda *a: _cross_entropy(*a, X.view(_Plain)), arrays
+        tensor, gradients, lambda W1, b, W2: _cross_entropy(W1, b, W2, X.view(_Plain)), arrays
     )
     if all(
         np.allclose(f, e, rtol=1e-4, atol=1e-6) for f, e in zip(found, expected, strict=True)
@@ -254,7 +254,7 @@ def _network(tensor: type, gradients: Callable) -> str | None:
 
 def _part_1() -> list[Case]:
     alone = [
-        Case(f"gradient of {name}", lambda *code, name=name: _gradient(*code, name))
+        Case(f"gradient of {name}", lambda t, g, name=name: _gradient(t, g, name))
         for name in CASES
     ]
     each = tuple(case.name for case in alone)

@@ -48,7 +48,7 @@ class Difference:
         return [f"[{self.name}](#{self.section}): {self.example}", *values, self.other]
 
 
-def number(x: float, digits: int = 3) -> str:
+def number(x: float | Tensor, digits: int = 3) -> str:
     """A number with this many decimals and a true minus sign."""
     return f"{float(x):.{digits}f}".replace("-", "−")
 
@@ -517,7 +517,7 @@ def ipo_normalized() -> Difference:
     by_sum = [align.implicit_reward(x, zeros, beta) for x in (chosen, rejected)]
     pairs = ((chosen, torch.tensor([8.0])), (rejected, torch.tensor([2.0])))
     by_mean = [align.length_normalized_reward(x, zeros, n, beta) for x, n in pairs]
-    sums, means = (number(align.ipo_loss(*r, beta), 2) for r in (by_sum, by_mean))
+    sums, means = (number(align.ipo_loss(a, b, beta), 2) for a, b in (by_sum, by_mean))
     return Difference(
         "IPO",
         "dpo",

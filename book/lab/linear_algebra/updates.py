@@ -16,6 +16,7 @@ from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.text import corpus
 from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
+from mathlm.train.distributed import DeviceName
 
 MODEL = GPTConfig(vocab_size=256, context=64, d_model=96, n_layers=2, n_heads=4, bias=False)
 HELD = 40_000  # characters of the manual that no model trains on
@@ -64,7 +65,9 @@ class Run:
         return self.evaluate()
 
 
-def train_twice(seed: int = 0, device: str = "cpu", steps: tuple[int, int] = (160, 80)) -> Run:
+def train_twice(
+    seed: int = 0, device: DeviceName = "cpu", steps: tuple[int, int] = (160, 80)
+) -> Run:
     """Train a two-block GPT of width 96 on the plays, then on the manual of Python.
 
     Args:
@@ -90,7 +93,9 @@ def train_twice(seed: int = 0, device: str = "cpu", steps: tuple[int, int] = (16
     )
 
 
-def fit(model: GPT, text: str, unseen: str, steps: int, peak: float, device: str) -> Trainer:
+def fit(
+    model: GPT, text: str, unseen: str, steps: int, peak: float, device: DeviceName
+) -> Trainer:
     """Train with AdamW, a warm-up of 20 steps and a cosine to a tenth of ``peak`` [1/step]."""
     optimizer = AdamW(model.parameters(), lr=peak, weight_decay=0.0)
     schedule = warmup_cosine(peak, warmup=min(20, steps - 1), steps=steps, final=peak / 10)

@@ -251,8 +251,8 @@ def _orthogonalized(G: ndarray, fault: str = "") -> ndarray:
         U, _, Vt = np.linalg.svd(G, full_matrices=False)
         return U @ Vt
     a, b, c = (1.5, -0.5, 0.0) if fault == "cubic" else COEFFICIENTS
-    norm = {"norm": 1.0, "spectral": np.linalg.norm(G, 2)}.get(fault, np.linalg.norm(G))
-    X = G / max(float(norm), 1e-7)
+    norms = {"norm": 1.0, "spectral": float(np.linalg.norm(G, 2))}
+    X = G / max(norms.get(fault, float(np.linalg.norm(G))), 1e-7)
     for _ in range({"four": 4, "six": 6}.get(fault, PASSES)):
         A = X @ X.T
         X = a * X + (b * A + c * A @ A) @ X
@@ -304,7 +304,7 @@ def _any_scale(muon: Callable) -> str | None:
         np.asarray(muon(np.zeros((3, 5)), c * G, None, lr=1.0, beta=0.9, weight_decay=0.0)[0])
         for c in (1.0, 1000.0)
     ]
-    if np.allclose(*ends, atol=1e-6):
+    if np.allclose(ends[0], ends[1], atol=1e-6):
         return None
     return "A gradient 1000 times as large changes muon's step: normalize before the passes."
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -31,7 +32,9 @@ def small_model(device: str = "cpu") -> GPT:
     return model.to(device)
 
 
-def score(model: GPT, documents: Sequence[Tensor], side: str) -> tuple[float, float]:
+def score(
+    model: GPT, documents: Sequence[Tensor], side: Literal["right", "left"]
+) -> tuple[float, float]:
     """Sum of the nats of one padded batch, and the number of its targets."""
     ids, mask, targets = pad_documents(documents, side)  # padding is no target
     with torch.no_grad():

@@ -11,7 +11,7 @@ Model = tuple[ndarray, list[Counter], list[int], int, float]
 
 def fit(documents: Sequence[Sequence[str]], plays: Sequence[int], alpha: float) -> Model:
     """Count the documents and the words of each play."""
-    counts = [Counter() for _ in range(max(plays) + 1)]
+    counts: list[Counter] = [Counter() for _ in range(max(plays) + 1)]
     for document, play in zip(documents, plays, strict=True):
         counts[play].update(document)
     log_prior = np.log(np.bincount(plays) / len(plays))
