@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-OURS = {"project.py", "grading.py"}
+import mathlm
+
+OURS, PACKAGE = {"project.py", "grading.py"}, Path(mathlm.__file__).parent
 
 
 class FaultError(Exception):
@@ -136,7 +138,9 @@ def _fault(test: Case, submitted: Sequence, advice: Callable[[Exception], str]) 
 def _line(error: Exception) -> str:
     """The line of the reader's code that an exception passed last."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if Path(frame.filename).name not in OURS and "site-packages" not in frame.filename:
+        file = Path(frame.filename)
+        ours = file.name in OURS or file.is_relative_to(PACKAGE)
+        if not ours and "site-packages" not in file.parts:
             return f" in line {frame.lineno} of {frame.name}"
     return ""
 

@@ -1,7 +1,10 @@
 """The graders' common part: order, what is put off, where an exception was raised."""
 
+from types import FunctionType
+
 import pytest
 
+import mathlm
 from lab.grading import Case, FaultError, Report, Result, grade_by
 
 
@@ -47,6 +50,25 @@ def test_an_exception_is_said_with_its_line_and_advice():
     line = divides.__code__.co_firstlineno + 1
     said = f"your code raised ZeroDivisionError in line {line} of divides: division by zero."
     assert report.faults == [f"{said} Is the count 0?"]
+
+
+def test_the_line_is_the_readers_if_the_package_raised():
+    def takes_a_matrix():
+        return mathlm.reference.softmax("abc")
+
+    (said,) = grade_by([Case("a", calls)], takes_a_matrix).faults
+    line = takes_a_matrix.__code__.co_firstlineno + 1
+    assert f" in line {line} of takes_a_matrix: " in said
+
+
+def test_no_line_is_named_if_none_is_the_readers():
+    def run(f):
+        return mathlm.reference.softmax(f())
+
+    # this file stands for a project's: what it raises by itself has no line of a reader
+    code = run.__code__.replace(co_filename="project.py")
+    (said,) = grade_by([Case("a", FunctionType(code, run.__globals__))], lambda: "abc").faults
+    assert " in line " not in said
 
 
 def test_an_interrupt_is_not_taken_for_a_fault():

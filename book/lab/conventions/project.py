@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from lab.grading import Case, FaultError, Report, grade_by
+
 CHOICES: dict[str, tuple[str, str]] = {
     "layout": ("out_in", "in_out"),
     "pairs": ("half_split", "interleaved"),
@@ -53,33 +55,6 @@ def checkpoint(conventions: Mapping[str, str], seed: int) -> Checkpoint:
     return Checkpoint(weights, x, forward(weights, x, **conventions).astype(np.float32))
 
 
-@dataclass(frozen=True)
-class Report:
-    """What the grader found.
-
-    Args:
-        right: Checkpoints whose conventions were all named.
-        tried: Checkpoints.
-        faults: A sentence for each kind of mistake.
-    """
-
-    right: int
-    tried: int
-    faults: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether all conventions of all checkpoints were named."""
-        return self.right == self.tried and not self.faults
-
-    def __repr__(self) -> str:
-        """A line for each mistake, and the count."""
-        lines = [f"✗ {fault}" for fault in self.faults]
-        sign = "✓" if self.passed else "·"
-        end = f"{sign} {self.right} of {self.tried} checkpoints identified"
-        return "\n".join([*lines, end])
-
-
 def grade(identify: Callable[[Checkpoint], Mapping[str, str]]) -> Report:
     """Give a reader's function two checkpoints of each of the sixteen kinds.
 
@@ -90,51 +65,52 @@ def grade(identify: Callable[[Checkpoint], Mapping[str, str]]) -> Report:
     Returns:
         A report: print it, or read ``passed`` and ``faults``.
     """
-    tried = [(kind, checkpoint(kind, seed)) for seed in (0, 1) for kind in answers()]
-    confused: dict[tuple[str, str], int] = {}
-    right = 0
-    for kind, given in tried:
-        found, fault = _answer(identify, given)
-        if fault is not None:
-            return Report(right, len(tried), (fault,))
-        wrong = [name for name in CHOICES if found[name] != kind[name]]
-        right += not wrong
-        for name in wrong:
-            confused[name, kind[name]] = confused.get((name, kind[name]), 0) + 1
-    return Report(right, len(tried), tuple(_sentence(*c) for c in confused.items()))
+    kinds = 2 * answers()
+    given = [checkpoint(kind, seed=i // 16) for i, kind in enumerate(kinds)]
+    named: list[dict] = []  # filled by the first test, read by the others
+    tests = [
+        Case(FORM, lambda identify: named.extend(_answer(identify, one) for one in given)),
+        *(
+            Case(PHRASES[n], lambda _, n=n: _confused(n, kinds, named), (FORM,))
+            for n in CHOICES
+        ),
+    ]
+    report = grade_by(tests, identify)
+    right = sum(a == b for a, b in zip(kinds, named, strict=False))
+    return Report(report.results, f"{right} of {len(kinds)} checkpoints identified")
 
 
-def _sentence(place: tuple[str, str], times: int) -> str:
-    name, truth = place
-    other = CHOICES[name][1 - CHOICES[name].index(truth)]
-    return (
-        f"{PHRASES[name]}: for {times} of 16 checkpoints with {truth!r} your function says "
-        f"{other!r}."
-    )
+FORM = "a dict of four names"
 
 
-def _answer(identify: Callable, given: Checkpoint) -> tuple[dict, str | None]:
-    """The reader's answer, or a sentence on what is wrong with its form."""
+def _answer(identify: Callable, given: Checkpoint) -> dict:
+    """The reader's answer, once its form is right and the checkpoint is untouched."""
     before = [np.copy(a) for a in (given.x, given.y, *given.weights.values())]
-    try:
-        found = identify(given)
-    except NotImplementedError:
-        return {}, "this function is not written yet."
-    except Exception as error:  # whatever the reader's code may raise
-        return {}, f"your code raised {type(error).__name__}: {error}"
+    found: Any = identify(given)
     after = (given.x, given.y, *given.weights.values())
     if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
-        return {}, "your code changes the checkpoint in place."
-    return _form(found)
-
-
-def _form(found: Any) -> tuple[dict, str | None]:
+        raise FaultError("your code changes the checkpoint in place.")
     if not isinstance(found, Mapping) or set(found) != set(CHOICES):
-        return {}, f"identify must return a dict with the keys {', '.join(CHOICES)}."
+        raise FaultError(f"identify must return a dict with the keys {', '.join(CHOICES)}.")
     for name, names in CHOICES.items():
         if found[name] not in names:
-            return {}, f"{name} is {found[name]!r}; it must be one of {', '.join(names)}."
-    return dict(found), None
+            raise FaultError(
+                f"{name} is {found[name]!r}; it must be one of {', '.join(names)}."
+            )
+    return dict(found)
+
+
+def _confused(name: str, kinds: list[dict[str, str]], named: list[dict]) -> str | None:
+    """How often each answer to one question is taken for the other."""
+    faults = []
+    for truth, other in itertools.permutations(CHOICES[name]):
+        pairs = zip(kinds, named, strict=True)
+        times = sum(kind[name] == truth and said[name] == other for kind, said in pairs)
+        if times:
+            faults.append(
+                f"for {times} of 16 checkpoints with {truth!r} your function says {other!r}."
+            )
+    return " ".join(faults) or None
 
 
 __all__ = ["CHOICES", "Checkpoint", "Report", "answers", "checkpoint", "grade"]

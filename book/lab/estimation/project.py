@@ -5,51 +5,18 @@ grade(responsibilities, em_step)
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from lab.grading import Case, FaultError, Report, grade_by
 from mathlm.reference import normal_log_density, posterior
 
 Parameters = tuple[ndarray, ndarray, ndarray]
 X = np.array([-3.0, -2.0, -2.5, 0.5, 2.0, 4.0])
 START: Parameters = (np.array([0.3, 0.7]), np.array([-2.0, 1.0]), np.array([0.5, 2.0]))
 TRUTH: Parameters = (np.array([0.6, 0.4]), np.array([-2.8, 2.8]), np.array([0.7, 0.9]))
-
-
-class FaultError(Exception):
-    """A sentence that says what a submitted function does wrong."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the tests found; printed as one line for each test.
-
-    Args:
-        results: Name of each test that ran -> its fault, None if it has none.
-        tests: How many tests there are.
-    """
-
-    results: dict[str, str | None]
-    tests: int
-
-    @property
-    def faults(self) -> list[str]:
-        """The sentences that say what is wrong."""
-        return [fault for fault in self.results.values() if fault is not None]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every test ran and found nothing."""
-        return len(self.results) == self.tests and not self.faults
-
-    def __repr__(self) -> str:
-        """One line for each test, and the count."""
-        lines = [f"✗ {n}: {f}" if f else f"✓ {n}" for n, f in self.results.items()]
-        good = len(self.results) - len(self.faults)
-        return "\n".join([*lines, f"{good} of {self.tests} tests passed"])
 
 
 def mixture(n: int = 2000) -> ndarray:
@@ -83,39 +50,12 @@ def grade(responsibilities: Callable[..., Any], em_step: Callable[..., Any]) -> 
         em_step: ``em_step(x, weights, means, stds)`` returns new weights, means and stds.
 
     Returns:
-        A report: print it, or read ``passed`` and ``faults``. It stops at the first fault.
+        A report: print it, or read ``passed`` and ``faults``.
     """
-    tests: dict[str, Callable[[], None]] = {
-        "responsibilities of six points": lambda: _posteriors(responsibilities),
-        "a point far from everything": lambda: _far(responsibilities),
-        "arguments stay as they are": lambda: _untouched(em_step),
-        "one step": lambda: _one_step(em_step),
-        "the likelihood never falls": lambda: _rises(em_step),
-        "two thousand points": lambda: _recovers(em_step),
-    }
-    results: dict[str, str | None] = {}
-    for name, test in tests.items():
-        if any(results.values()):
-            break
-        results[name] = _fault(test)
-    return Report(results, len(tests))
+    return grade_by(TESTS, responsibilities, em_step)
 
 
-def _fault(test: Callable[[], None]) -> str | None:
-    """What a test says, or what the tested function raised."""
-    try:
-        with np.errstate(all="ignore"):
-            test()
-    except FaultError as fault:
-        return str(fault)
-    except NotImplementedError:
-        return "this function is not written yet."
-    except Exception as error:  # whatever the reader's code may raise
-        return f"your code raised {type(error).__name__}: {error}"
-    return None
-
-
-def _posteriors(responsibilities: Callable[..., Any]) -> None:
+def _posteriors(responsibilities: Callable[..., Any], _: Any) -> None:
     found = np.asarray(responsibilities(X, *_start()), dtype=float)
     weights, means, stds = START
     logs = _log_densities(X, means, stds)
@@ -150,7 +90,7 @@ def _posteriors(responsibilities: Callable[..., Any]) -> None:
     )
 
 
-def _far(responsibilities: Callable[..., Any]) -> None:
+def _far(responsibilities: Callable[..., Any], _: Any) -> None:
     found = np.asarray(responsibilities(np.array([0.0, 300.0]), *_start()), dtype=float)
     if not np.isfinite(found).all():
         raise FaultError(
@@ -168,7 +108,7 @@ def _step(x: ndarray, weights: ndarray, means: ndarray, stds: ndarray) -> Parame
     return mass / len(x), new, np.sqrt((share * (x[:, None] - new) ** 2).sum(0) / mass)
 
 
-def _one_step(em_step: Callable[..., Any]) -> None:
+def _one_step(_: Any, em_step: Callable[..., Any]) -> None:
     found = em_step(X, *_start())
     if len(found) != 3:
         raise FaultError("em_step must return three arrays: weights, means and stds.")
@@ -217,14 +157,14 @@ def _start() -> Parameters:
     return weights.copy(), means.copy(), stds.copy()
 
 
-def _untouched(em_step: Callable[..., Any]) -> None:
+def _untouched(_: Any, em_step: Callable[..., Any]) -> None:
     start = _start()
     em_step(X.copy(), *start)
     if not all(np.array_equal(a, b) for a, b in zip(start, START, strict=True)):
         raise FaultError("em_step changes its arguments in place; return new arrays.")
 
 
-def _rises(em_step: Callable[..., Any]) -> None:
+def _rises(_: Any, em_step: Callable[..., Any]) -> None:
     x = mixture(300)
     theta: Any = _start()
     before = log_likelihood(x, *theta)
@@ -239,7 +179,7 @@ def _rises(em_step: Callable[..., Any]) -> None:
         before = after
 
 
-def _recovers(em_step: Callable[..., Any]) -> None:
+def _recovers(_: Any, em_step: Callable[..., Any]) -> None:
     x = mixture()
     theta: Any = _start()
     for _ in range(100):
@@ -251,5 +191,16 @@ def _recovers(em_step: Callable[..., Any]) -> None:
             "errors are about 0.03."
         )
 
+
+SIX, SAME, ONE = "responsibilities of six points", "arguments stay as they are", "one step"
+RISES = "the likelihood never falls"
+TESTS = (
+    Case(SIX, _posteriors),
+    Case("a point far from everything", _far, (SIX,)),
+    Case(SAME, _untouched, (SIX,)),  # a step is built on the responsibilities
+    Case(ONE, _one_step, (SAME,)),
+    Case(RISES, _rises, (ONE,)),
+    Case("two thousand points", _recovers, (RISES,)),
+)
 
 __all__ = ["FaultError", "Report", "grade", "log_likelihood", "mixture"]

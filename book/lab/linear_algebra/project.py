@@ -7,41 +7,13 @@ grade(fit_pca, nearest, neighbors_kept)    # all three
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from lab.grading import Case, Report, grade_by
 from mathlm import reference as ref
-
-Test = Callable[[], str | None]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the tests found: a sentence for each fault, how many tests ran, how many failed.
-
-    Args:
-        faults: The sentences.
-        tests: How many tests ran.
-        failed: How many of them found a fault.
-        missing: What was not tested.
-    """
-
-    faults: tuple[str, ...]
-    tests: int
-    failed: int
-    missing: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether no test failed."""
-        return not self.failed
-
-    def __repr__(self) -> str:
-        head = f"{self.tests - self.failed} of {self.tests} tests passed."
-        return "\n".join([head, *(f"✗ {fault}" for fault in self.faults), self.missing]).strip()
 
 
 def grade(
@@ -57,33 +29,14 @@ def grade(
     Returns:
         A report that prints itself.
     """
-    of_pca = (_shapes, _mean, _falling, _scale, _orthonormal, _axes, _few_points, _keeps_input)
-    tests: list[Test] = [lambda test=test: test(fit_pca) for test in of_pca]
+    parts = ((PCA, fit_pca), (NEAREST, nearest), (KEPT, neighbors_kept))
+    results = [grade_by(tests, code).results for tests, code in parts if code is not None]
+    note = ""
     if nearest is None:
-        return _report(tests, "Parts 2 and 3 were not tested: call grade(fit_pca, nearest).")
-    of_nearest = (_counts, _not_itself, _measure, _order, _twin, _keeps_vectors)
-    tests += [lambda test=test: test(nearest) for test in of_nearest]
-    if neighbors_kept is None:
-        return _report(
-            tests, "Part 3 was not tested: call grade(fit_pca, nearest, neighbors_kept)."
-        )
-    tests += [lambda test=test: test(neighbors_kept) for test in (_keeps_all, _share)]
-    return _report(tests)
-
-
-def _report(tests: Sequence[Test], missing: str = "") -> Report:
-    found = [fault for fault in map(_sentence, tests) if fault]
-    return Report(tuple(dict.fromkeys(found)), len(tests), len(found), missing)
-
-
-def _sentence(test: Test) -> str | None:
-    """The fault that a test found, or what was raised on the way."""
-    try:
-        return test()
-    except NotImplementedError:
-        return "Something is still missing: a function raised NotImplementedError."
-    except Exception as error:
-        return f"Your code raised {type(error).__name__}: {error}."
+        note = "Parts 2 and 3 were not tested: call grade(fit_pca, nearest)."
+    elif neighbors_kept is None:
+        note = "Part 3 was not tested: call grade(fit_pca, nearest, neighbors_kept)."
+    return Report(sum(results, ()), note)
 
 
 def _cloud(rows: int = 80, width: int = 6, seed: int = 0) -> ndarray:
@@ -209,6 +162,20 @@ def _keeps_input(fit_pca: Callable) -> str | None:
     return "fit_pca changes X: write X - mean, not X -= mean."
 
 
+SHAPES, MEAN, FALLING, ORTHONORMAL = "shapes", "the mean", "order", "right angles"
+VARIANCES, AXES, KEPT_X = "variances", "axes", "X stays as it is"
+PCA = (
+    Case(SHAPES, _shapes),
+    Case(KEPT_X, _keeps_input, (SHAPES,)),
+    Case(MEAN, _mean, (KEPT_X,)),
+    Case(FALLING, _falling, (SHAPES,)),
+    Case(VARIANCES, _scale, (MEAN,)),
+    Case(ORTHONORMAL, _orthonormal, (SHAPES,)),
+    Case(AXES, _axes, (MEAN, FALLING, ORTHONORMAL)),
+    Case("fewer points than features", _few_points, (VARIANCES, AXES)),
+)
+
+
 # --- part 2: neighbors -----------------------------------------------------------------------
 
 
@@ -268,7 +235,7 @@ def _measure(nearest: Callable) -> str | None:
 def _order(nearest: Callable) -> str | None:
     E = _vectors()
     found, right = np.asarray(nearest(E, ROWS, 5)), _right(E, ROWS, 5)
-    if np.array_equal(found, right) or not np.array_equal(np.sort(found), np.sort(right)):
+    if np.array_equal(found, right):
         return None
     return "The right neighbors come in the wrong order: the nearest must stand first."
 
@@ -290,6 +257,18 @@ def _keeps_vectors(nearest: Callable) -> str | None:
     before = E.copy()
     nearest(E, ROWS, 3)
     return None if np.array_equal(E, before) else "nearest changes E: work on a copy."
+
+
+COUNT, ITSELF, COSINE, ORDER = "k neighbors", "without itself", "cosine", "nearest first"
+KEPT_E = "E stays as it is"
+NEAREST = (
+    Case(COUNT, _counts),
+    Case(KEPT_E, _keeps_vectors, (COUNT,)),
+    Case(ITSELF, _not_itself, (COUNT,)),
+    Case(COSINE, _measure, (KEPT_E, ITSELF)),
+    Case(ORDER, _order, (COSINE,)),
+    Case("a word of the same direction", _twin, (ORDER,)),
+)
 
 
 # --- part 3: what a projection keeps ---------------------------------------------------------
@@ -326,5 +305,8 @@ def _share(neighbors_kept: Callable) -> str | None:
             )
     return None
 
+
+ALL = "all axes"
+KEPT = (Case(ALL, _keeps_all), Case("some axes", _share, (ALL,)))
 
 __all__ = ["Report", "grade"]

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from lab.grading import Case, FaultError, Report, grade_by
 from mathlm.reference import numerical_vjp
 
 from .project_solution import loss_and_gradients
@@ -15,37 +15,8 @@ from .project_solution import loss_and_gradients
 NAMES = ("X", "W1", "b1", "W2", "b2")
 
 
-class FaultError(Exception):
-    """A sentence that says what a submitted function does wrong."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the grader found, test by test.
-
-    Args:
-        results: Name of a test and what is wrong, None if nothing is.
-        planned: How many tests there are; those after the first fault are not run.
-    """
-
-    results: tuple[tuple[str, str | None], ...]
-    planned: int
-
-    @property
-    def passed(self) -> bool:
-        """Whether every test was run and found nothing."""
-        good = all(fault is None for _, fault in self.results)
-        return good and len(self.results) == self.planned
-
-    def __repr__(self) -> str:
-        """A line for each test that was run, and the count."""
-        lines = [f"✗ {n}: {fault}" if fault else f"✓ {n}" for n, fault in self.results]
-        good = sum(fault is None for _, fault in self.results)
-        return "\n".join([*lines, f"{good} of {self.planned} tests passed"])
-
-
 def grade(function: Callable) -> Report:
-    """Test a reader's loss and gradients; stops at the first test that finds a fault.
+    """Test a reader's loss and gradients; tests wait for those that they build on.
 
     Args:
         function: ``function(X, y, W1, b1, W2, b2)`` returns the summed loss [nats], the number
@@ -54,24 +25,7 @@ def grade(function: Callable) -> Report:
     Returns:
         A report: print it, or read ``passed``.
     """
-    results: list[tuple[str, str | None]] = []
-    for name, test in TESTS:
-        results.append((name, _fault(test, function)))
-        if results[-1][1]:
-            break
-    return Report(tuple(results), len(TESTS))
-
-
-def _fault(test: Callable, function: Callable) -> str | None:
-    try:
-        test(function)
-    except FaultError as fault:
-        return str(fault)
-    except NotImplementedError:
-        return "this function is not written yet."
-    except Exception as error:  # whatever the reader's code may raise
-        return f"your code raised {type(error).__name__}: {error}"
-    return None
+    return grade_by(TESTS, function)
 
 
 def _draw(square: bool = False, hidden: int = 0) -> list[ndarray]:
@@ -178,12 +132,13 @@ def _gradients(function: Callable) -> None:
         )
 
 
-TESTS: tuple[tuple[str, Callable[[Callable], None]], ...] = (
-    ("shapes", _form),
-    ("loss", _loss),
-    ("tokens that do not count", _counts),
-    ("large logits", _large),
-    ("gradients against central differences", _gradients),
+FORM, LOSS, COUNTS = "shapes", "loss", "tokens that do not count"
+TESTS = (
+    Case(FORM, _form),
+    Case(LOSS, _loss, (FORM,)),
+    Case(COUNTS, _counts, (LOSS,)),
+    Case("large logits", _large, (LOSS,)),
+    Case("gradients against central differences", _gradients, (COUNTS,)),
 )
 
 __all__ = ["Report", "grade"]

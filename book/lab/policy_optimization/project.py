@@ -10,12 +10,12 @@ import copy
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from lab.grading import Case, Report, Result, grade_by
 from mathlm.align import exact, grpo_loss
 from mathlm.align.exact import World, standard_world
 
@@ -23,37 +23,6 @@ from .exact_world import BETA, closeness
 
 CLOSE = 0.02  # nats: how near to the optimum a policy has to end
 NEAR = 0.06  # nats: within it the end of a known mistake is recognized
-
-
-@dataclass(frozen=True)
-class Report:
-    """What was tested, in order, and the sentence on each test that failed.
-
-    Args:
-        outcomes: Name of a test -> what is wrong, or None.
-        left: What was not tested, a sentence.
-    """
-
-    outcomes: dict[str, str | None]
-    left: str = ""
-
-    @property
-    def faults(self) -> list[str]:
-        """The sentences."""
-        return [said for said in self.outcomes.values() if said]
-
-    @property
-    def passed(self) -> bool:
-        """Whether all three parts were tested and nothing is wrong."""
-        return not self.faults and not self.left
-
-    def __repr__(self) -> str:
-        rows = [f"{'✗' if said else '✓'} {name}" for name, said in self.outcomes.items()]
-        rows = [
-            row + (f": {said}" if said else "")
-            for row, said in zip(rows, self.outcomes.values(), strict=True)
-        ]
-        return "\n".join([*rows, self.left]).strip()
 
 
 def grade(
@@ -72,34 +41,12 @@ def grade(
     Returns:
         A report that prints itself.
     """
-    outcomes: dict[str, str | None] = {}
-    parts = (
-        ("advantages", advantages, ADVANTAGES),
-        ("loss", loss, LOSS),
-        ("train", train, END),
-    )
-    for part, function, tests in parts:
-        if function is None:
-            return Report(outcomes, f"Not tested yet: {part}.")
-        for name, test in tests.items():
-            outcomes[f"{part}: {name}"] = _sentence(test, function)
-        if any(outcomes.values()):
-            waiting = [
-                p for p, f, _ in parts if f and p not in {n.split(":")[0] for n in outcomes}
-            ]
-            return Report(outcomes, f"Waiting: {', '.join(waiting)}." if waiting else "")
-    return Report(outcomes)
-
-
-def _sentence(test: Callable, function: Callable) -> str | None:
-    """What a test says of a function, or what the function raised."""
-    try:
-        with precision(torch.float32):
-            return test(function)
-    except NotImplementedError:
-        return "this is not written yet."
-    except Exception as error:  # whatever the reader's code may raise
-        return f"your code raised {type(error).__name__}: {error}"
+    code = (advantages, loss, train)
+    given = code.index(None) if None in code else len(code)
+    later = [case for tests in PARTS[given:] for case in tests]
+    found = grade_by([case for tests in PARTS[:given] for case in tests], *code)
+    note = f"Not tested yet: {NAMES[given]}." if later else ""
+    return Report(found.results + tuple(Result(case.name, ran=False) for case in later), note)
 
 
 @contextmanager
@@ -352,6 +299,30 @@ def _own_beta(world: World, logp: Tensor) -> str | None:
     )
 
 
-ADVANTAGES = {"three groups": _values, "equal rewards": _equal, "its argument": _kept}
-LOSS = {"values": _loss_values, "clip and beta": _no_beta, "gradient": _gradient}
-END = {"within 0.02 nats of the optimum": _end}
+def _part(
+    place: int, tests: dict[str, Callable[..., str | None]], *earlier: Case
+) -> tuple[Case, ...]:
+    """Cases of one of the three functions; all wait for earlier parts and for the first."""
+
+    def run(test: Callable) -> Callable[..., str | None]:
+        def in_float32(*code: Callable) -> str | None:
+            with precision(torch.float32):
+                return test(code[place])
+
+        return in_float32
+
+    names = [f"{NAMES[place]}: {name}" for name in tests]
+    before = tuple(case.name for case in earlier)
+    return tuple(
+        Case(name, run(test), before if name == names[0] else (*before, names[0]))
+        for name, test in zip(names, tests.values(), strict=True)
+    )
+
+
+NAMES = ("advantages", "loss", "train")
+ADVANTAGES = _part(0, {"three groups": _values, "equal rewards": _equal, "its argument": _kept})
+LOSS = _part(
+    1, {"values": _loss_values, "clip and beta": _no_beta, "gradient": _gradient}, *ADVANTAGES
+)
+END = _part(2, {"within 0.02 nats of the optimum": _end}, *ADVANTAGES, *LOSS)
+PARTS = (ADVANTAGES, LOSS, END)

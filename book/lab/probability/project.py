@@ -5,13 +5,13 @@ grade(fit, log_posterior)                # part 1
 grade(fit, log_posterior, temperature)   # both parts
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from lab.grading import Case, FaultError, Report, Result, grade_by
 from mathlm.reference import fit_temperature, softmax
 
 from .letter_models import ALPHABET, first_and_last, tragedies
@@ -25,39 +25,6 @@ DOCUMENTS = [
     ["blood", "will", "have", "blood", "then"],
 ]
 PLAYS, ALPHA = [0, 0, 1], 0.5  # 9 different words, 8 of play 0 and 5 of play 1
-
-
-class FaultError(Exception):
-    """A sentence that says what a submitted function does wrong."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the tests found; printed as one line for each test.
-
-    Args:
-        results: Name of each test that ran -> its fault, None if it has none.
-        tests: How many tests there are.
-    """
-
-    results: dict[str, str | None]
-    tests: int
-
-    @property
-    def faults(self) -> list[str]:
-        """The sentences that say what is wrong."""
-        return [fault for fault in self.results.values() if fault is not None]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every test of both parts ran and found nothing."""
-        return len(self.results) == self.tests and not self.faults
-
-    def __repr__(self) -> str:
-        """One line for each test, and the count."""
-        lines = [f"✗ {n}: {f}" if f else f"✓ {n}" for n, f in self.results.items()]
-        good = len(self.results) - len(self.faults)
-        return "\n".join([*lines, f"{good} of {self.tests} tests passed"])
 
 
 def passages(length: int = 20) -> tuple[tuple[Documents, list[int]], ...]:
@@ -95,44 +62,13 @@ def grade(
             ``scores`` are to be divided; None tests part 1 alone.
 
     Returns:
-        A report: print it, or read ``passed`` and ``faults``. It stops at the first fault.
+        A report: print it, or read ``passed`` and ``faults``.
     """
-    results: dict[str, str | None] = {}
-    tests = list(_tests(fit, log_posterior, temperature))
-    for name, test in tests:
-        if (name in PART_2 and temperature is None) or any(results.values()):
-            break
-        results[name] = _fault(test)
-    return Report(results, len(tests))
-
-
-def _fault(test: Callable[[], None]) -> str | None:
-    """What a test says, or what the tested function raised."""
-    try:
-        with np.errstate(all="ignore"):
-            test()
-    except FaultError as fault:
-        return str(fault)
-    except NotImplementedError:
-        return "this function is not written yet."
-    except Exception as error:  # whatever the reader's code may raise
-        return f"your code raised {type(error).__name__}: {error}"
-    return None
-
-
-PART_2 = ("temperature of a small example", "plays: calibration")
-
-
-def _tests(
-    fit: Fit, log_posterior: LogPosterior, temperature: Any
-) -> Iterator[tuple[str, Callable[[], None]]]:
-    yield "shape", lambda: _shape(fit, log_posterior)
-    yield "three documents by hand", lambda: _by_hand(fit, log_posterior)
-    yield "an unseen word", lambda: _unseen(fit, log_posterior)
-    yield "a long document", lambda: _long(fit, log_posterior)
-    yield "plays: share of correct answers", lambda: _right(fit, log_posterior)
-    yield PART_2[0], lambda: _temperature(temperature)
-    yield PART_2[1], lambda: _calibrated(fit, log_posterior, temperature)
+    if temperature is None:
+        found = grade_by(PART_1, fit, log_posterior, None)
+        note = "Part 2 was not tested: call grade(fit, log_posterior, temperature)."
+        return Report(found.results + tuple(Result(c.name, ran=False) for c in PART_2), note)
+    return grade_by(PART_1 + PART_2, fit, log_posterior, temperature)
 
 
 def _answer(fit: Fit, log_posterior: LogPosterior, document: str) -> ndarray:
@@ -157,7 +93,7 @@ def _expected(document: str, **change: Any) -> ndarray:
     return score - np.logaddexp.reduce(score)
 
 
-def _shape(fit: Fit, log_posterior: LogPosterior) -> None:
+def _shape(fit: Fit, log_posterior: LogPosterior, _: Any) -> None:
     found = _answer(fit, log_posterior, "to be")
     if found.shape != (2,):
         raise FaultError(
@@ -188,7 +124,7 @@ MISTAKES: dict[str, dict[str, Any]] = {
 }
 
 
-def _by_hand(fit: Fit, log_posterior: LogPosterior) -> None:
+def _by_hand(fit: Fit, log_posterior: LogPosterior, _: Any) -> None:
     for document in ("to be to be", "blood", "to have blood to"):
         found, expected = _answer(fit, log_posterior, document), _expected(document)
         if np.allclose(found, expected, atol=1e-6):
@@ -204,7 +140,7 @@ def _by_hand(fit: Fit, log_posterior: LogPosterior) -> None:
         )
 
 
-def _unseen(fit: Fit, log_posterior: LogPosterior) -> None:
+def _unseen(fit: Fit, log_posterior: LogPosterior, _: Any) -> None:
     found = _answer(fit, log_posterior, "dagger")
     p = np.array([2 / 3 * ALPHA / (8 + 10 * ALPHA), 1 / 3 * ALPHA / (5 + 10 * ALPHA)])
     if not np.isfinite(found).all():
@@ -217,7 +153,7 @@ def _unseen(fit: Fit, log_posterior: LogPosterior) -> None:
         )
 
 
-def _long(fit: Fit, log_posterior: LogPosterior) -> None:
+def _long(fit: Fit, log_posterior: LogPosterior, _: Any) -> None:
     found = _answer(fit, log_posterior, "to be " * 2000)
     if not np.isfinite(found).all() and not np.isneginf(found[1]):
         raise FaultError(
@@ -245,7 +181,7 @@ def _scores(
     ]
 
 
-def _right(fit: Fit, log_posterior: LogPosterior) -> None:
+def _right(fit: Fit, log_posterior: LogPosterior, _: Any) -> None:
     _, (scores, plays) = _scores(fit, log_posterior)
     share = (scores.argmax(1) == plays).mean()
     if share < 0.6:
@@ -255,7 +191,7 @@ def _right(fit: Fit, log_posterior: LogPosterior) -> None:
         )
 
 
-def _temperature(temperature: Callable[..., Any]) -> None:
+def _temperature(_fit: Fit, _: LogPosterior, temperature: Callable[..., Any]) -> None:
     rng = np.random.default_rng(0)
     scores = 6 * rng.normal(size=(4000, 3))
     plays = np.array([rng.choice(3, p=p) for p in softmax(scores, 3.0)])
@@ -282,5 +218,20 @@ def _calibrated(fit: Fit, log_posterior: LogPosterior, temperature: Callable[...
             "0.03 or less can be reached with one temperature."
         )
 
+
+SHAPE, BY_HAND, UNSEEN = "shape", "three documents by hand", "an unseen word"
+LONG, RIGHT = "a long document", "plays: share of correct answers"
+SMALL = "temperature of a small example"
+PART_1 = (
+    Case(SHAPE, _shape),
+    Case(BY_HAND, _by_hand, (SHAPE,)),
+    Case(UNSEEN, _unseen, (BY_HAND,)),
+    Case(LONG, _long, (BY_HAND,)),
+    Case(RIGHT, _right, (UNSEEN, LONG)),
+)
+PART_2 = (
+    Case(SMALL, _temperature),
+    Case("plays: calibration", _calibrated, (RIGHT, SMALL)),
+)
 
 __all__ = ["FaultError", "Report", "grade", "passages"]

@@ -18,6 +18,10 @@ def in_place(given):
     return project_solution.identify(given)
 
 
+def divides(given):
+    return 1 / 0
+
+
 def unwritten(given):
     raise NotImplementedError
 
@@ -30,8 +34,8 @@ FAULTS = {
     "pairs is 'neox'; it must be one of half_split, interleaved": stuck("pairs", "neox"),
     "must return a dict with the keys layout, pairs, gelu, variance": lambda given: "out_in",
     "your code changes the checkpoint in place": in_place,
-    "your code raised ZeroDivisionError: division by zero": lambda given: 1 / 0,
-    "this function is not written yet": unwritten,
+    "of divides: division by zero": divides,
+    "something is not written yet": unwritten,
 }
 
 
@@ -39,19 +43,33 @@ FAULTS = {
 def test_a_fault_is_named(sentence):
     report = project.grade(FAULTS[sentence])
     assert not report.passed
+    assert len(report.faults) == 1
     assert sentence in repr(report)
+
+
+def test_both_confusions_of_a_convention_are_said():
+    def turned(given):
+        found = project_solution.identify(given)
+        return found | {"gelu": {"exact": "tanh", "tanh": "exact"}[found["gelu"]]}
+
+    assert project.grade(turned).faults == [
+        "for 16 of 16 checkpoints with 'exact' your function says 'tanh'. "
+        "for 16 of 16 checkpoints with 'tanh' your function says 'exact'."
+    ]
 
 
 def test_the_solution_passes():
     report = project.grade(project_solution.identify)
     assert report.passed, report
-    assert repr(report) == "✓ 32 of 32 checkpoints identified"
+    assert repr(report).endswith("5 of 5 tests passed\n32 of 32 checkpoints identified")
 
 
 def test_a_coin_names_none_right_but_by_chance():
     rng = np.random.default_rng(0)
     coin = {n: c[int(rng.integers(2))] for n, c in project.CHOICES.items()}
-    assert project.grade(lambda given: coin).right == 2
+    report = project.grade(lambda given: coin)
+    assert repr(report).endswith("\n2 of 32 checkpoints identified")
+    assert len(report.faults) == 4
 
 
 def test_the_block_under_our_conventions_is_the_packages():

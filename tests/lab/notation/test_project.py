@@ -43,6 +43,10 @@ def in_place(X, *rest):
     return RIGHT(X, *rest)
 
 
+def divides(*args):
+    return 1 / 0
+
+
 def unwritten(*args):
     raise NotImplementedError
 
@@ -68,8 +72,8 @@ FAULTS = {
         lambda loss, n, g: (loss, n, (*g[:3], 2 * g[3], g[4]))
     ),
     "changes an argument in place": in_place,
-    "raised ZeroDivisionError": lambda *args: 1 / 0,
-    "this function is not written yet": unwritten,
+    "of divides: division by zero": divides,
+    "shapes: something is not written yet": unwritten,
 }
 
 
@@ -77,6 +81,7 @@ FAULTS = {
 def test_a_fault_is_named(sentence):
     report = project.grade(FAULTS[sentence])
     assert not report.passed
+    assert len(report.faults) == 1
     assert sentence in repr(report)
 
 

@@ -34,7 +34,7 @@ FAULTY_ADVANTAGES = {
     ),
     "changes the rewards in place": in_place,
     r"must be a tensor of shape \(3, 4\), got \(3,\)": lambda r: r.mean(1),
-    "not written yet": lambda r: (_ for _ in ()).throw(NotImplementedError),
+    "something is not written yet": lambda r: (_ for _ in ()).throw(NotImplementedError),
     "raised TypeError": lambda: None,
 }
 
@@ -179,7 +179,23 @@ def test_an_end_is_recognized(sentence):
 def test_the_optimum_itself_passes_and_the_order_of_parts_is_kept():
     assert grade(ADVANTAGES, LOSS, ends_at(lambda w: w.optimum(0.5).logp)).passed
     assert "Not tested yet: loss." in repr(grade(ADVANTAGES))
-    assert "Waiting: train." in repr(grade(ADVANTAGES, faulty_loss(price=0), solution.train))
+    waits = repr(grade(ADVANTAGES, faulty_loss(price=0), solution.train))
+    assert "· train: within 0.02 nats of the optimum (not run yet)" in waits
+
+
+def test_what_was_not_tested_is_no_pass_and_no_fault():
+    report = grade(ADVANTAGES, LOSS)
+    assert (report.passed, report.faults) == (False, [])
+    assert repr(report).endswith("6 of 7 tests passed\nNot tested yet: train.")
+
+
+def test_an_exception_is_said_with_the_line_of_the_reader():
+    def divides(rewards):
+        return rewards / (1 / 0)
+
+    line = divides.__code__.co_firstlineno + 1
+    said = f"your code raised ZeroDivisionError in line {line} of divides: division by zero."
+    assert grade(divides, divides).faults == [said]
 
 
 @pytest.mark.slow
@@ -212,5 +228,5 @@ def test_a_run_of_the_published_loss_is_recognized():
             adam.step()
         return policy
 
-    said = END["within 0.02 nats of the optimum"](train)
+    said = END[0].run(ADVANTAGES, LOSS, train)
     assert "where the published loss ends" in said

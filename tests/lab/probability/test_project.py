@@ -48,7 +48,7 @@ FAULTS = {
     "it must count as often as it occurs": answer(once=True),
     "so it must not be skipped": answer(skip=True),
     "underflows to 0. Add logarithms": answer(log=False),
-    "raised ZeroDivisionError": lambda m, d: 1 / 0,
+    "raised ZeroDivisionError in line [0-9]+ of <lambda>": lambda m, d: 1 / 0,
 }
 
 
@@ -56,6 +56,7 @@ FAULTS = {
 def test_a_fault_of_the_classifier_is_named(sentence):
     report = project.grade(FIT, FAULTS[sentence])
     assert not report.passed
+    assert len(report.faults) == 1
     with pytest.raises(AssertionError, match=sentence):
         raise AssertionError(" ".join(report.faults))
 
@@ -92,14 +93,27 @@ def test_the_solution_passes():
 def test_one_part_alone_is_no_pass_and_has_no_fault():
     report = project.grade(FIT, ANSWER)
     assert (report.passed, report.faults) == (False, [])
-    assert repr(report).endswith("5 of 7 tests passed")
+    *_, count, note = repr(report).splitlines()
+    assert count == "5 of 7 tests passed"
+    assert note == "Part 2 was not tested: call grade(fit, log_posterior, temperature)."
+
+
+def test_part_2_does_not_wait_for_part_1():
+    report = project.grade(FIT, FAULTS["never positive"], lambda s, y: -2.0)
+    assert [said.split(";")[1] for said in report.faults] == [
+        " logarithms of probabilities are never positive.",
+        " it must be positive.",
+    ]
 
 
 def test_what_is_not_written_yet_is_said():
     def stub(*args):
         raise NotImplementedError
 
-    assert project.grade(stub, stub, stub).faults == ["this function is not written yet."]
+    report = project.grade(stub, stub, stub)
+    said = "something is not written yet: NotImplementedError was raised."
+    assert report.faults == [said] * 2  # one of each part
+    assert repr(report).count("(not run yet)") == 5
 
 
 def test_the_solution_by_hand():
