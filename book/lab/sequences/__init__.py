@@ -10,4 +10,8 @@
 * ``copy_task``: How long can a recurrent network remember? One symbol, a delay, one question.
 * ``recurrent``: Train an RNN, a GRU and an LSTM of about equally many weights on the same
   bytes.
+* ``project``: Grader of the project of this page: a character LSTM, its gradients and its
+  samples.
+* ``project_solution``: Reference solution of the project: a character LSTM, its gradients and
+  its samples.
 """
