@@ -31,6 +31,7 @@ DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 LONGEST_CELL = 25
 NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "05-neural-networks",
+    "07-sequences",
     "10-attention",
     # "23-policy-optimization",
 )
