@@ -23,7 +23,9 @@ def train(
         device: Where it is trained.
         steps: Number of updates.
     """
-    windows = TokenWindows(np.frombuffer(text, np.uint8), context=48, batch_size=16, vocab_size=256)
+    windows = TokenWindows(
+        np.frombuffer(text, np.uint8), context=48, batch_size=16, vocab_size=256
+    )
     torch.manual_seed(seed)
     model = Recurrent(kind="rnn", d_model=64).to(device)
     model.layers.weight_hh_l0.data.mul_(2.5)
