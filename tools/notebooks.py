@@ -39,6 +39,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "05-neural-networks",
     "06-initialization",
     "06-optimization",
+    "07-sequences",
     "10-attention",
     "23-policy-optimization",
 )

@@ -10,4 +10,12 @@
 * ``copy_task``: How long can a recurrent network remember? One symbol, a delay, one question.
 * ``recurrent``: Train an RNN, a GRU and an LSTM of about equally many weights on the same
   bytes.
+* ``state_growth``: What is left of a change of the first state of a recurrent model, step by
+  step.
+* ``large_start``: An RNN that starts with recurrent weights 2.5 times too large, with and
+  without clipping.
+* ``project``: Grader of the project of this page: a character LSTM, its gradients and its
+  samples.
+* ``project_solution``: Reference solution of the project: a character LSTM, its gradients and
+  its samples.
 """

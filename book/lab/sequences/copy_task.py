@@ -95,6 +95,30 @@ def train(config: CopyConfig) -> CopyRun:
     return CopyRun(model, right.double().mean().item(), losses, norms)
 
 
+def name_of(kind: str, forget_bias: float | None) -> str:
+    """What a curve of the figure is called."""
+    if kind != "lstm":
+        return kind
+    if forget_bias is None:
+        return "lstm, bias drawn"
+    exact = math.isclose(forget_bias, math.log(64))
+    return f"lstm, bias {'log 64' if exact else f'{forget_bias:g}'}"
+
+
+def accuracies(results: Sequence[dict]) -> dict[str, dict[int, list[float]]]:
+    """Shares of right answers by network and delay, one for each seed."""
+    table: dict[str, dict[int, list[float]]] = {}
+    for r in results:
+        row = table.setdefault(name_of(r["kind"], r["forget_bias"]), {})
+        row.setdefault(r["delay"], []).append(r["accuracy"])
+    return table
+
+
+def horizon(row: dict[int, list[float]], share: float = 0.9) -> int:
+    """The longest delay at which every seed is right more often than ``share``; 0 if none."""
+    return max((delay for delay, right in row.items() if min(right) > share), default=0)
+
+
 def main(argv: Sequence[str] | None = None) -> list[dict]:
     """Train every kind on every delay and seed; returns, and may record, the results."""
     parser = argparse.ArgumentParser(description="Measure the memory of recurrent networks.")

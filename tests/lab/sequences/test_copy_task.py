@@ -62,3 +62,14 @@ def test_the_record_holds_every_kind_delay_and_seed(tmp_path):
     assert len(record["results"]) == 5 * 2 * 2
     assert all(0 <= r["accuracy"] <= 1 for r in record["results"])
     assert record["options"]["steps"] == 2
+
+
+def test_results_are_sorted_by_network_and_delay_and_the_horizon_needs_every_seed():
+    rows = [("rnn", None, 2, 1.0), ("rnn", None, 2, 0.95), ("rnn", None, 8, 1.0)]
+    rows += [("rnn", None, 8, 0.9), ("lstm", math.log(64), 8, 0.2), ("lstm", 1, 8, 1.0)]
+    keys = ("kind", "forget_bias", "delay", "accuracy")
+    table = copy_task.accuracies([dict(zip(keys, row, strict=True)) for row in rows])
+    assert list(table) == ["rnn", "lstm, bias log 64", "lstm, bias 1"]
+    assert table["rnn"] == {2: [1.0, 0.95], 8: [1.0, 0.9]}
+    assert [copy_task.horizon(row) for row in table.values()] == [2, 0, 8]
+    assert copy_task.name_of("lstm", None) == "lstm, bias drawn"
