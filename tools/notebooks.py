@@ -39,6 +39,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "05-neural-networks",
     "10-attention",
     "23-policy-optimization",
+    "23-reward-hacking",
 )
 TIME_OUT = 600  # [s] for one cell
 LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)
