@@ -32,11 +32,11 @@ SHARED = {  # what one page borrows from another
     "lab.explanations": ("lab.neural_networks.start_sweep.",),
     "lab.initialization": ("lab.optimization.digits_study.",),
     "lab.objectives": ("lab.architectures.one_body.",),
-    "lab.policy_optimization": (
+    "lab.preference_optimization": ("lab.fine_tuning.fine_tuning_tasks.",),
+    "lab.reward_hacking": (
         "lab.fine_tuning.fine_tuning_measures.",
         "lab.fine_tuning.fine_tuning_search.",
     ),
-    "lab.preference_optimization": ("lab.fine_tuning.fine_tuning_tasks.",),
 }
 ORDER = {name: i for i, name in enumerate(mathlm.__all__)}
 NO_TORCH = {"shapes", "errors", "checks", "progress", "claims", "show", "reference", "text"}

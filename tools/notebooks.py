@@ -42,6 +42,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "07-sequences",
     "10-attention",
     "23-policy-optimization",
+    "23-reward-hacking",
 )
 TIME_OUT = 600  # [s] for one cell
 LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)

@@ -14,10 +14,4 @@
   package's losses.
 * ``rate_study``: How near to the optimum policies end by step size, with rates that decay and
   rates that stay.
-* ``steering``: Two models steered by rewards, what they write then, and what stops them from
-  cheating.
-* ``steering_looks``: What a steered policy writes, and how far it has gone.
-* ``steering_plays``: The GPT of the plays, steered to sound glad, and what that costs.
-* ``steering_rewards``: Rewards of the steering study: a list of rated words, and parts of it.
-* ``steering_sums``: SmolLM2 with a low-rank update, rewarded for right sums and nothing else.
 """

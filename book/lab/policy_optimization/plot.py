@@ -10,9 +10,7 @@ from .figures import (
     ends_of_runs,
     gradient_noise,
     kl_estimates,
-    overoptimization,
     reward_frontier,
-    steered_runs,
     ways_to_optimum,
 )
 
@@ -24,9 +22,7 @@ __all__ = [
     "ends_of_runs",
     "gradient_noise",
     "kl_estimates",
-    "overoptimization",
     "reward_frontier",
-    "steered_runs",
     "style",
     "tilted_policy_demo",
     "ways_to_optimum",

@@ -7,9 +7,9 @@ import pytest
 import torch
 from recipes.tiny_chats import save_base
 
-from lab.policy_optimization import steering, steering_looks, steering_plays, steering_sums
-from lab.policy_optimization.steering_plays import Steering
-from lab.policy_optimization.steering_rewards import JUDGE, PARTS, REWARDS, part
+from lab.reward_hacking import steering, steering_looks, steering_plays, steering_sums
+from lab.reward_hacking.steering_plays import Steering
+from lab.reward_hacking.steering_rewards import JUDGE, PARTS, REWARDS, part
 from mathlm.models import GPT
 from mathlm.text import corpus, sentiment
 

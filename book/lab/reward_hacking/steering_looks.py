@@ -1,6 +1,6 @@
 """What a steered policy writes, and how far it has gone.
 
-Used by recipes.steering_plays.
+Used by steering_plays.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Two models steered by rewards, what they write then, and what stops them from cheating.
 
     cd book
-    python -m lab.policy_optimization.steering --pieces pieces --record steering.json
+    python -m lab.reward_hacking.steering --pieces pieces --record steering.json
 
 The GPT of the plays is to sound glad, by a list of rated words; SmolLM2 is to get sums right.
 The record holds:

@@ -1,6 +1,6 @@
 """Rewards of the steering study: a list of rated words, and parts of it.
 
-Used by recipes.steering_plays. A part stands for a flawed judge: it knows a quarter of the
+Used by steering_plays. A part stands for a flawed judge: it knows a quarter of the
 words.
 """
 
