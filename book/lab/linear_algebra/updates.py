@@ -59,8 +59,12 @@ class Run:
             change: From a matrix before fine-tuning and its update to the matrix to try. The
                 rest of the model, embeddings and norms, stays tuned.
         """
-        cut = {n: change(self.pretrained[n], self.update(n)) for n in self.names}
-        state = {n: torch.as_tensor(W).float() for n, W in (dict(self.tuned) | cut).items()}
+        return self.loss_of({n: change(self.pretrained[n], self.update(n)) for n in self.names})
+
+    def loss_of(self, matrices: Mapping[str, ndarray]) -> float:
+        """Loss on held-out manual with these matrices, the rest tuned [nats/byte]."""
+        weights = dict(self.tuned) | dict(matrices)
+        state = {n: torch.as_tensor(W).float() for n, W in weights.items()}
         self.model.load_state_dict(state, strict=False)
         return self.evaluate()
 
