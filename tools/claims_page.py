@@ -34,7 +34,7 @@ printed, {corrected} are corrected, and {remarked} are put right in words, since
 settles them. The reasons, and the claims that stand, are on a page for each source: {sources}.
 
 A *severity* says how far somebody who believes a statement goes astray: 1 is a last digit, 5 a
-wrong result. Entries without one have not been judged yet.
+wrong result.
 """
 FORM = """<form class="claims-filter" hidden>
 <label>Search <input type="search" name="words" placeholder="attention, 9.8, bits ..."></label>
