@@ -47,7 +47,7 @@ def ppo(world: World, seed: int = 0, steps: int = 320, samples: int = 4096) -> n
 
 
 def leave_one_out(
-    world: World, seed: int = 0, steps: int = 420, samples: int = 2048
+    world: World, seed: int = 0, steps: int = 600, samples: int = 2048
 ) -> nn.Module:
     """A policy trained on completions that are judged against the others of their prompt.
 
