@@ -44,7 +44,17 @@ def process(
             literal = indent(line)
 
 
+def moved_labels(app: Sphinx, env: Any) -> list[str]:
+    """Every page, if the equation of a label has moved to another page: links to it are old."""
+    places = {label: place[0] for label, place in env.get_domain("math").equations.items()}
+    before = getattr(env, "places_of_equations", places)
+    env.places_of_equations = places
+    moved = any(places.get(label, page) != page for label, page in before.items())
+    return sorted(env.found_docs) if moved else []
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Listen to autodoc, after napoleon."""
+    """Listen to autodoc, after napoleon, and to what a build has read."""
     app.connect("autodoc-process-docstring", process, priority=900)
+    app.connect("env-updated", moved_labels)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

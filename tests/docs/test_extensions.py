@@ -34,6 +34,20 @@ def test_a_chapter_has_the_number_of_its_file(page, number):
     assert load("chapter_numbers").chapter(page) == number
 
 
+def test_a_label_that_moves_to_another_page_makes_every_page_old():
+    equations = {"eq-a": ("01", 1)}
+    env = SimpleNamespace(
+        get_domain=lambda name: SimpleNamespace(equations=equations), found_docs={"01", "02"}
+    )
+    moved = load("docstrings").moved_labels
+    assert moved(None, env) == []
+    equations["eq-b"] = ("01", 2)  # a new one, and another number, move nothing
+    assert moved(None, env) == []
+    equations["eq-a"] = ("02", 1)
+    assert moved(None, env) == ["01", "02"]
+    assert moved(None, env) == []
+
+
 def test_an_implemented_equation_becomes_a_link():
     assert processed("Implements eq-softmax::", "", "    y = z") == [
         "Implements :eq:`eq-softmax`::",
