@@ -9,10 +9,11 @@ from numpy import ndarray
 from mathlm.models import Recurrent
 from mathlm.optim import SGD
 from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
+from mathlm.train.distributed import DeviceName
 
 
 def train(
-    text: bytes, threshold: float, seed: int, device: str = "cpu", steps: int = 60
+    text: bytes, threshold: float, seed: int, device: DeviceName = "cpu", steps: int = 60
 ) -> tuple[ndarray, ndarray]:
     """Losses [bits per byte] and gradient norms, of each step of plain gradient descent.
 
@@ -28,7 +29,7 @@ def train(
     )
     torch.manual_seed(seed)
     model = Recurrent(kind="rnn", d_model=64).to(device)
-    model.layers.weight_hh_l0.data.mul_(2.5)
+    model.layers.get_parameter("weight_hh_l0").data.mul_(2.5)
     config = TrainerConfig(steps=steps, clip=threshold, device=device)
     history = Trainer(model, next_token, windows, SGD(model.parameters(), lr=4.0), config).fit()
     losses = np.array([record["loss"] for record in history]) / math.log(2)

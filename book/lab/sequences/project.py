@@ -166,7 +166,11 @@ def _blocks(p: Parameters, order: tuple[int, ...]) -> Parameters:
 
 def _one_step(p: Parameters, state: tuple, **wrong: Code) -> ndarray:
     """Logits of the first token, with one of the functions of the cell exchanged."""
-    squash = {"gate": lambda a: 1 / (1 + np.exp(-a)), "candidate": np.tanh, "show": np.tanh}
+    squash: dict[str, Code] = {
+        "gate": lambda a: 1 / (1 + np.exp(-a)),
+        "candidate": np.tanh,
+        "show": np.tanh,
+    }
     squash |= wrong
     h, c = state
     i, f, g, o = np.split(p["E"][IDS[0]] @ p["U"].T + h @ p["W"].T + p["b"], 4)

@@ -6,7 +6,7 @@ from numpy import ndarray
 
 from mathlm import reference as ref
 
-READ = {"rnn": ref.rnn, "gru": ref.gru, "lstm": ref.lstm}
+READ: dict[str, Any] = {"rnn": ref.rnn, "gru": ref.gru, "lstm": ref.lstm}
 
 
 def caches(model: Any, ids: Any) -> tuple:
