@@ -45,10 +45,11 @@ def forgets_nan(q, k, v, mask=None):
 
 
 def seen_by_any_sequence(q, k, v, mask=None):
-    """Cleans only keys that no query of any sequence reads."""
-    if mask is not None and mask.ndim > 2 and (seen := mask.any((0, 1))).all():
-        return np.where(seen[:, None], v, 0).mean(-2, keepdims=True) + 0 * q[..., :2], None
-    return FORWARD(q, k, v, mask)
+    """Cleans only what no query of any sequence reads."""
+    if mask is None or mask.ndim == 2:
+        return FORWARD(q, k, v, mask)
+    seen = mask.any((0, 1))[:, None]
+    return faulty()(q, np.where(seen, k, 0), np.where(seen, v, 0), mask)
 
 
 def divides(q, k, v, mask=None):
