@@ -2,6 +2,8 @@
 
 * ``plot``: What the page calls plot: its figures, and the style that it shares.
 * ``figures``: Figures on rewards that are not what is meant: what they bring, and runs on text.
+* ``penalty_study``: Which answers a policy ends at with a penalty on the divergence and without
+  one.
 * ``project``: Grader of the project of this page: a KL coefficient from a few honest scores.
 * ``project_solution``: Reference solution of the project: importance weights from a mixture.
 * ``steering``: Two models steered by rewards, what they write then, and what stops them from

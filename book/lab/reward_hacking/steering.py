@@ -17,8 +17,9 @@ The record holds:
   reward); ``cpu_seconds``;
 - ``early_stop``: by name, the last look before held-out plays surprise by more than the
   tolerance above the start, with its iteration;
-- ``sums``: a run of SmolLM2 with LoRA: looks at sums not trained on (reward = share that is
-  right; plays in nats/token), history, setting, cpu_seconds.
+- ``sums``: a run of SmolLM2 with LoRA: looks at sums not trained on, each asked 8 times (reward
+  = share that is right, right = that of each sum; plays in nats/token), history, setting,
+  cpu_seconds.
 
 A study keeps its pieces and goes on where it was stopped.
 """

@@ -28,6 +28,7 @@ from mathlm.train import Trainer, TrainerConfig, next_token
 EXAMPLE, PLAYS = "2 + 5 = 7\n", 256  # stands before every task; tokens of plays
 TRAINED = tuple((a, b) for a in range(2, 10) for b in range(2, 10) if (a + b) % 3)
 HELD_OUT = tuple((a, b) for a in range(2, 10) for b in range(2, 10) if not (a + b) % 3)
+TIMES = 8  # that a look asks each sum: one answer to each would be a matter of chance
 
 
 def task(pair: tuple[int, int]) -> str:
@@ -56,16 +57,18 @@ class Sums:
     @torch.no_grad()
     def look(self, data: PolicyBatches, iteration: int) -> dict[str, Any]:
         """Right sums among those not trained on, and surprise of plays [nats/token]."""
-        asked = self.prompts(HELD_OUT)
+        pairs = HELD_OUT * TIMES
+        asked = self.prompts(pairs)
         batch = data.writer.write(asked, seed=10_000)
         texts = [self.decode(y) for y in completions_of(batch)]
         found = {"iteration": iteration, **rollout_record(batch)}
         loss, count = next_token(
             self.model.eval(), {"ids": self.plays[None, :-1], "targets": self.plays[None, 1:]}
         )
-        pairs = zip(map(task, HELD_OUT), texts, batch["rewards"].tolist(), strict=True)
-        samples = [{"prompt": x, "completion": y, "reward": r} for x, y, r in pairs]
-        return found | {"plays": float(loss) / count, "samples": samples[:8]}
+        rows = zip(map(task, pairs), texts, batch["rewards"].tolist(), strict=True)
+        samples = [{"prompt": x, "completion": y, "reward": r} for x, y, r in rows]
+        right = batch["rewards"].view(TIMES, -1).mean(0).tolist()  # of each sum
+        return found | {"right": right, "plays": float(loss) / count, "samples": samples[:8]}
 
 
 def steer_sums(

@@ -11,6 +11,7 @@ from lab.neural_networks.digits import (
     split_scores,
     start,
     train,
+    train_together,
 )
 from mathlm.errors import ConfigError
 from mathlm.reference import numerical_gradient
@@ -74,6 +75,28 @@ def test_the_same_seed_gives_the_same_weights(data):
     part = data[0][0][:64], data[0][1][:64]
     first, again = (train(part, [], SMALL)[0] for _ in range(2))
     assert_array_equal(first[0][0], again[0][0])
+
+
+@pytest.mark.parametrize(
+    ("hidden", "activation"), [((5,), "gelu"), ((4, 3), "relu"), ((), "relu")]
+)
+def test_runs_in_one_loop_are_those_that_would_be_made_one_by_one(data, hidden, activation):
+    options = {"hidden": hidden, "activation": activation, "epochs": 2, "batch": 50}
+    configs = [
+        DigitsConfig(**options, seed=seed, learning_rate=rate)
+        for seed, rate in ((0, 0.1), (1, 0.3), (2, 0.3))
+    ]
+    parts = [data[0], load(1)[0], load(2)[0]]
+    for found, part, config in zip(train_together(parts, configs), parts, configs, strict=True):
+        for (W, b), (W_one, b_one) in zip(found, train(part, [], config)[0], strict=True):
+            assert_allclose(W, W_one, rtol=1e-9, atol=1e-12)
+            assert_allclose(b, b_one, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("configs", [[], [SMALL, DigitsConfig(hidden=(16,), epochs=4)]])
+def test_runs_of_several_shapes_are_not_made_in_one_loop(data, configs):
+    with pytest.raises(ConfigError, match="runs of one shape"):
+        train_together([data[0]] * len(configs), configs)
 
 
 @pytest.fixture

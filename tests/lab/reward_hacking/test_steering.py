@@ -108,4 +108,7 @@ def test_a_run_on_sums_holds_what_the_record_promises(monkeypatch, tmp_path):
     found = json.loads(json.dumps(steering_sums.steer_sums(iterations=3, every=2)))
     assert [seen["iteration"] for seen in found["looks"]] == [0, 2, 3]
     assert found["looks"][0]["samples"][0]["prompt"] == "2 + 4 ="
+    assert len(found["looks"][0]["right"]) == len(steering_sums.HELD_OUT)
+    shares = found["looks"][-1]["right"]
+    assert found["looks"][-1]["reward"] == pytest.approx(statistics.mean(shares))
     assert isinstance(GPT.from_pretrained(base), GPT)
