@@ -7,7 +7,7 @@ from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 
 SIZE = (320, 200)  # of a picture
-PRICES = tuple(10 ** (i / 10) for i in range(-12, 11))  # 0.063 … 10 reward/nat
+PRICES = tuple(round(10 ** (i / 10), 2) for i in range(-12, 11))  # 0.06 … 10 reward/nat
 
 
 def clipped(rho: float | int, sign: int, clip: float | int) -> float:

@@ -20,7 +20,7 @@ SIZES: dict[str, Any] = {"iterations": 120, "group_size": 512, "lr": 6e-3}
 
 
 def one(beta: float, seed: int, **sizes: Any) -> dict[str, Any]:
-    """A run of RLOO in the small world: reward and entropy at its end, and what it says most."""
+    """A run of RLOO in the small world: what it earns at its end, and what it says most."""
     world = standard_world(vocabulary=4, prompts=2)
     objective, credit = Reinforce(read=ListedReader(world)), GroupCredit(beta=beta)
     run = train_policy(world, objective, credit, seed=seed, **SIZES | sizes)
