@@ -85,7 +85,9 @@ def copy_losses(model: GPT, ids: Tensor, gap: int) -> tuple[Tensor, Tensor]:
 def passages(count: int = TEXTS, length: int = LENGTH) -> Tensor:
     """Ids (count, length) of lines from evenly spaced places of Shakespeare's plays."""
     text, tokenizer = corpus.load("shakespeare"), ByteBPE.from_gguf(pretrained.find("smollm2"))
-    starts = [text.index("\n", (2 * i + 1) * len(text) // (2 * count)) + 1 for i in range(count)]
+    starts = [
+        text.index("\n", (2 * i + 1) * len(text) // (2 * count)) + 1 for i in range(count)
+    ]
     return torch.tensor([tokenizer.encode(text[s : s + 8 * length])[:length] for s in starts])
 
 

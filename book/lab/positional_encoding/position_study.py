@@ -86,7 +86,7 @@ def readings(model: GPT) -> dict[str, GPT]:
 
 def by_position(record: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Middle of each bin [bytes], and losses (seeds, bins) of each scheme [bits/byte]."""
-    config, found = record["config"], {}
+    config, found = record["config"], dict[str, list]()
     for row in record["results"]:
         found.setdefault(row["scheme"], []).append(np.array(row["loss"]) / np.log(2))
     centers = config["bin"] * (np.arange(config["longest"] // config["bin"]) + 0.5)

@@ -155,7 +155,7 @@ def _ntk(frequencies: Frequencies, _: Measure) -> None:
         ),
         "ntk: all frequencies are divided by s, as in position interpolation; only the slowest "
         "one is.": theta / s,
-        "ntk: the new base is divided and not multiplied, so that the slow pairs turn faster.": (
+        "ntk: the base is divided and not multiplied, so that the slow pairs turn faster.": (
             theta * s ** (2 * i / (K - 2))
         ),
         "ntk: the new base is right and the frequencies are divided by s as well.": (
