@@ -14,9 +14,14 @@ SMALL = {"vocab_size": 5, "context": 8, "d_model": 8, "n_layers": 1, "n_heads": 
 
 @pytest.fixture
 def gpt():
+    """Weights large enough for attention to depend on positions."""
     torch.set_default_dtype(torch.float32)
+    torch.manual_seed(0)
     sizes = {"vocab_size": 49_152, "context": 64, "d_model": 16, "n_layers": 1, "n_heads": 2}
-    return GPT(GPTConfig(position="rope", norm="rms", **sizes)).eval()
+    model = GPT(GPTConfig(position="rope", norm="rms", **sizes)).eval()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    return model
 
 
 def test_a_stretched_model_shares_weights_and_leaves_the_first_as_it_was(gpt):
