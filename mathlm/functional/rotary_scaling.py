@@ -34,9 +34,9 @@ class RopeScaling:
         ConfigError: If a number is missing, outside its range, or of no use to the kind.
 
     References:
-        Chen et al. (2023), arXiv:2306.15595 (linear); Peng et al. (2023), arXiv:2309.00071
-        (ntk, yarn); Grattafiori et al. (2024), arXiv:2407.21783, and the code of Llama 3.1
-        (llama3).
+        Chen et al. (2023), arXiv:2306.15595 (linear); bloc97 (2023), in the forum
+        r/LocalLLaMA, as told by Peng et al. (ntk); Peng et al. (2023), arXiv:2309.00071 (yarn);
+        Grattafiori et al. (2024), arXiv:2407.21783, and the code of Llama 3.1 (llama3).
     """
 
     kind: ScalingKind

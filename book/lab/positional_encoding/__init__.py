@@ -13,4 +13,10 @@
   loss by position.
 * ``word_order``: Which questions about a sequence can a transformer answer that is told no
   positions?
+* ``context_study``: SmolLM2 beyond its context, on short texts: a passage and its copy, many
+  positions apart.
+* ``project``: Grader of the project of this page: scaled rotary frequencies, and loss by
+  position.
+* ``project_solution``: Reference solution of the project: scaled rotary frequencies, and loss
+  by position.
 """

@@ -158,7 +158,7 @@ def by_token_distance(
     yscale: str = "linear",
     seen: float | int | None = None,
     xlabel: str = "distance [tokens]",
-    legend: Literal["upper right", "upper left", "lower left"] = "upper right",
+    legend: Literal["upper right", "upper left", "lower left", "lower right"] = "upper right",
 ) -> Figure:
     """Curves over the distance of two tokens.
 

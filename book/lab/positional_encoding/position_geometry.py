@@ -143,6 +143,41 @@ def alibi_reach(
     return (spread + math.log(1 / share)) / slope
 
 
+def relative_vector_scores(
+    q: Float[ndarray, "T K"], k: Float[ndarray, "S K"], table: Float[ndarray, "N K"]
+) -> Float[ndarray, "T S"]:
+    """Scores of queries and keys whose distance is a learned vector, added to the key.
+
+    Implements eq-relative-vectors::
+
+        score(t, s) = q_t (k_s + a_n)ᵀ / √K,   n = max(-c, min(c, s - t))
+
+    Args:
+        q: Queries.
+        k: Keys; the first query and the first key stand at the same position.
+        table: Vectors of the distances -c ... c, so that N = 2c + 1 is odd.
+
+    Returns:
+        Scores before the softmax.
+
+    Raises:
+        InputError: If the table has an even number of rows or another width.
+
+    References:
+        Shaw et al. (2018), arXiv:1803.02155, eqs. (4) and (5).
+    """
+    q, k, table = (finite_array(x, n) for x, n in ((q, "q"), (k, "k"), (table, "table")))
+    if len(table) % 2 == 0 or not q.shape[-1] == k.shape[-1] == table.shape[-1]:
+        raise InputError(
+            f"table has shape {table.shape}: it needs an odd number of rows, and the width of "
+            f"q {q.shape} and k {k.shape}"
+        )
+    furthest = len(table) // 2
+    n = np.clip(np.arange(len(k)) - np.arange(len(q))[:, None], -furthest, furthest)
+    by_place = np.take_along_axis(q @ table.T, n + furthest, axis=1)
+    return (q @ k.T + by_place) / math.sqrt(q.shape[-1])
+
+
 def _frequencies(width: int, base: float | int) -> ndarray:
     """base^(-2i/width), i = 0 ... width/2 - 1."""
     if width < 2 or width % 2:
@@ -152,4 +187,11 @@ def _frequencies(width: int, base: float | int) -> ndarray:
     return float(base) ** -(np.arange(0, width, 2) / width)
 
 
-__all__ = ["alibi_reach", "decay_bound", "pair_overlap", "pairs_that_turn", "running_mean"]
+__all__ = [
+    "alibi_reach",
+    "decay_bound",
+    "pair_overlap",
+    "pairs_that_turn",
+    "relative_vector_scores",
+    "running_mean",
+]

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,32 @@ def readings(model: GPT) -> dict[str, GPT]:
     scaled = SCALINGS if scheme == "rope" else ()
     found = {f"rope, {s.kind}": longer(model, LONGEST, s) for s in scaled}
     return {scheme: longer(model, LONGEST)} | found
+
+
+def by_position(record: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Middle of each bin [bytes], and losses (seeds, bins) of each scheme [bits/byte]."""
+    config, found = record["config"], dict[str, list]()
+    for row in record["results"]:
+        found.setdefault(row["scheme"], []).append(np.array(row["loss"]) / np.log(2))
+    centers = config["bin"] * (np.arange(config["longest"] // config["bin"]) + 0.5)
+    return centers, {scheme: np.array(rows) for scheme, rows in found.items()}
+
+
+def octaves(record: dict, first: int = TRAINED // 2) -> dict[str, np.ndarray]:
+    """Losses (seeds, octaves) of each scheme [bits/byte], from ``first`` bytes on.
+
+    A scheme that ends within the octaves has NaN beyond its end.
+    """
+    centers, losses = by_position(record)
+    count = int(np.log2(record["config"]["longest"] / first))
+    found = {}
+    for scheme, rows in losses.items():
+        whole = np.full((len(rows), len(centers)), np.nan)
+        whole[:, : rows.shape[1]] = rows
+        edges = [first * 2**n for n in range(count + 1)]
+        spans = [(low < centers) & (centers < high) for low, high in pairwise(edges)]
+        found[scheme] = np.stack([whole[:, span].mean(1) for span in spans], 1)
+    return found
 
 
 def run(scheme: str, seed: int, steps: int, windows: int) -> list[dict]:

@@ -105,3 +105,14 @@ def test_with_equal_scores_the_reach_is_met():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_each_pair_reads_the_vector_of_its_clipped_distance(rng):
+    q, k, table = rng.normal(size=(4, 3)), rng.normal(size=(6, 3)), rng.normal(size=(5, 3))
+    scores = position_geometry.relative_vector_scores(q, k, table)
+    for t in range(4):
+        for s in range(6):
+            vector = table[2 + max(-2, min(2, s - t))]
+            assert scores[t, s] == pytest.approx(q[t] @ (k[s] + vector) / 3**0.5)
+    with pytest.raises(InputError, match=r"table has shape \(4, 3\): it needs an odd number"):
+        position_geometry.relative_vector_scores(q, k, table[:4])

@@ -85,3 +85,20 @@ def test_the_record_of_another_study_is_refused(tmp_path):
     path.write_text(json.dumps({"config": {"steps": 3}, "results": []}))
     with pytest.raises(ConfigError, match=r"record\.json holds another study: {'steps': 3}"):
         study.main(["--record", str(path)])
+
+
+def test_octaves_are_means_over_bins_in_bits_and_end_with_the_scheme():
+    config = {"bin": 4, "longest": 32}
+    nats = np.log(2) * np.arange(8)  # bits 0 ... 7 in bins of 4 bytes
+    rows = [{"scheme": "rope", "loss": nats}, {"scheme": "rope", "loss": nats + np.log(2)}]
+    rows.append({"scheme": "learned", "loss": nats[:4]})
+    record = {"config": config, "results": rows}
+    centers, losses = study.by_position(record)
+    assert centers.tolist() == [2, 6, 10, 14, 18, 22, 26, 30]
+    assert {scheme: x.shape for scheme, x in losses.items()} == {
+        "rope": (2, 8),
+        "learned": (1, 4),
+    }
+    found = study.octaves(record, first=8)
+    np.testing.assert_allclose(found["rope"], [[2.5, 5.5], [3.5, 6.5]])
+    np.testing.assert_allclose(found["learned"], [[2.5, np.nan]])
