@@ -14,6 +14,7 @@ def float32():
     torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.slow
 def test_the_record_holds_every_combination_once(tmp_path):
     recipe.main(["--record", str(tmp_path / "r.json"), "--seeds", "1", "--steps", "2"])
     record = json.loads((tmp_path / "r.json").read_text())

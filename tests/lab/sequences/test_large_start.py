@@ -37,7 +37,7 @@ def test_the_record_holds_both_thresholds_and_every_seed(tmp_path):
     assert [(r["clip"], r["seed"]) for r in record["runs"]] == [
         (1.0, 0), (1.0, 1), ("inf", 0), ("inf", 1)
     ]  # fmt: skip
-    assert all(7 < r["end"] < 60 and 0 <= r["long_steps"] <= 2 for r in record["runs"])
+    assert all(0 < r["end"] < 100 and 0 <= r["long_steps"] <= 2 for r in record["runs"])
     assert record["config"] == {"seeds": 2, "steps": 2}
 
 
