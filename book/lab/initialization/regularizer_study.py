@@ -3,7 +3,7 @@
     cd book
     python -m lab.initialization.regularizer_study --record regularizers.json
 
-Takes about three minutes on one core. ``--seeds 1 --steps 20`` is a quick look.
+Takes about ten minutes on one core. ``--seeds 1 --steps 20`` is a quick look.
 """
 
 import argparse
@@ -25,7 +25,7 @@ ARMS: dict[str, tuple[dict, float]] = {  # changes of the setting, and the weigh
     "dropout 0.8": ({"dropout": 0.8}, 0.0),
     "700 more digits": ({"examples": 1000}, 0.0),
 }
-RATES = (1e-3, 3e-3, 1e-2)
+RATES = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 SETTING = {"examples": 300, "label_noise": 0.3, "widths": (128,)}
 
 

@@ -1,6 +1,14 @@
-"""An RNN that starts with recurrent weights 2.5 times too large, with and without clipping."""
+"""An RNN that starts with recurrent weights 2.5 times too large, with and without clipping.
 
+    cd book
+    python -m lab.sequences.large_start --record large-start.json
+
+Takes about half a minute on one core. ``--seeds 1 --steps 3`` is a quick look.
+"""
+
+import argparse
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -8,8 +16,10 @@ from numpy import ndarray
 
 from mathlm.models import Recurrent
 from mathlm.optim import SGD
+from mathlm.text import corpus
 from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
 from mathlm.train.distributed import DeviceName
+from mathlm.train.record import write_record
 
 
 def train(
@@ -34,3 +44,24 @@ def train(
     history = Trainer(model, next_token, windows, SGD(model.parameters(), lr=4.0), config).fit()
     losses = np.array([record["loss"] for record in history]) / math.log(2)
     return losses, np.array([record["grad_norm"] for record in history])
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Mean loss of the last third of each run, and how many gradients were longer than 1."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", default="large-start.json")
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=60)
+    args, rows = parser.parse_args(argv), []
+    text = corpus.split("shakespeare")[0].encode()
+    for clip in (1.0, math.inf):
+        for seed in range(args.seeds):
+            losses, norms = train(text, clip, seed, steps=args.steps)
+            end, long = losses[-max(1, args.steps // 3) :].mean(), int((norms > 1).sum())
+            rows.append({"clip": clip, "seed": seed, "end": float(end), "long_steps": long})
+    config = {"seeds": args.seeds, "steps": args.steps}
+    write_record(args.record, config=config, device="CPU", runs=rows)
+
+
+if __name__ == "__main__":
+    main()

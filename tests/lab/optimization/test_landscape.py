@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 
 from lab.optimization import landscape
 from mathlm import reference as ref
-from mathlm.errors import InputError
+from mathlm.errors import InputError, NonFiniteLossError
 
 SURFACES = {
     "quadratic": (
@@ -70,3 +70,51 @@ def test_points_that_are_not_finite_are_refused_and_far_ones_have_no_nan(f, grad
     far = np.array([[1e200, 1e200], [-1e200, 1e200], [1.0, -1e200]])
     assert (f(far) == np.inf).all()
     assert not np.isnan(gradient(far)).any()
+
+
+RATES = {  # the step sizes of chapter 06, for the ravine, Rosenbrock's valley and the saddle
+    "descent": (ref.sgd_step, {}, (0.05, 0.002, 1.0)),
+    "momentum": (ref.momentum_step, {"beta": 0.9}, (0.02, 0.003, 0.5)),
+    "Nesterov": (ref.nesterov_step, {"beta": 0.9}, (0.05, 0.001, 0.5)),
+    "RMSProp": (ref.rmsprop_step, {"beta": 0.9}, (0.05, 0.005, 0.05)),
+    "Adam": (ref.adam_step, {}, (0.3, 0.1, 0.2)),
+}
+RACES = (
+    ("quadratic", [-8.0, 1.5], 0.0, 500),
+    ("rosenbrock", [-1.2, 1.0], 0.0, 2000),
+    ("double_well", [1.0, 1e-4], -0.25, 100),
+)
+
+
+def arrival(f, gradient, begin, low, walk) -> float:
+    """Steps until the loss stays within 0.01 of its minimum, to the end of the run."""
+    method, numbers, lr, steps = walk
+    try:
+        path = ref.descend(gradient, np.array(begin), method, steps, lr=lr, **numbers)
+    except NonFiniteLossError:
+        return np.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        far = ~(f(path) - low < 0.01)
+    return np.inf if far[-1] else float(np.flatnonzero(far)[-1]) + 1
+
+
+@pytest.mark.weekly
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RATES)
+def test_no_step_size_up_to_one_is_better_than_that_of_the_page(name):
+    method, numbers, rates = RATES[name]
+    grid = [m * 10.0**k for k in range(-4, 0) for m in (1, 2, 3, 5)] + [1.0]
+    for (surface, begin, low, steps), rate in zip(RACES, rates, strict=True):
+        times = [
+            arrival(*SURFACES[surface], begin, low, (method, numbers, lr, steps)) for lr in grid
+        ]
+        assert_allclose(grid[int(np.argmin(times))], rate)
+
+
+@pytest.mark.weekly
+def test_adam_leaves_the_valley_at_its_own_step_size_too_after_the_run():
+    path = ref.descend(
+        landscape.rosenbrock_gradient, np.array([-1.2, 1.0]), ref.adam_step, 3000, lr=0.1
+    )
+    height = landscape.rosenbrock(path)
+    assert height[600:2001].max() < 0.01 < 0.5 < height[2001:].max()
