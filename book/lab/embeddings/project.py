@@ -99,18 +99,10 @@ def _windows(ids: ndarray, offsets: Sequence[int], wrap: bool = False) -> Counte
     )
 
 
-def _pairs(pairs: Code, *_others: Code) -> None:
-    found = pairs(TEXT.copy(), 2)
-    if (
-        not isinstance(found, tuple)
-        or len(found) != 2
-        or np.shape(found[0]) != np.shape(found[1])
-    ):
-        raise FaultError("pairs must return two arrays of one length, centers and contexts.")
-    centers, contexts = (np.asarray(x).ravel().tolist() for x in found)
-    got, right = Counter(zip(centers, contexts, strict=True)), _windows(TEXT, (-2, -1, 1, 2))
+def _wrong_pairs(right: Counter) -> dict[str, Counter]:
+    """What common mistakes make of the test text, with a sentence for each."""
     no_twins = Counter({p: n for p, n in right.items() if p[0] != p[1]})
-    mistakes = {
+    return {
         "each position is paired with itself; a center is no context of its own.": _windows(
             TEXT, (-2, -1, 0, 1, 2)
         ),
@@ -132,6 +124,19 @@ def _pairs(pairs: Code, *_others: Code) -> None:
         "a word that stands next to the same word again is a pair like others; compare "
         "positions, not words.": no_twins,
     }
+
+
+def _pairs(pairs: Code, *_others: Code) -> None:
+    found = pairs(TEXT.copy(), 2)
+    if (
+        not isinstance(found, tuple)
+        or len(found) != 2
+        or np.shape(found[0]) != np.shape(found[1])
+    ):
+        raise FaultError("pairs must return two arrays of one length, centers and contexts.")
+    centers, contexts = (np.asarray(x).ravel().tolist() for x in found)
+    got, right = Counter(zip(centers, contexts, strict=True)), _windows(TEXT, (-2, -1, 1, 2))
+    mistakes = _wrong_pairs(right)
     if got != right:
         for sentence, wrong in mistakes.items():
             if got == wrong:
