@@ -40,6 +40,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "06-initialization",
     "06-optimization",
     "07-sequences",
+    "09-embeddings",
     "10-attention",
     "14-positional-encoding",
     "23-policy-optimization",

@@ -9,10 +9,15 @@
   what?
 * ``association``: Word vectors from counts: pointwise mutual information and its best low-rank
   form.
+* ``book_search``: A search over the sections of this book, and twenty questions that say how
+  well it finds.
 * ``count_vectors``: Word vectors from the counts of a dictionary: positive mutual information
   and its SVD.
 * ``isotropy``: Does a cloud of vectors fill its space evenly? Two measures, and two repairs.
 * ``parallelogram``: Why offsets between word vectors agree: ratios of context probabilities.
+* ``project``: Grader of the project of this page: skip-gram with negative sampling, by hand.
+* ``project_solution``: Reference solution of the project: skip-gram with negative sampling on
+  any text.
 * ``row_updates``: Rows of an embedding table: how many a batch looks up, how far one moves
   when idle.
 * ``row_updates_study``: Which rows of an embedding table each optimizer moves, and which of
