@@ -11,6 +11,7 @@ from .calibration import (
 )
 from .circuits import head_contributions, output_value_circuit, query_key_circuit
 from .jacobian_norms import influence
+from .latent_attention import absorbed_latent_attention, latent_attention
 from .likelihood import pad_documents, perplexity, strided_likelihood
 from .loss import cross_entropy, log1mexp, token_cross_entropy, z_loss
 from .low_rank import bottleneck, gated_prefix, lora_scale, low_rank_update, merged_weight
@@ -75,6 +76,7 @@ from .word2vec import negative_sampling_loss
 __all__ = [
     "Levels",
     "RopeScaling",
+    "absorbed_latent_attention",
     "acceptance_probability",
     "activation_scale",
     "affine_levels",
@@ -115,6 +117,7 @@ __all__ = [
     "head_contributions",
     "influence",
     "l2_normalize",
+    "latent_attention",
     "layer_norm",
     "log1mexp",
     "lora_scale",

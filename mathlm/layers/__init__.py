@@ -6,6 +6,7 @@ from .block import Block, PostNormBlock
 from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache, SlidingLayerCache
 from .decoder_block import CrossAttention, DecoderBlock, PostNormDecoderBlock
 from .feedforward import FeedForward
+from .latent_attention import LatentAttention, LatentCache
 from .low_rank import LoRALinear, LoRASettings
 from .normalization import BatchNorm, LayerNorm, RMSNorm
 from .position import (
@@ -41,6 +42,8 @@ __all__ = [
     "GatedPrefixKV",
     "KeyValueCache",
     "LSTM",
+    "LatentAttention",
+    "LatentCache",
     "LayerCache",
     "LayerNorm",
     "LearnedPosition",

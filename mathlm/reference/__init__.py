@@ -82,6 +82,7 @@ from .network.heads import (
     self_attention,
     self_attention_backward,
 )
+from .network.latent_attention import latent_attention, latent_attention_backward
 from .network.linear import (
     linear,
     linear_backward,
@@ -352,6 +353,8 @@ __all__ = [
     "kl_divergence",
     "label_smoothed_cross_entropy",
     "label_smoothed_cross_entropy_backward",
+    "latent_attention",
+    "latent_attention_backward",
     "layer_norm",
     "layer_norm_backward",
     "linear",

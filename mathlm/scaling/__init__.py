@@ -42,7 +42,7 @@ from .memory import (
     sharded_memory,
     training_memory,
 )
-from .parameters import count_parameters, kv_cache_bytes
+from .parameters import count_parameters, kv_cache_bytes, latent_cache_bytes
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 
@@ -85,6 +85,7 @@ __all__ = [
     "kaplan_loss",
     "kept_with_segments",
     "kv_cache_bytes",
+    "latent_cache_bytes",
     "optimal_allocation",
     "parameters_and_tokens",
     "repeated_loss",

@@ -183,3 +183,47 @@ def kv_cache_bytes(
     require_counts(1, batch=batch, bytes_per_number=bytes_per_number)
     numbers = batch * config.kv_heads * tokens * config.head_width
     return 2 * config.n_layers * numbers * bytes_per_number
+
+
+def latent_cache_bytes(
+    n_layers: int,
+    d_latent: int,
+    d_rotary: int,
+    tokens: int,
+    batch: int = 1,
+    bytes_per_number: int = 2,
+) -> int:
+    """Memory of what multi-head latent attention keeps while a model writes.
+
+    Implements eq-heads-latent-cache::
+
+        L B S (d_c + d_r) b
+
+    one latent vector and one turned key for each of L layers, B rows and S tokens, in numbers
+    of b bytes. Neither the number of heads nor their width matters.
+
+    Args:
+        n_layers: L.
+        d_latent: Width of the latent vector, d_c.
+        d_rotary: Width of the turned key, d_r; 0 for none.
+        tokens: S that there is room for [tokens].
+        batch: B, rows.
+        bytes_per_number: b: 2 for float16 and bfloat16, 4 for float32.
+
+    Returns:
+        Size of the tensors of L times :class:`mathlm.layers.LatentCache` [bytes].
+
+    Raises:
+        InputError: If a number is negative, or one that must be at least 1 is 0.
+
+    Example:
+        >>> latent_cache_bytes(60, 512, 64, tokens=1, bytes_per_number=1)  # DeepSeek-V2
+        34560
+
+    References:
+        DeepSeek-AI (2024), arXiv:2405.04434, table 1.
+    """
+    require_counts(0, tokens=tokens, d_rotary=d_rotary)
+    require_counts(1, n_layers=n_layers, d_latent=d_latent, batch=batch)
+    require_counts(1, bytes_per_number=bytes_per_number)
+    return n_layers * batch * tokens * (d_latent + d_rotary) * bytes_per_number

@@ -5,7 +5,7 @@ import torch
 
 from mathlm.errors import InputError
 from mathlm.models import GPT, PRESETS, GPTConfig
-from mathlm.scaling import kv_cache_bytes
+from mathlm.scaling import kv_cache_bytes, latent_cache_bytes
 
 SIZES = {"vocab_size": 10, "context": 32, "d_model": 24, "n_layers": 3, "n_heads": 6}
 
@@ -49,3 +49,22 @@ def test_no_tokens_take_no_memory():
 def test_numbers_that_count_nothing_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         kv_cache_bytes(GPTConfig(), **{"tokens": 1} | changes)
+
+
+def test_a_latent_cache_is_counted_per_token_and_layer():
+    assert latent_cache_bytes(60, 512, 64, 1) == 69_120
+    assert latent_cache_bytes(3, 5, 0, 7, batch=2, bytes_per_number=4) == 3 * 5 * 7 * 2 * 4
+
+
+def test_deepseek_v2_says_that_it_keeps_a_fifteenth_of_deepseek_67b():
+    """95 layers and 8 key/value heads of 128 in 16 bits, against 576 numbers in 6 bits."""
+    before = GPTConfig(n_layers=95, n_heads=64, n_kv_heads=8, d_head=128, d_model=8192)
+    bits = 6 * latent_cache_bytes(60, 512, 64, 1, bytes_per_number=1)
+    assert round(100 * (1 - bits / (8 * kv_cache_bytes(before, 1))), 1) == 93.3
+
+
+@pytest.mark.parametrize("bad", [{"d_latent": 0}, {"tokens": -1}, {"n_layers": 0}])
+def test_sizes_of_a_latent_cache_that_make_no_sense_are_refused(bad):
+    (name,) = bad
+    with pytest.raises(InputError, match=f"{name}="):
+        latent_cache_bytes(**{"n_layers": 1, "d_latent": 4, "d_rotary": 2, "tokens": 3} | bad)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
@@ -191,21 +192,65 @@ def recall_capacity(
 
     Args:
         pairs: Numbers of keys and values.
-        shares: Name of the form of attention -> share of right answers.
+        shares: Name of the form of attention -> share of right answers; the last is dotted.
         width: Width of the keys, marked by a line.
     """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for (name, share), color, mark in zip(
-        shares.items(), (BLUE, RED, GREEN), MARKS, strict=False
-    ):
+    fig, ax = plt.subplots(figsize=(6.4, 3.8))
+    last = list(shares)[-1]
+    for (name, share), color, mark in zip(shares.items(), COLORS, MARKS, strict=False):
+        style = ":" if name == last and len(shares) > 1 else "-"
         ax.semilogx(
-            pairs, 100 * np.asarray(share), marker=mark, color=color, label=name, base=2
+            pairs, 100 * np.asarray(share), style, marker=mark, color=color, label=name, base=2
         )
-    ax.axvline(width, color=GRAY, ls=":", lw=1.2, label=f"width of the keys: {width}")
+    ax.axvline(width, color=GRAY, ls="--", lw=1.2, label=f"width of the keys: {width}")
     ax.set_xticks(list(pairs), [str(n) for n in pairs])
     ax.set(xlabel="pairs of key and value", ylabel="answered rightly [%]", ylim=(-3, 105))
-    ax.legend(fontsize=9)
+    ax.legend(fontsize=9, loc="lower left")
     return fig
+
+
+def sharing(heads: int = 8, groups: int = 2) -> Figure:
+    """Which query heads share which keys and values, in four kinds of attention.
+
+    Args:
+        heads: Query heads.
+        groups: Key/value heads of the grouped form.
+    """
+    kinds = {
+        f"multi-head: {heads} key/value heads": heads,
+        f"grouped-query: {groups}": groups,
+        "multi-query: 1": 1,
+        "latent: one short vector": 0,
+    }
+    fig, axes = plt.subplots(2, 2, figsize=(6.4, 4.6))
+    for ax, (title, owners) in zip(axes.flat, kinds.items(), strict=True):
+        places = np.arange(heads)
+        owned = owners or heads
+        centers = (places // (heads // owned)) * (heads // owned) + (heads / owned - 1) / 2
+        for query, center in zip(places, centers, strict=True):
+            _box(ax, float(query), 2, BLUE, 0.7)
+            ax.plot([query, center], [1.7, 1.3], color=GRAY, lw=1)
+        for center in np.unique(centers):
+            _box(ax, center, 1, ORANGE if owners else "none", 0.7)
+            if not owners:
+                ax.plot([center, (heads - 1) / 2], [0.7, 0.3], color=GRAY, lw=1)
+        if not owners:
+            _box(ax, (heads - 1) / 2, 0, ORANGE, 2.6)
+        ax.set(title=title, xlim=(-0.8, heads - 0.2), ylim=(-0.5, 2.6))
+        ax.title.set_fontsize(10)
+        ax.set_axis_off()
+    axes[0][0].text(-0.6, 2.45, "query heads", fontsize=9)
+    axes[0][0].text(-0.6, 0.35, "keys and values", fontsize=9)
+    axes[1][1].text(-0.6, -0.4, "cached: c and kᴿ", fontsize=9)
+    handles = [plt.Rectangle((0, 0), 1, 1, fc=c, ec=GRAY) for c in (ORANGE, "none")]
+    fig.legend(handles, ("in the cache", "made when needed"), loc="outside lower center",
+               ncols=2, fontsize=9)  # fmt: skip
+    return fig
+
+
+def _box(ax: Axes, center: float, level: float, color: str, width: float) -> None:
+    corner = (center - width / 2, level - 0.3)
+    ax.add_patch(plt.Rectangle(corner, width, 0.6, fc=color, ec=GRAY, lw=1))
 
 
 def head_harm(harm: ArrayLike, unit: str = "added loss [nats/token]") -> Figure:

@@ -37,7 +37,7 @@ def linear_attention(
 
     Implements eq-heads-linear::
 
-        y_t = Z φ(q_t) / (z · φ(q_t)),   Z = Σ_s v_s φ(k_s)ᵀ,   z = Σ_s φ(k_s)
+        y_t = φ(q_t) M / (φ(q_t) zᵀ),   M = Σ_s φ(k_s)ᵀ v_s,   z = Σ_s φ(k_s)
 
     Every query sees every key. Work grows with (T + S) K V; no (T, S) array is made.
 
@@ -69,8 +69,8 @@ def causal_linear_attention(
 
     Implements eq-heads-linear-recurrent::
 
-        Z_t = Z_{t-1} + v_t φ(k_t)ᵀ,   z_t = z_{t-1} + φ(k_t)
-        y_t = Z_t φ(q_t) / (z_t · φ(q_t))
+        M_t = M_{t-1} + φ(k_t)ᵀ v_t,   z_t = z_{t-1} + φ(k_t)
+        y_t = φ(q_t) M_t / (φ(q_t) z_tᵀ)
 
     Args:
         q: Queries.

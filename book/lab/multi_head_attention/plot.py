@@ -14,6 +14,7 @@ from .figures import (
     lookups_by_heads,
     pruning_curves,
     recall_capacity,
+    sharing,
     tile_plan,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "online_softmax_demo",
     "pruning_curves",
     "recall_capacity",
+    "sharing",
     "style",
     "tile_plan",
 ]

@@ -67,3 +67,10 @@ def test_harm_is_drawn_with_zero_in_the_middle_of_the_colors():
     image = drawn(FIGURES["harm"]())[0].images[0]
     np.testing.assert_allclose(image.get_array(), np.cbrt([[0.1, 0.0], [-0.2, 0.4]]))
     assert image.norm(0) == 0.5
+
+
+def test_sharing_draws_a_box_for_each_key_head_and_one_for_the_latent_vector():
+    """Eight queries each; 8, 2 and 1 key heads; 8 that are made, and the vector they share."""
+    figure = figures.sharing()
+    assert [len(ax.patches) for ax in figure.axes] == [16, 10, 9, 17]
+    assert figure.get_figwidth() <= 6.4
