@@ -41,6 +41,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "06-optimization",
     "07-sequences",
     "10-attention",
+    "11-self-attention",
     "23-policy-optimization",
     "23-reward-hacking",
 )

@@ -19,6 +19,7 @@
   project.
 * ``project``: Grader of the project of this page: a test function that finds ten planted bugs.
 * ``project_solution``: Reference solution of the project: tests that find every planted bug.
+* ``sample_texts``: Six texts of different kinds, on which the page measures what heads look at.
 * ``planted_bugs``: Ten bugs of self-attention, planted one at a time, and which checks catch
   them.
 """
