@@ -1,5 +1,6 @@
 from collections import Counter
 
+import pytest
 from gguf import GGUFReader
 
 from lab.self_attention.sample_texts import sample_texts
@@ -19,6 +20,7 @@ def test_each_text_has_the_129_tokens_that_the_page_reads():
     assert all(len(tokenizer.encode(text)) >= 129 for text in sample_texts().values())
 
 
+@pytest.mark.slow
 def test_the_model_is_the_one_that_the_page_names():
     file = pretrained.find("smollm2")
     stored = GGUFReader(file).tensors
