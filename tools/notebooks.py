@@ -42,6 +42,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "07-sequences",
     "09-embeddings",
     "10-attention",
+    "11-self-attention",
     "13-multi-head-attention",
     "14-positional-encoding",
     "23-policy-optimization",

@@ -15,6 +15,11 @@
   recurrence.
 * ``peeking``: One attention head learns to predict the next letter, with or without sight of
   the future.
+* ``planted_layers``: Layers of self-attention with one fault each, forward or backward, for the
+  project.
+* ``project``: Grader of the project of this page: a test function that finds ten planted bugs.
+* ``project_solution``: Reference solution of the project: tests that find every planted bug.
+* ``sample_texts``: Six texts of different kinds, on which the page measures what heads look at.
 * ``planted_bugs``: Ten bugs of self-attention, planted one at a time, and which checks catch
   them.
 """

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from mathlm.plot.figures import mark_caught, token_axes
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, RED, SEQUENTIAL
+from mathlm.plot.style import BLUE, COLORS, GRAY, MARKS, ORANGE, RED, SEQUENTIAL
 
 
 def attention_steps(matrices: Mapping[str, ArrayLike]) -> Figure:
@@ -96,12 +96,11 @@ def reach_by_distance(curves: Mapping[str, ArrayLike]) -> Figure:
         curves: Name and size of the dependence at distances 0, 1, 2 and so on.
     """
     fig, ax = plt.subplots(figsize=(6.4, 3.4))
-    colors = (BLUE, RED, GREEN, ORANGE)
-    for (name, sizes), color, mark in zip(curves.items(), colors, MARKS, strict=False):
+    for (name, sizes), color, mark in zip(curves.items(), COLORS, MARKS, strict=False):
         values = np.asarray(sizes, dtype=float)
         ax.semilogy(values, marker=mark, ms=3, color=color, label=name)
-    ax.set(xlabel="distance back [positions]", ylabel="size of ∂y/∂x", ylim=(1e-16, None))
-    ax.legend()
+    ax.set(xlabel="distance back [positions]", ylabel="size of ∂y/∂x", ylim=(1e-16, 30))
+    ax.legend(fontsize=9)
     return fig
 
 

@@ -13,6 +13,7 @@ from lab.self_attention.peeking import (
 )
 from mathlm.errors import ConfigError, InputError
 from mathlm.reference import numerical_vjp
+from mathlm.text import corpus
 
 SMALL = PeekingConfig(length=3, width=2, batch=2)
 
@@ -64,3 +65,17 @@ def test_a_window_needs_one_letter_more_than_its_length():
 def test_a_width_of_zero_is_refused():
     with pytest.raises(ConfigError, match="at least 1"):
         PeekingConfig(width=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("causal", "best"), [(True, 0.05), (False, 0.1)])
+def test_each_arm_of_the_page_has_its_best_rate(causal, best):
+    plays, unread = corpus.load("shakespeare"), PeekingConfig(batch=200)
+    letters, held_out = letters_of(plays[:200_000])[0], letters_of(plays[300_000:340_000])[0]
+    losses = {}
+    for rate in (0.02, 0.05, 0.1):
+        arms = [PeekingConfig(causal=causal, rate=rate, seed=seed) for seed in range(3)]
+        runs = [losses_of(train(letters, 27, a)[0], windows(held_out, unread, 0), a.mask)
+                for a in arms]  # fmt: skip
+        losses[rate] = np.mean([loss for loss, _ in runs])
+    assert min(losses, key=losses.__getitem__) == best
