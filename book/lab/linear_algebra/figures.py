@@ -230,7 +230,7 @@ def gain_by_rank(
     ax.set(
         xlabel="rank kept in every matrix", ylabel="share of the gain kept", ylim=(-0.3, 1.06)
     )
-    ax.legend(loc="lower right")
+    ax.legend(loc="center left")
     return figure
 
 
