@@ -105,7 +105,7 @@ def best_step(gradient: ndarray, Hg: ndarray) -> float:
 
 def sharpness(
     f: Callable[[Any], Any], x: ndarray, start: ndarray, steps: int = 30
-) -> tuple[float, ndarray]:
+) -> tuple[Any, ndarray]:
     """Eigenvalue of the Hessian of largest size, by power iteration without the Hessian.
 
     Computes::
@@ -114,13 +114,13 @@ def sharpness(
 
     Args:
         f: Scalar function of a vector, as for :func:`gradient`.
-        x: Point.
+        x: Point; or several as rows, if f is a sum with one term for each row.
         start: First v, not zero and not at right angles to the answer: draw it at random, or
             take the v of a nearby point.
         steps: Hessian-vector products; each costs about two gradients.
 
     Returns:
-        λ with its sign, and v.
+        λ with its sign, and v; one of each for each row of x.
 
     Raises:
         InputError: If ``steps`` is not positive, ``start`` is zero, or H v becomes zero.
@@ -130,17 +130,19 @@ def sharpness(
     v, eigenvalue = _unit(start), 0.0
     for _ in range(steps):
         Hv = hessian_vector_product(f, x, v)[2]
-        eigenvalue = float((v * Hv).sum())
+        eigenvalue = (v * Hv).sum(axis=-1)
         v = _unit(Hv)
     return eigenvalue, v
 
 
 def _unit(v: ndarray) -> ndarray:
     with np.errstate(over="ignore"):  # the length is checked instead
-        length = np.sqrt((v * v).sum())
-    if not np.isfinite(length):
-        raise InputError(f"the vector of the power iteration has length {length}; scale it")
-    if not length > 0:
+        length = np.sqrt((v * v).sum(axis=-1, keepdims=True))
+    if not np.isfinite(length).all():
+        raise InputError(
+            f"the vector of the power iteration has length {length.max()}; scale it"
+        )
+    if not (length > 0).all():
         raise InputError("the vector of the power iteration is zero; take another start")
     return v / length
 

@@ -4,7 +4,7 @@ The network has one hidden layer of tanh and reads real handwritten digits. All 
 one vector θ, so that its loss is a function of one vector.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,20 @@ def initial(rng: np.random.Generator, hidden: int = 8, scale: float = 0.1) -> nd
 
 
 def squared_loss(X: ndarray, Y: ndarray, hidden: int = 8) -> Callable[[Any], Any]:
-    """Half the squared error, mean over the digits, as a function of θ."""
+    """Half the squared error, mean over the digits, as a function of θ.
+
+    Several θ as rows give the sum of their losses.
+    """
     sizes = [hidden * PIXELS, hidden, CLASSES * hidden, CLASSES]
     ends = np.cumsum(sizes)
 
     def loss(theta: Any) -> Any:
-        W1 = theta[: ends[0]].reshape(hidden, PIXELS)
-        W2 = theta[ends[1] : ends[2]].reshape(CLASSES, hidden)
-        h = np.tanh(X @ W1.T + theta[ends[0] : ends[1]])  # (N, hidden)
-        error = h @ W2.T + theta[ends[2] :] - Y  # (N, 10)
+        runs = theta.shape[:-1]
+        W1 = theta[..., : ends[0]].reshape(*runs, hidden, PIXELS)
+        b1 = theta[..., ends[0] : ends[1]].reshape(*runs, hidden, 1)
+        W2 = theta[..., ends[1] : ends[2]].reshape(*runs, CLASSES, hidden)
+        b2 = theta[..., ends[2] :].reshape(*runs, CLASSES, 1)
+        error = W2 @ np.tanh(W1 @ X.T + b1) + b2 - Y.T  # (10, N): one digit a column
         return (error * error).sum() / (2 * len(X))
 
     return loss
@@ -57,18 +62,50 @@ def descend(
     every: int = 10,
 ) -> dict[str, ndarray]:
     """Gradient descent; loss and largest curvature every ``every`` steps, and θ at the end."""
-    if not step > 0 or min(steps, every) < 1:
-        raise ConfigError(f"step={step}, steps={steps} and every={every} must be positive")
-    rows = []
-    v = np.random.default_rng(0).normal(size=theta.size)
+    return descend_all(loss, [theta], [step], steps, every)[step][0]
+
+
+def descend_all(
+    loss: Callable[[Any], Any],
+    starts: Sequence[ndarray],
+    sizes: Sequence[float | int],
+    steps: int = 500,
+    every: int = 10,
+) -> dict[float, list[dict[str, ndarray]]]:
+    """:func:`descend` with every step size from every start, all runs side by side.
+
+    Args:
+        loss: Of θ; of several θ as rows, the sum of their losses.
+        starts: Each a θ.
+        sizes: Step sizes, all different.
+        steps: Number of steps.
+        every: Steps between two measurements.
+
+    Returns:
+        For each step size one run a start: "step", "loss", "sharpness", and "theta" at the end.
+
+    Raises:
+        ConfigError: If a step size, ``steps`` or ``every`` is not positive.
+    """
+    if not all(size > 0 for size in sizes) or min(steps, every) < 1:
+        raise ConfigError(f"sizes={sizes}, steps={steps} and every={every} must be positive")
+    theta = np.tile(starts, (len(sizes), 1))
+    step = np.repeat(np.asarray(sizes, float), len(starts))[:, None]
+    v = np.tile(np.random.default_rng(0).normal(size=theta.shape[1]), (len(theta), 1))
+    at, rows = range(0, steps + 1, every), []
     for t in range(steps + 1):
         if t:
             theta = theta - step * gradient(loss, theta)
-        if t % every == 0:
+        if t in at:
             curvature, v = sharpness(loss, theta, v, steps=12 if t else 60)
-            rows.append((t, float(loss(theta)), curvature))
-    columns = zip(("step", "loss", "sharpness"), np.array(rows).T, strict=True)
-    return dict(columns) | {"theta": theta}
+            rows.append([[float(loss(one)) for one in theta], curvature])
+    losses, curvatures = np.array(rows).transpose(1, 2, 0)  # (runs, measurements)
+    runs = [
+        {"step": np.array(at), "loss": a, "sharpness": b, "theta": c}
+        for a, b, c in zip(losses, curvatures, theta, strict=True)
+    ]
+    n = len(starts)
+    return {size: runs[i * n : (i + 1) * n] for i, size in enumerate(sizes)}
 
 
 def along_gradient(

@@ -219,7 +219,7 @@ def gain_by_rank(
             line is the mean, the band goes from the least to the largest.
     """
     figure, ax = plt.subplots(figsize=WIDE)
-    styles = ((BLUE, "o-"), (GREEN, "s-"), (GRAY, "^:"))
+    styles = ((BLUE, "o-"), (GREEN, "s-"), (ORANGE, "D--"), (GRAY, "^:"))
     for (label, rows), (color, style) in zip(curves.items(), styles, strict=False):
         shares = np.asarray(rows)
         ax.plot(ranks, shares.mean(axis=0), style, color=color, ms=5, label=label)
@@ -230,7 +230,7 @@ def gain_by_rank(
     ax.set(
         xlabel="rank kept in every matrix", ylabel="share of the gain kept", ylim=(-0.3, 1.06)
     )
-    ax.legend(loc="lower right")
+    ax.legend(loc="center left")
     return figure
 
 

@@ -32,18 +32,29 @@ def shares_kept(
         ranks: Values of k.
 
     Returns:
-        For three ways to cut, the share of the gain for each k: the best approximation of the
-        update, as many random directions of it, the best approximation of the whole matrix.
+        For four ways to cut, the share of the gain for each k: the best approximation of the
+        update ("update"), as many random directions of it ("random"), the best approximation
+        of the whole matrix ("matrix"), and the random start of the model whole, plus the best
+        approximation of all that both trainings added to it ("learned").
     """
     without = run.loss_with(lambda W, update: W)
+    added = {n: run.tuned[n] - run.start[n] for n in run.names}
+
+    def share(loss: float) -> float:
+        return (without - loss) / (without - run.tuned_loss)
 
     def kept(change: Change) -> float:
-        return (without - run.loss_with(change)) / (without - run.tuned_loss)
+        return share(run.loss_with(change))
+
+    def kept_of_all(k: int) -> float:
+        cut = {n: run.start[n] + ref.low_rank(A, k) for n, A in added.items()}
+        return share(run.loss_of(cut))
 
     return {
         "update": [kept(lambda W, update, k=k: W + ref.low_rank(update, k)) for k in ranks],
         "random": [kept(lambda W, update, k=k: W + random_part(update, k, rng)) for k in ranks],
         "matrix": [kept(lambda W, update, k=k: ref.low_rank(W + update, k)) for k in ranks],
+        "learned": [kept_of_all(k) for k in ranks],
     }
 
 

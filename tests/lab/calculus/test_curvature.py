@@ -81,6 +81,14 @@ def test_sharpness_agrees_with_the_whole_hessian(rng):
     assert_allclose(value, np.linalg.eigvalsh(hessian(f, x))[-1], rtol=1e-8)
 
 
+def test_sharpness_of_several_points_is_that_of_each(rng):
+    """Σ xᵢ⁴ has the curvatures 12 xᵢ²: 12 · 4 at (1, 2), 12 · 9 at (3, 1)."""
+    points = np.array([[1.0, 2.0], [3.0, 1.0]])
+    value, v = sharpness(lambda x: (x**4).sum(), points, rng.normal(size=(2, 2)), steps=60)
+    assert_allclose(value, [48, 108], rtol=1e-10)
+    assert_allclose(abs(v), [[0, 1], [1, 0]], atol=1e-8)
+
+
 def test_sharpness_of_a_plane_has_no_direction():
     with pytest.raises(InputError, match="power iteration is zero"):
         sharpness(lambda x: x.sum(), np.ones(2), np.ones(2))

@@ -66,3 +66,20 @@ def test_along_the_gradient_a_quadratic_is_its_parabola():
     np.testing.assert_allclose(line["losses"], line["parabola"], atol=1e-12)
     np.testing.assert_allclose(line["tangent"], 10 - 32 * line["steps"])
     assert line["steps"][[0, -1]] == pytest.approx([0, 0.96])
+
+
+def test_runs_side_by_side_are_those_that_run_alone(rng):
+    loss = sharpening.squared_loss(*DIGITS)
+    starts = [sharpening.initial(rng, scale=s) for s in (0.1, 0.3)]
+    runs = sharpening.descend_all(loss, starts, (0.5, 1.0), steps=6, every=3)
+    for size in (0.5, 1.0):
+        for start, run in zip(starts, runs[size], strict=True):
+            alone = sharpening.descend(loss, start, size, steps=6, every=3)
+            for name, column in alone.items():
+                np.testing.assert_allclose(run[name], column, rtol=1e-9, atol=1e-12)
+
+
+def test_the_loss_of_several_points_is_the_sum_of_their_losses(rng):
+    loss = sharpening.squared_loss(*DIGITS)
+    thetas = np.stack([sharpening.initial(rng) for _ in range(3)])
+    assert loss(thetas) == pytest.approx(sum(loss(theta) for theta in thetas), rel=1e-12)

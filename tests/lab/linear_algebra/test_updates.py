@@ -26,7 +26,17 @@ def test_the_whole_update_is_the_tuned_model_and_none_is_not(run):
 @pytest.mark.slow
 def test_all_directions_keep_all_of_the_gain(run):
     kept = shares_kept(run, np.random.default_rng(0), ranks=(96,))
-    assert kept["update"] == kept["matrix"] == [pytest.approx(1, abs=1e-3)]
+    for way in ("update", "matrix", "learned"):
+        assert kept[way] == [pytest.approx(1, abs=1e-3)]
+
+
+@pytest.mark.slow
+def test_all_learned_cut_to_nothing_is_the_random_start(run):
+    kept = shares_kept(run, np.random.default_rng(0), ranks=(0,))
+    without = run.loss_with(lambda W, update: W)
+    at_start = run.loss_of({name: run.start[name] for name in run.names})
+    gain = without - run.tuned_loss
+    assert kept["learned"] == [pytest.approx((without - at_start) / gain, rel=1e-6)]
 
 
 def test_an_update_on_random_directions_has_their_rank(rng):
