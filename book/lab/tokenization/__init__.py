@@ -11,7 +11,11 @@
   occurrence.
 * ``merge_trace``: Byte-pair encoding of a few words, step by step: counts, ties, and what
   other ties give.
+* ``project``: Grader of the project of the page: a byte-pair trainer with a heap.
+* ``project_solution``: Its reference solution.
 * ``samples``: Small texts that say the same in many languages, and real program code.
+* ``sentence_pieces``: What SentencePiece does around a vocabulary of pieces: spaces as symbols,
+  bytes as a way out.
 * ``token_costs``: What a vocabulary costs: arithmetic for each byte of text, and bits for each
   byte.
 * ``vocabulary_size``: What does the size of the vocabulary do to a small GPT that may spend a

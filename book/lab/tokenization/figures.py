@@ -110,19 +110,25 @@ def token_frequencies(counts: ArrayLike, thresholds: Sequence[int] = (1, 10, 100
 
 
 def vocabulary_size_bits(
-    sizes: Sequence[int], bits: Mapping[str, ArrayLike], nats: Mapping[str, ArrayLike]
+    sizes: Sequence[int],
+    bits: Mapping[str, ArrayLike],
+    nats: Mapping[str, ArrayLike],
+    frequencies: ArrayLike,
 ) -> Figure:
     """Loss per token on the left, bits per byte of the same models on the right.
 
-    The lines are means over seeds, and each seed is a dot.
+    The lines are means over seeds, and each seed is a dot. A dashed line on the right is what
+    no model is needed for.
 
     Args:
         sizes: Sizes V of the vocabulary.
         bits: Name of each group of runs and its costs [bits/byte], size by seed.
         nats: Name of each group of runs and its losses [nats/token], size by seed.
+        frequencies: Cost of each vocabulary by the frequencies of its tokens alone
+            [bits/byte].
 
     Raises:
-        InputError: If a group is no table with a row for each size.
+        InputError: If a group is no table with a row for each size, or a cost is missing.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.6))
     for ax, runs, label in (
@@ -135,6 +141,8 @@ def vocabulary_size_bits(
             ax.plot(sizes, table, "o", ms=4, color=color)
         ax.set_xscale("log", base=2)
         ax.set(xlabel="vocabulary V [tokens]", ylabel=label)
+    alone = _finite(frequencies, (len(sizes),), "frequencies")
+    axes[1].plot(sizes, alone, "--", color=GRAY, lw=1.2, label="frequencies alone")
     axes[1].legend(fontsize=9)
     return fig
 
