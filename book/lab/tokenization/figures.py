@@ -21,32 +21,32 @@ def trainer_growth(
     merges: Sequence[int],
     by_merges: Mapping[str, ArrayLike],
 ) -> Figure:
-    """Time of trainers by the size of the text, and by the number of merges.
+    """Work of trainers by the size of the text, and by the number of merges.
 
     Args:
         sizes: Sizes of the text [bytes].
-        by_size: Name of each trainer and its times [s] by size.
+        by_size: Name of each trainer and the symbols that it reads, by size.
         merges: Numbers of merges.
-        by_merges: Name of each trainer and its times [s] by number of merges.
+        by_merges: Name of each trainer and the symbols that it reads, by number of merges.
 
     Raises:
-        InputError: If a trainer lacks a time, or a time is not positive.
+        InputError: If a trainer lacks a number, or one is not positive.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
-    for ax, x, times, label in (
+    for ax, x, work, label in (
         (axes[0], sizes, by_size, "text [bytes]"),
         (axes[1], merges, by_merges, "merges"),
     ):
-        for (name, seconds), color, mark in zip(times.items(), COLORS, MARKS, strict=False):
-            seconds = _finite(seconds, (len(x),), f"times of {name!r}", low=1e-12)
-            slope = np.polyfit(np.log(x), np.log(seconds), 1)[0]
+        for (name, read), color, mark in zip(work.items(), COLORS, MARKS, strict=False):
+            read = _finite(read, (len(x),), f"symbols of {name!r}", low=1e-12)
+            slope = np.polyfit(np.log(x), np.log(read), 1)[0]
             shown = f"{name}, slope {slope:.2f}"
-            ax.loglog(x, seconds, marker=mark, ms=5, color=color, label=shown)
+            ax.loglog(x, read, marker=mark, ms=5, color=color, label=shown)
         ax.set(xlabel=label)
         ax.legend(fontsize=9)
     axes[1].set_xticks(list(merges), [str(m) for m in merges])
     axes[1].minorticks_off()
-    axes[0].set_ylabel("processor time [s]")
+    axes[0].set_ylabel("symbols read")
     return fig
 
 
