@@ -40,6 +40,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "06-initialization",
     "06-optimization",
     "07-sequences",
+    "08-tokenization",
     "10-attention",
     "23-policy-optimization",
     "23-reward-hacking",
