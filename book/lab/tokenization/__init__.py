@@ -7,6 +7,8 @@
   tokenizers; their JavaScript is in the .js files.
 * ``fertility``: How many tokens a text becomes, for each word, character and byte, and next to
   another.
+* ``head_start``: What a vocabulary costs by the frequencies of its tokens alone, without a
+  model.
 * ``merge_scores``: What a merge is worth: its count, its gain in likelihood, its gain for one
   occurrence.
 * ``merge_trace``: Byte-pair encoding of a few words, step by step: counts, ties, and what
