@@ -40,6 +40,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "06-initialization",
     "06-optimization",
     "07-sequences",
+    "08-tokenization",
     "09-embeddings",
     "10-attention",
     "11-self-attention",

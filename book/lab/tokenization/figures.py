@@ -21,32 +21,32 @@ def trainer_growth(
     merges: Sequence[int],
     by_merges: Mapping[str, ArrayLike],
 ) -> Figure:
-    """Time of trainers by the size of the text, and by the number of merges.
+    """Work of trainers by the size of the text, and by the number of merges.
 
     Args:
         sizes: Sizes of the text [bytes].
-        by_size: Name of each trainer and its times [s] by size.
+        by_size: Name of each trainer and the symbols that it reads, by size.
         merges: Numbers of merges.
-        by_merges: Name of each trainer and its times [s] by number of merges.
+        by_merges: Name of each trainer and the symbols that it reads, by number of merges.
 
     Raises:
-        InputError: If a trainer lacks a time, or a time is not positive.
+        InputError: If a trainer lacks a number, or one is not positive.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
-    for ax, x, times, label in (
+    for ax, x, work, label in (
         (axes[0], sizes, by_size, "text [bytes]"),
         (axes[1], merges, by_merges, "merges"),
     ):
-        for (name, seconds), color, mark in zip(times.items(), COLORS, MARKS, strict=False):
-            seconds = _finite(seconds, (len(x),), f"times of {name!r}", low=1e-12)
-            slope = np.polyfit(np.log(x), np.log(seconds), 1)[0]
+        for (name, read), color, mark in zip(work.items(), COLORS, MARKS, strict=False):
+            read = _finite(read, (len(x),), f"symbols of {name!r}", low=1e-12)
+            slope = np.polyfit(np.log(x), np.log(read), 1)[0]
             shown = f"{name}, slope {slope:.2f}"
-            ax.loglog(x, seconds, marker=mark, ms=5, color=color, label=shown)
+            ax.loglog(x, read, marker=mark, ms=5, color=color, label=shown)
         ax.set(xlabel=label)
         ax.legend(fontsize=9)
     axes[1].set_xticks(list(merges), [str(m) for m in merges])
     axes[1].minorticks_off()
-    axes[0].set_ylabel("processor time [s]")
+    axes[0].set_ylabel("symbols read")
     return fig
 
 
@@ -110,19 +110,25 @@ def token_frequencies(counts: ArrayLike, thresholds: Sequence[int] = (1, 10, 100
 
 
 def vocabulary_size_bits(
-    sizes: Sequence[int], bits: Mapping[str, ArrayLike], nats: Mapping[str, ArrayLike]
+    sizes: Sequence[int],
+    bits: Mapping[str, ArrayLike],
+    nats: Mapping[str, ArrayLike],
+    frequencies: ArrayLike,
 ) -> Figure:
     """Loss per token on the left, bits per byte of the same models on the right.
 
-    The lines are means over seeds, and each seed is a dot.
+    The lines are means over seeds, and each seed is a dot. A dashed line on the right is what
+    no model is needed for.
 
     Args:
         sizes: Sizes V of the vocabulary.
         bits: Name of each group of runs and its costs [bits/byte], size by seed.
         nats: Name of each group of runs and its losses [nats/token], size by seed.
+        frequencies: Cost of each vocabulary by the frequencies of its tokens alone
+            [bits/byte].
 
     Raises:
-        InputError: If a group is no table with a row for each size.
+        InputError: If a group is no table with a row for each size, or a cost is missing.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.6))
     for ax, runs, label in (
@@ -135,6 +141,8 @@ def vocabulary_size_bits(
             ax.plot(sizes, table, "o", ms=4, color=color)
         ax.set_xscale("log", base=2)
         ax.set(xlabel="vocabulary V [tokens]", ylabel=label)
+    alone = _finite(frequencies, (len(sizes),), "frequencies")
+    axes[1].plot(sizes, alone, "--", color=GRAY, lw=1.2, label="frequencies alone")
     axes[1].legend(fontsize=9)
     return fig
 

@@ -29,12 +29,14 @@ def test_token_frequencies_count_the_tokens_below_each_threshold():
 
 def test_bits_and_losses_are_means_over_seeds_with_a_dot_a_seed():
     bits, nats = [[2.0, 2.2], [1.8, 1.9]], [[1.0, 1.2], [2.0, 2.4]]
-    left, right = figures.vocabulary_size_bits([256, 512], {"run": bits}, {"run": nats}).axes
+    fig = figures.vocabulary_size_bits([256, 512], {"run": bits}, {"run": nats}, [3.0, 2.5])
+    left, right = fig.axes
     np.testing.assert_allclose(left.get_lines()[0].get_ydata(), [1.1, 2.2])
     np.testing.assert_allclose(right.get_lines()[0].get_ydata(), [2.1, 1.85])
     assert [line.get_ydata().tolist() for line in right.get_lines()[1:]] == [
         [2.0, 1.8],
         [2.2, 1.9],
+        [3.0, 2.5],
     ]
 
 
@@ -85,8 +87,12 @@ def test_row_similarity_counts_used_and_unused_rows_apart():
         (lambda: figures.token_frequencies([0, 0]), "none of 2 tokens occurs"),
         (lambda: figures.token_frequencies([1, -2]), "counts holds -2"),
         (
-            lambda: figures.vocabulary_size_bits([1, 2], {}, {"a": [1.0, 2.0]}),
+            lambda: figures.vocabulary_size_bits([1, 2], {}, {"a": [1.0, 2.0]}, [1, 2]),
             r"expected \(2, 'any'",
+        ),
+        (
+            lambda: figures.vocabulary_size_bits([1, 2], {}, {}, [1.0]),
+            r"frequencies has shape \(1,\), expected \(2,\)",
         ),
         (lambda: figures.row_similarity([np.nan], [True]), "similarity holds nan"),
         (lambda: figures.row_similarity([0.5, 1.0], [True]), r"unused has shape \(1,\)"),
