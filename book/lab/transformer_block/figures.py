@@ -12,14 +12,6 @@ from numpy import ndarray
 
 from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED
 
-KINDS = {
-    "plain": GRAY,
-    "attention-only": COLORS[4],
-    "norm-only": ORANGE,
-    "residual": RED,
-    "post-norm": GREEN,
-    "pre-norm": BLUE,
-}
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-")
 
 
@@ -227,66 +219,9 @@ def _box(ax: Axes, x: float | int, y: float | int, part: str) -> None:
     ax.text(x, y, part, ha="center", va="center", fontsize=10, zorder=3)
 
 
-def depth_panels(runs: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Gradient that arrives at each block, and spread of the tokens there, by kind of stack.
-
-    Args:
-        runs: Kind -> profile with lists "gradient" and "spread".
-    """
-    fig, (left, right) = plt.subplots(1, 2, figsize=(6.8, 3.8))
-    for kind, dash in zip(KINDS, DASHES, strict=True):
-        if kind not in runs:
-            continue
-        for ax, key in ((left, "gradient"), (right, "spread")):
-            values = np.maximum(np.array(runs[kind][key], dtype=float), 1e-16)
-            ax.semilogy(values, color=KINDS[kind], ls=dash, label=kind)
-    left.set(xlabel="block", ylabel="gradient, of that at the top")
-    right.set(xlabel="block", ylabel="spread of the tokens")
-    fig.legend(
-        *left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9
-    )
-    return fig
-
-
-def depth_training(runs: Sequence[Mapping[str, Any]], floor: float) -> Figure:
-    """Best held-out loss by kind of block and depth, with and without warm-up.
-
-    Args:
-        runs: Each with "kind", "depth", "warmup" and "held_out" [nats/byte].
-        floor: Loss of a model that knows the frequencies of bytes only.
-    """
-    kinds = list(dict.fromkeys(run["kind"] for run in runs))
-    depths = sorted({run["depth"] for run in runs})
-    fig, axes = plt.subplots(1, len(depths), figsize=(6.6, 2.9), sharey=True, squeeze=False)
-    for ax, depth in zip(axes[0], depths, strict=True):
-        for warm, face in ((False, "white"), (True, BLUE)):
-            best = [_best(runs, kind, depth, warm) for kind in kinds]
-            ax.plot(np.minimum(best, 4.2), range(len(kinds)), "o", mfc=face, mec=BLUE, ms=8,
-                    label="with warm-up" if warm else "without")  # fmt: skip
-        ax.axvline(floor, color=GRAY, ls="--")
-        ax.set(title=f"{depth} blocks", xlabel="nats per byte", xlim=(2.2, 4.4))
-        ax.set_xticks([2.5, 3, 3.5, 4.2], ["2.5", "3", "3.5", "> 4"])
-    axes[0, 0].set_yticks(range(len(kinds)), kinds)
-    axes[0, 0].set_ylim(len(kinds) - 0.5, -0.5)
-    fig.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9
-    )
-    return fig
-
-
-def _best(runs: Sequence[Mapping[str, Any]], kind: str, depth: int, warm: bool) -> float:
-    return min(
-        float(run["held_out"])
-        for run in runs
-        if (run["kind"], run["depth"], run["warmup"] > 0) == (kind, depth, warm)
-    )
-
-
 __all__ = [
     "bend",
     "block_flow",
-    "depth_panels",
-    "depth_training",
     "epsilon_effect",
     "factory",
     "norm_geometry",

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from lab.transformer_block import block_kinds as kinds
+from lab.depth import block_kinds as kinds
 from mathlm.errors import ConfigError
 from mathlm.layers import LayerNorm
 

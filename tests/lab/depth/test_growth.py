@@ -5,8 +5,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from lab.transformer_block.depth import depth_study
-from lab.transformer_block.residual import (
+from lab.depth.depth_study import depth_study
+from lab.depth.growth import (
     deep_linear_gradients,
     residual_growth,
     stream_prediction,

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lab.transformer_block import random_stacks
+from lab.depth import random_stacks
 from mathlm.errors import ConfigError, InputError
 from mathlm.layers import Block, FeedForward, LayerNorm, PostNormBlock, SelfAttention
 

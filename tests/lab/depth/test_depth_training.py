@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from lab.transformer_block import depth_training
+from lab.depth import depth_training
 
 TINY = "--d-model 16 --context 16 --batch-size 2 --held-out 200 --depths 2"
 
