@@ -1,6 +1,6 @@
 """What depth does to a signal and to its gradient before any training.
 
-The same random attention and feed-forward maps are stacked in five ways.
+The same random attention and feed-forward maps are stacked in several ways.
 """
 
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ import torch
 
 from mathlm.errors import ConfigError
 
-from .random_stacks import STACKS, profile, random_maps
+from .random_stacks import FIRST, STACKS, profile, random_maps
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 96)
 
 
 def depth_study(
     depths: Sequence[int] = DEPTHS,
-    kinds: Sequence[str] = tuple(STACKS),
+    kinds: Sequence[str] = FIRST,
     *,
     d_model: int = 64,
     n_heads: int = 4,
@@ -29,8 +29,9 @@ def depth_study(
 
     Args:
         depths: Numbers of blocks, L.
-        kinds: Some of "plain" (neither sum nor norm), "residual", "pre-norm", "post-norm" and
-            "attention-only" (no sum, no norm, no feed-forward network).
+        kinds: Some of "plain" (neither sum nor norm), "residual", "pre-norm", "post-norm",
+            "attention-only" (no sum, no norm, no feed-forward network), "branch-norm" and
+            "deep-norm".
         d_model: Width D.
         n_heads: Heads of each attention.
         length: Tokens of a sequence, T, drawn independently with variance 1.
@@ -44,7 +45,7 @@ def depth_study(
     Raises:
         ConfigError: If a kind is not known, there are none, or a depth or size is below 1.
     """
-    if not kinds or set(kinds) - set(STACKS):
+    if not kinds or set(kinds) - {*STACKS, "deep-norm"}:
         raise ConfigError(f"kinds={list(kinds)} must be some of {', '.join(STACKS)}")
     if not depths or min(depths) < 1:
         raise ConfigError(f"depths={list(depths)} must be numbers of blocks, each at least 1")

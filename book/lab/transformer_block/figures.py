@@ -1,4 +1,4 @@
-"""Figures of the chapter on the transformer block: bends, spheres, flows, depth."""
+"""Figures of the transformer block: shapes, kinks, spheres, flows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -177,6 +177,29 @@ def norm_geometry(points: ndarray, images: Mapping[str, ndarray]) -> Figure:
     return fig
 
 
+def block_shapes() -> Figure:
+    """The pre-norm block with the shapes of what flows through it, and its parameters."""
+    fig, ax = plt.subplots(figsize=(6.8, 4.6))
+    ax.set(xlim=(-1.9, 6.6), ylim=(-0.9, 7.4))
+    ax.axis("off")
+    ax.plot([0, 0], [-0.5, 7.0], color=BLUE, lw=5, solid_capstyle="butt", zorder=0)
+    ax.text(-0.25, 3.3, "residual stream", rotation=90, ha="right", va="center", color=BLUE)
+    ring = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": BLUE, "lw": 2}
+    halves = ((0.0, "attention", "H heads of width D/H\n$4D^2+4D$ parameters"),
+              (3.4, "feed-forward", "each position alone\n$8D^2+5D$ parameters"))  # fmt: skip
+    for bottom, name, note in halves:
+        ax.plot([0, 2.2, 2.2, 0], [bottom, bottom, bottom + 2.6, bottom + 2.6], color=GRAY, zorder=0)
+        _box(ax, 2.2, bottom + 0.75, "norm")
+        _box(ax, 2.2, bottom + 1.75, name)
+        ax.text(3.2, bottom + 0.75, "$2D$ parameters", va="center", fontsize=9)
+        ax.text(3.2, bottom + 1.75, note, va="center", fontsize=9)
+        ax.text(0, bottom + 2.6, "+", ha="center", va="center", fontsize=15, bbox=ring)
+    for height, name in ((-0.55, "X"), (2.95, "U"), (7.0, "Y")):
+        ax.text(-0.2, height, f"$\\mathbf{{{name}}}$  $(T\\times D)$", ha="right", va="center")
+    ax.text(3.2, 0.0, "T positions, D features", va="center", fontsize=9, color=GRAY)
+    return fig
+
+
 POST = ("attention", "+", "norm", "feed-forward", "+", "norm")
 PRE = ("norm", "attention", "+", "norm", "feed-forward", "+")
 
@@ -222,6 +245,7 @@ def _box(ax: Axes, x: float | int, y: float | int, part: str) -> None:
 __all__ = [
     "bend",
     "block_flow",
+    "block_shapes",
     "epsilon_effect",
     "factory",
     "norm_geometry",

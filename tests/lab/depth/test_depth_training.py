@@ -25,7 +25,7 @@ def record(tmp_path_factory):
 
 def test_every_combination_is_run_once(record):
     cases = [(run["kind"], run["warmup"]) for run in record["runs"]]
-    kinds = ("pre-norm", "post-norm", "no-norm", "no-residual")
+    kinds = ("pre-norm", "post-norm", "no-norm", "no-residual", "branch-norm", "deep-norm")
     assert cases == [(kind, warmup) for kind in kinds for warmup in (0.0, 0.25)]
     assert record["options"]["steps"] == 24
     assert "CPU" in record["device"]
