@@ -41,6 +41,8 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "06-optimization",
     "07-sequences",
     "10-attention",
+    "12-depth",
+    "12-transformer-block",
     "23-policy-optimization",
     "23-reward-hacking",
 )

@@ -23,6 +23,7 @@ def depth_study(
     length: int = 16,
     batch: int = 4,
     gain: float = 1.0,
+    qk_norm: bool = False,
     seed: int = 0,
 ) -> list[dict]:
     """Profiles of stacks of every depth and kind, from the same maps and the same inputs.
@@ -37,6 +38,7 @@ def depth_study(
         length: Tokens of a sequence, T, drawn independently with variance 1.
         batch: Sequences.
         gain: Factor of what attention and the feed-forward network each give.
+        qk_norm: Whether queries and keys are normalized.
         seed: Of maps, inputs and the gradient at the top.
 
     Returns:
@@ -53,7 +55,7 @@ def depth_study(
         raise ConfigError(
             f"length={length}, batch={batch} and d_model={d_model} must be 1 or more"
         )
-    maps = random_maps(max(depths), d_model, n_heads, seed, gain)
+    maps = random_maps(max(depths), d_model, n_heads, seed, gain, qk_norm)
     draw = torch.Generator().manual_seed(seed)
     x, dy = torch.randn(2, batch, length, d_model, generator=draw, dtype=torch.float64)
     return [profile(kind, maps[:L], x, dy) for kind in kinds for L in depths]

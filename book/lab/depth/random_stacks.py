@@ -53,9 +53,23 @@ def step_of(kind: str, depth: int) -> Callable[[Tensor, Map, Map], Tensor]:
 
 
 def random_maps(
-    count: int, d_model: int, n_heads: int, seed: int, gain: float = 1.0
+    count: int,
+    d_model: int,
+    n_heads: int,
+    seed: int,
+    gain: float = 1.0,
+    normalized: bool = False,
 ) -> list[tuple[Map, Map]]:
-    """Attention of all to all, and a ReLU network of width 4 D, ``count`` times, in float64."""
+    """Attention of all to all, and a ReLU network of width 4 D, ``count`` times, in float64.
+
+    Args:
+        count: Blocks.
+        d_model: Width D.
+        n_heads: Heads of each attention.
+        seed: Of the weights.
+        gain: Factor of what each map gives.
+        normalized: Whether queries and keys are normalized in each head.
+    """
 
     def scaled(module: nn.Module) -> Map:
         return lambda y: gain * module(y, taps={})  # taps: by softmax, which bears huge scores
@@ -64,11 +78,12 @@ def random_maps(
         torch.manual_seed(seed)
         maps = []
         for _ in range(count):
-            attention = SelfAttention(d_model, n_heads, causal=False)
+            attention = SelfAttention(d_model, n_heads, causal=False, qk_norm=normalized)
             feed_forward = FeedForward(d_model, 4 * d_model, "relu", bias=False)
             for name, p in (*attention.named_parameters(), *feed_forward.named_parameters()):
-                behind_relu = name == "W_out.weight"
-                nn.init.normal_(p, std=math.sqrt((1 + behind_relu) / p.shape[1]))
+                after_relu = name == "W_out.weight"
+                if p.ndim == 2:
+                    nn.init.normal_(p, std=math.sqrt((1 + after_relu) / p.shape[1]))
             maps.append((scaled(attention.double()), scaled(feed_forward.double())))
     return maps
 
