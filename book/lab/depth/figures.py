@@ -57,7 +57,9 @@ def weight_gradients(found: Mapping[str, Mapping[int, np.ndarray]], depth: int) 
         style: dict[str, Any] = {"color": KINDS[kind], "ls": DASHES.get(kind, "-")}
         last = np.array([norms[:, -1] for norms in by_depth.values()])  # (depths, seeds)
         left.loglog(list(by_depth), last.mean(1), marker="o", ms=4, label=kind, **style)
-        left.fill_between(list(by_depth), last.min(1), last.max(1), color=KINDS[kind], alpha=0.2)
+        left.fill_between(
+            list(by_depth), last.min(1), last.max(1), color=KINDS[kind], alpha=0.2
+        )
         right.semilogy(range(1, depth + 1), by_depth[depth].mean(0), **style)
     left.set(xlabel="blocks L", ylabel="gradient in the last block's $W_{out}$")
     depths = list(next(iter(found.values())))
@@ -135,4 +137,10 @@ def best_losses(runs: Sequence[Mapping[str, Any]], kind: str, depth: int) -> dic
     return min(by_rate.values(), key=lambda losses: sum(losses.values()))
 
 
-__all__ = ["best_losses", "depth_panels", "losses_by_kind", "losses_by_rate", "weight_gradients"]
+__all__ = [
+    "best_losses",
+    "depth_panels",
+    "losses_by_kind",
+    "losses_by_rate",
+    "weight_gradients",
+]

@@ -38,8 +38,8 @@ def _found(predict: Predict, *args: Any) -> tuple[ndarray, ndarray]:
     depth = args[0]
     if size.shape != (depth + 1,) or spread.shape != (depth + 1,):
         raise FaultError(
-            f"for {depth} blocks the lists have shapes {size.shape} and {spread.shape}; each has "
-            f"{depth + 1} numbers, the first before any block."
+            f"for {depth} blocks the lists have shapes {size.shape} and {spread.shape}; each "
+            f"has {depth + 1} numbers, the first before any block."
         )
     return size, spread
 
@@ -116,7 +116,7 @@ def _branch(predict: Predict) -> None:
     size, _ = _found(predict, 30, 16, "branch")
     before = stream_prediction("pre-norm", 30, 16)[0]
     mistakes = {
-        "on the branch the norm makes every contribution size 1, attention's average too.": before
+        "on the branch each contribution has size 1, attention's average too.": before
     }
     _compare(size, np.sqrt(1 + 2 * np.arange(31.0)), mistakes, "size")
 
@@ -133,7 +133,9 @@ def _factors(predict: Predict) -> None:
     _compare(size[1:], np.array([13.0]), mistakes, "size")
     _, spread = _found(predict, 24, 16, "after", 10.0, 1.0)
     if spread[-1] < 0.5:
-        raise FaultError("with α = 10 most of the difference survives 24 blocks: r needs α² too.")
+        raise FaultError(
+            "with α = 10 most of the difference survives 24 blocks: r needs α² too."
+        )
 
 
 def _measured(predict: Predict) -> None:
@@ -143,7 +145,9 @@ def _measured(predict: Predict) -> None:
     _, spread = _found(predict, 24, 16, "after", alpha, beta**2)
     gap = float(np.abs(np.log(spread / np.array(run["spread"]))).max())
     if gap > 0.3:
-        raise FaultError(f"random blocks differ from your spread by a factor of {np.exp(gap):.1f}.")
+        raise FaultError(
+            f"random blocks differ from your spread by a factor of {np.exp(gap):.1f}."
+        )
 
 
 START, BLOCK = "before any block", "one pre-norm block, by hand"

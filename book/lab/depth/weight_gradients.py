@@ -35,7 +35,8 @@ def _one(kind: str, depth: int, seed: int, d_model: int) -> list[float]:
     model = build(kind, depth, seed, start="xavier", d_model=d_model)
     ids = torch.randint(256, (4, 33), generator=torch.Generator().manual_seed(seed))
     loss, count = next_token(model, {"ids": ids[:, :-1], "targets": ids[:, 1:]})
-    weights = [block.feed_forward.W_out.weight for block in model.blocks]
+    named = model.named_parameters()
+    weights = [p for name, p in named if name.endswith("feed_forward.W_out.weight")]
     return [g.norm().item() for g in torch.autograd.grad(loss / count, weights)]
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from numpy import ndarray
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED
+from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-")
 
@@ -188,7 +188,9 @@ def block_shapes() -> Figure:
     halves = ((0.0, "attention", "H heads of width D/H\n$4D^2+4D$ parameters"),
               (3.4, "feed-forward", "each position alone\n$8D^2+5D$ parameters"))  # fmt: skip
     for bottom, name, note in halves:
-        ax.plot([0, 2.2, 2.2, 0], [bottom, bottom, bottom + 2.6, bottom + 2.6], color=GRAY, zorder=0)
+        ax.plot(
+            [0, 2.2, 2.2, 0], [bottom, bottom, bottom + 2.6, bottom + 2.6], color=GRAY, zorder=0
+        )
         _box(ax, 2.2, bottom + 0.75, "norm")
         _box(ax, 2.2, bottom + 1.75, name)
         ax.text(3.2, bottom + 0.75, "$2D$ parameters", va="center", fontsize=9)

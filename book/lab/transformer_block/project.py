@@ -150,7 +150,7 @@ def _identity(block: Block) -> None:
     mistakes = {
         "with both sublayers giving 0 the block must return x: the residual connections "
         "are missing.": 0 * x,
-        "with both sublayers giving 0 the block must return x, but yours normalizes the stream: "
+        "with both sublayers giving 0 the block must return x, but your stream is normalized: "
         "GPT-2 is pre-norm, and normalizes what a sublayer reads.": _norm(
             _norm(x, weights, "ln_1"), weights, "ln_2"
         ),
@@ -167,7 +167,7 @@ def _layer_norm(block: Block) -> None:
     wrong = {
         "the variance in LayerNorm divides by D, not by D - 1 (ddof=0).": c
         / np.sqrt(x.var(-1, keepdims=True, ddof=1) + 1e-5),
-        "ε stands under the root: √(variance + ε), not √variance + ε.": c / (np.sqrt(var) + 1e-5),
+        "ε stands under the root, √(variance + ε), not after it.": c / (np.sqrt(var) + 1e-5),
         "ε of GPT-2's LayerNorm is 1e-5.": c / np.sqrt(var + 1e-6),
         "ε is missing under the root of LayerNorm.": c / np.sqrt(var),
         "LayerNorm must subtract the mean.": x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5),
@@ -217,7 +217,7 @@ def _attention(block: Block) -> None:
         "the scores are divided by √D; it is the width of a head, D / H, that counts.": attend(
             divide=np.sqrt(D)
         ),
-        "the output of attention lacks attn.c_proj's transpose: GPT-2 stores matrices (in, out), "
+        "attn.c_proj is used transposed: GPT-2 stores matrices (in, out), "
         "x @ W; a square matrix does not complain.": attend(transpose=True),
         "heads are cut in the wrong place: reshape to (T, H, D/H), then move the axis of heads "
         "to the front.": attend(mix=True),

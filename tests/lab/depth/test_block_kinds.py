@@ -88,7 +88,9 @@ def test_a_kind_that_is_not_there_is_refused():
 
 
 def test_deep_norm_scales_what_the_branches_write_and_not_where_they_look():
-    plain, deep = (kinds.build(kind, 2, seed=3).blocks[1] for kind in ("post-norm", "deep-norm"))
+    plain, deep = (
+        kinds.build(kind, 2, seed=3).blocks[1] for kind in ("post-norm", "deep-norm")
+    )
     for name in ("W_v", "W_o"):
         ratio = getattr(deep.attention, name).weight / getattr(plain.attention, name).weight
         torch.testing.assert_close(ratio, torch.full_like(ratio, 0.5))  # 16^(-1/4)
@@ -97,7 +99,11 @@ def test_deep_norm_scales_what_the_branches_write_and_not_where_they_look():
 
 
 def test_the_start_of_xavier_counts_outputs_too():
-    W = kinds.build("pre-norm", 4, start="xavier", d_model=64).blocks[0].feed_forward.W_in.weight
+    W = (
+        kinds.build("pre-norm", 4, start="xavier", d_model=64)
+        .blocks[0]
+        .feed_forward.W_in.weight
+    )
     assert W.var().item() == pytest.approx(2 / 320, rel=0.1)
     with pytest.raises(ConfigError, match="start='he' must be one of full, xavier"):
         kinds.build("pre-norm", 1, start="he")

@@ -18,14 +18,14 @@ def single_precision():
 def record(tmp_path_factory):
     path = tmp_path_factory.mktemp("record") / "record.json"
     torch.set_default_dtype(torch.float32)
-    runs = "--steps 24 --lr 1e-2 --warmup 0 0.25"
+    runs = "--kinds pre-norm post-norm no-norm no-residual --steps 24 --lr 1e-2 --warmup 0 0.25"
     depth_training.main(f"{TINY} {runs} --record {path}".split())
     return json.loads(path.read_text())
 
 
 def test_every_combination_is_run_once(record):
     cases = [(run["kind"], run["warmup"]) for run in record["runs"]]
-    kinds = ("pre-norm", "post-norm", "no-norm", "no-residual", "branch-norm", "deep-norm")
+    kinds = ("pre-norm", "post-norm", "no-norm", "no-residual")
     assert cases == [(kind, warmup) for kind in kinds for warmup in (0.0, 0.25)]
     assert record["options"]["steps"] == 24
     assert "CPU" in record["device"]

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from lab.depth import project, project_solution as solution
+from lab.depth import project
+from lab.depth import project_solution as solution
 
 
 def with_fault(

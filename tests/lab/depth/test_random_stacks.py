@@ -111,7 +111,7 @@ def test_normalized_queries_and_keys_have_scores_that_do_not_grow():
     """With q̂ and k̂ of mean square 1 the weights do not change if the stream is doubled."""
     ((attend, _),) = random_stacks.random_maps(1, 16, 2, seed=0, normalized=True)
     ((plain, _),) = random_stacks.random_maps(1, 16, 2, seed=0)
-    x = torch.randn(5, 16, dtype=torch.float64)
+    x = torch.randn(1, 5, 16, dtype=torch.float64)
     torch.testing.assert_close(attend(8 * x), 8 * attend(x), rtol=1e-3, atol=1e-4)
     assert not torch.allclose(plain(8 * x), 8 * plain(x), rtol=0.1)
 

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 from transformers import GPT2Config
 from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
-from lab.transformer_block import project, project_solution as solution
+from lab.transformer_block import project
+from lab.transformer_block import project_solution as solution
 from mathlm.reference import gelu
 
 
