@@ -1,12 +1,13 @@
 """Does a deep GPT train without residuals, without norms, or with the norms elsewhere?
 
     cd book
-    python -m lab.depth.depth_training --record depth-training.json
+    python -m lab.depth.depth_training --depths 8 --lr 0.01 --warmup 0.25 --seeds 0 1 2
+        --steps 120 --held-out 4096 --record depth-training.json
+    python -m lab.depth.depth_training --kinds pre-norm post-norm --depths 4 --start xavier
+        --lr 0.003 0.01 0.03 --seeds 0 1 2 --steps 120 --held-out 4096
+        --record warmup-training.json
 
-Every run reads the same windows of Shakespeare. The record of the page on warm-up is made by
-
-    python -m lab.depth.depth_training --kinds pre-norm post-norm --depths 8 --start xavier
-        --lr 1e-3 3e-3 1e-2 3e-2 --seeds 0 1 2 --record warmup-training.json
+Every run reads the same windows of Shakespeare.
 """
 
 import argparse
