@@ -115,9 +115,7 @@ def _known(place: str) -> Callable[[Predict], None]:
 def _branch(predict: Predict) -> None:
     size, _ = _found(predict, 30, 16, "branch")
     before = stream_prediction("pre-norm", 30, 16)[0]
-    mistakes = {
-        "on the branch each contribution has size 1, attention's average too.": before
-    }
+    mistakes = {"on the branch each contribution has size 1, attention's average too.": before}
     _compare(size, np.sqrt(1 + 2 * np.arange(31.0)), mistakes, "size")
 
 
