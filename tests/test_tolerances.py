@@ -15,11 +15,11 @@ LOOSE = {  # why a file has comparisons that are looser
     "models/test_bert_pair.py": "a standard deviation, estimated from a few weights",
     "lab/neural_networks/test_fifty_layers.py": "means over a few random networks",
     "lab/architectures/test_demos.py": "one published run at another utilization, said there",
-    "lab/transformer_block/test_depth.py": "a law of wide random stacks, on narrow ones",
+    "lab/depth/test_depth_study.py": "a law of wide random stacks, on narrow ones",
     "lab/interpretability/test_induction.py": "a loss that a trained model comes near to",
     "lab/explanations/test_manifold_fits.py": "an average of random points, against its mean",
     "reference/test_linear_algebra_decomposition.py": "1e-18: float64 keeps no digit beside 1",
-    "lab/transformer_block/test_residual.py": "logarithms of factors of millions",
+    "lab/depth/test_growth.py": "logarithms of factors of millions",
     "reference/network/test_stacks_transformer_weights.py": "a variance of a few weights",
     "scaling/test_power_law.py": "widths of two intervals, one of them drawn at random",
 }

@@ -44,6 +44,8 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "09-embeddings",
     "10-attention",
     "11-self-attention",
+    "12-depth",
+    "12-transformer-block",
     "13-multi-head-attention",
     "14-positional-encoding",
     "23-policy-optimization",

@@ -1,20 +1,12 @@
 """What serves the page 12-transformer-block alone.
 
-* ``plot``: What the page calls plot: its figures and demos, and those that it shares.
-* ``figures``: Figures of the chapter on the transformer block: bends, spheres, flows, depth.
-* ``demos``: Moving demos of the transformer block: one gated unit, and a stack without its
-  parts; their JavaScript is in the .js files.
+* ``plot``: What the page calls plot: its figures and demo, and those that it shares.
+* ``figures``: Figures of the transformer block: shapes, kinks, spheres, flows.
+* ``demos``: Moving demo of one gated unit; its JavaScript is in gate.js.
 * ``band``: Networks of a few ReLU units that pick out the middle of a range.
-* ``block_kinds``: A small GPT with residuals, norms, or neither; its weights keep the size of
-  a signal.
-* ``collapse``: How far apart the vectors of a sequence still are.
-* ``depth``: What depth does to a signal and to its gradient before any training.
-* ``depth_training``: Does a deep GPT train without residuals, without norms, or with the norms
-  elsewhere?
 * ``norm_geometry``: Layer normalization as geometry: a plane, a sphere, and the directions
   that it forgets.
-* ``random_stacks``: Random attention and feed-forward maps, stacked in five ways.
 * ``regions``: How many regions hyperplanes can cut a space into.
-* ``residual``: What depth does to a stack of maps: gradients of a product, growth and mixing
-  of a stream.
+* ``project``: Grader of the project: one block of GPT-2, from weights as its file has them.
+* ``project_solution``: A reference solution of the project.
 """

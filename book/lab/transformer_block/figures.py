@@ -1,4 +1,4 @@
-"""Figures of the chapter on the transformer block: bends, spheres, flows, depth."""
+"""Figures of the transformer block: shapes, kinks, spheres, flows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,16 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from numpy import ndarray
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED
+from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED
 
-KINDS = {
-    "plain": GRAY,
-    "attention-only": COLORS[4],
-    "norm-only": ORANGE,
-    "residual": RED,
-    "post-norm": GREEN,
-    "pre-norm": BLUE,
-}
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-")
 
 
@@ -185,6 +177,31 @@ def norm_geometry(points: ndarray, images: Mapping[str, ndarray]) -> Figure:
     return fig
 
 
+def block_shapes() -> Figure:
+    """The pre-norm block with the shapes of what flows through it, and its parameters."""
+    fig, ax = plt.subplots(figsize=(6.8, 4.6))
+    ax.set(xlim=(-1.9, 6.6), ylim=(-0.9, 7.4))
+    ax.axis("off")
+    ax.plot([0, 0], [-0.5, 7.0], color=BLUE, lw=5, solid_capstyle="butt", zorder=0)
+    ax.text(-0.25, 3.3, "residual stream", rotation=90, ha="right", va="center", color=BLUE)
+    ring = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": BLUE, "lw": 2}
+    halves = ((0.0, "attention", "H heads of width D/H\n$4D^2+4D$ parameters"),
+              (3.4, "feed-forward", "each position alone\n$8D^2+5D$ parameters"))  # fmt: skip
+    for bottom, name, note in halves:
+        ax.plot(
+            [0, 2.2, 2.2, 0], [bottom, bottom, bottom + 2.6, bottom + 2.6], color=GRAY, zorder=0
+        )
+        _box(ax, 2.2, bottom + 0.75, "norm")
+        _box(ax, 2.2, bottom + 1.75, name)
+        ax.text(3.2, bottom + 0.75, "$2D$ parameters", va="center", fontsize=9)
+        ax.text(3.2, bottom + 1.75, note, va="center", fontsize=9)
+        ax.text(0, bottom + 2.6, "+", ha="center", va="center", fontsize=15, bbox=ring)
+    for height, name in ((-0.55, "X"), (2.95, "U"), (7.0, "Y")):
+        ax.text(-0.2, height, f"$\\mathbf{{{name}}}$  $(T\\times D)$", ha="right", va="center")
+    ax.text(3.2, 0.0, "T positions, D features", va="center", fontsize=9, color=GRAY)
+    return fig
+
+
 POST = ("attention", "+", "norm", "feed-forward", "+", "norm")
 PRE = ("norm", "attention", "+", "norm", "feed-forward", "+")
 
@@ -227,66 +244,10 @@ def _box(ax: Axes, x: float | int, y: float | int, part: str) -> None:
     ax.text(x, y, part, ha="center", va="center", fontsize=10, zorder=3)
 
 
-def depth_panels(runs: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Gradient that arrives at each block, and spread of the tokens there, by kind of stack.
-
-    Args:
-        runs: Kind -> profile with lists "gradient" and "spread".
-    """
-    fig, (left, right) = plt.subplots(1, 2, figsize=(6.8, 3.8))
-    for kind, dash in zip(KINDS, DASHES, strict=True):
-        if kind not in runs:
-            continue
-        for ax, key in ((left, "gradient"), (right, "spread")):
-            values = np.maximum(np.array(runs[kind][key], dtype=float), 1e-16)
-            ax.semilogy(values, color=KINDS[kind], ls=dash, label=kind)
-    left.set(xlabel="block", ylabel="gradient, of that at the top")
-    right.set(xlabel="block", ylabel="spread of the tokens")
-    fig.legend(
-        *left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9
-    )
-    return fig
-
-
-def depth_training(runs: Sequence[Mapping[str, Any]], floor: float) -> Figure:
-    """Best held-out loss by kind of block and depth, with and without warm-up.
-
-    Args:
-        runs: Each with "kind", "depth", "warmup" and "held_out" [nats/byte].
-        floor: Loss of a model that knows the frequencies of bytes only.
-    """
-    kinds = list(dict.fromkeys(run["kind"] for run in runs))
-    depths = sorted({run["depth"] for run in runs})
-    fig, axes = plt.subplots(1, len(depths), figsize=(6.6, 2.9), sharey=True, squeeze=False)
-    for ax, depth in zip(axes[0], depths, strict=True):
-        for warm, face in ((False, "white"), (True, BLUE)):
-            best = [_best(runs, kind, depth, warm) for kind in kinds]
-            ax.plot(np.minimum(best, 4.2), range(len(kinds)), "o", mfc=face, mec=BLUE, ms=8,
-                    label="with warm-up" if warm else "without")  # fmt: skip
-        ax.axvline(floor, color=GRAY, ls="--")
-        ax.set(title=f"{depth} blocks", xlabel="nats per byte", xlim=(2.2, 4.4))
-        ax.set_xticks([2.5, 3, 3.5, 4.2], ["2.5", "3", "3.5", "> 4"])
-    axes[0, 0].set_yticks(range(len(kinds)), kinds)
-    axes[0, 0].set_ylim(len(kinds) - 0.5, -0.5)
-    fig.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9
-    )
-    return fig
-
-
-def _best(runs: Sequence[Mapping[str, Any]], kind: str, depth: int, warm: bool) -> float:
-    return min(
-        float(run["held_out"])
-        for run in runs
-        if (run["kind"], run["depth"], run["warmup"] > 0) == (kind, depth, warm)
-    )
-
-
 __all__ = [
     "bend",
     "block_flow",
-    "depth_panels",
-    "depth_training",
+    "block_shapes",
     "epsilon_effect",
     "factory",
     "norm_geometry",

@@ -1,13 +1,12 @@
-"""What the page calls plot: its figures and demos, and those that it shares."""
+"""What the page calls plot: its figures and demo, and those that all pages share."""
 
 from mathlm.plot import influence_maps, style
 
-from .demos import block_demo, gate_demo
+from .demos import gate_demo
 from .figures import (
     bend,
     block_flow,
-    depth_panels,
-    depth_training,
+    block_shapes,
     epsilon_effect,
     factory,
     norm_geometry,
@@ -17,10 +16,8 @@ from .figures import (
 
 __all__ = [
     "bend",
-    "block_demo",
     "block_flow",
-    "depth_panels",
-    "depth_training",
+    "block_shapes",
     "epsilon_effect",
     "factory",
     "gate_demo",

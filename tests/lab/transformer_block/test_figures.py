@@ -64,24 +64,16 @@ def test_only_the_post_norm_block_has_norms_on_the_line_of_sums():
     assert on_the_line == [["x", "y", "+", "norm", "+", "norm"], ["x", "y", "+", "+"]]
 
 
-def test_gradients_stand_left_and_spreads_right():
-    runs = {"pre-norm": {"gradient": [2.0, 1], "spread": [0.5, 0.0]}}
-    left, right = figures.depth_panels(runs).axes
-    assert_allclose(left.lines[0].get_ydata(), [2, 1])
-    assert_allclose(right.lines[0].get_ydata(), [0.5, 1e-16])
-
-
-def test_the_better_run_is_drawn_and_infinity_at_the_edge():
-    runs = [
-        {"kind": "a", "depth": 4, "warmup": 0.0, "held_out": loss} for loss in (3.0, 2.5, "inf")
-    ]
-    runs += [{"kind": "a", "depth": 4, "warmup": 0.25, "held_out": "inf"}]
-    ax = figures.depth_training(runs, 3.28).axes[0]
-    assert [line.get_xdata().tolist() for line in ax.lines[:2]] == [[2.5], [4.2]]
-
-
 @pytest.mark.parametrize("order", [0, 1])
 def test_every_part_of_a_block_is_named(order):
     named = texts(figures.block_flow().axes[order])
     assert {"attention", "feed-forward"} <= set(named)
     assert named.count("norm") == 2
+
+
+def test_shapes_and_parameters_of_a_block_add_up():
+    named = " ".join(texts(figures.block_shapes().axes[0]))
+    assert named.count("(T\\times D)") == 3
+    assert named.count("$2D$ parameters") == 2
+    assert "$4D^2+4D$" in named
+    assert "$8D^2+5D$" in named

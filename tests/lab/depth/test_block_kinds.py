@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from lab.transformer_block import block_kinds as kinds
+from lab.depth import block_kinds as kinds
 from mathlm.errors import ConfigError
 from mathlm.layers import LayerNorm
 
@@ -21,6 +21,8 @@ def halves(kind, model, x):
         "post-norm": lambda: n((y := m(x + a(x))) + f(y)),
         "no-norm": lambda: (y := x + a(x)) + f(y),
         "no-residual": lambda: f(n(a(m(x)))),
+        "branch-norm": lambda: (y := x + m(a(x))) + n(f(y)),
+        "deep-norm": lambda: n(2**0.25 * (y := m(2**0.25 * x + a(x))) + f(y)),
     }[kind]()
 
 
@@ -29,7 +31,7 @@ def test_every_kind_is_its_definition(kind):
     model = kinds.build(kind, 1)
     logits = model(IDS)
     x = halves(kind, model, model.token_embedding(IDS))
-    if kind in ("pre-norm", "no-residual"):
+    if kind in ("pre-norm", "no-residual", "branch-norm"):
         x = model.final_norm(x)
     torch.testing.assert_close(logits, model.head(x), rtol=1e-10, atol=1e-12)
 
@@ -41,6 +43,8 @@ def test_only_norms_inside_need_one_at_the_end():
         "post-norm": nn.Identity,
         "no-norm": nn.Identity,
         "no-residual": LayerNorm,
+        "branch-norm": LayerNorm,
+        "deep-norm": nn.Identity,
     }
 
 
@@ -81,3 +85,25 @@ def test_norms_keep_gradients_in_range_and_residuals_alone_do_not():
 def test_a_kind_that_is_not_there_is_refused():
     with pytest.raises(ConfigError, match="kind='dense' must be one of pre-norm, post-norm"):
         kinds.build("dense", 1)
+
+
+def test_deep_norm_scales_what_the_branches_write_and_not_where_they_look():
+    plain, deep = (
+        kinds.build(kind, 2, seed=3).blocks[1] for kind in ("post-norm", "deep-norm")
+    )
+    for name in ("W_v", "W_o"):
+        ratio = getattr(deep.attention, name).weight / getattr(plain.attention, name).weight
+        torch.testing.assert_close(ratio, torch.full_like(ratio, 0.5))  # 16^(-1/4)
+    assert torch.equal(deep.attention.W_q.weight, plain.attention.W_q.weight)
+    assert deep.alpha == pytest.approx(4**0.25)
+
+
+def test_the_start_of_xavier_counts_outputs_too():
+    W = (
+        kinds.build("pre-norm", 4, start="xavier", d_model=64)
+        .blocks[0]
+        .feed_forward.W_in.weight
+    )
+    assert W.var().item() == pytest.approx(2 / 320, rel=0.1)
+    with pytest.raises(ConfigError, match="start='he' must be one of full, xavier"):
+        kinds.build("pre-norm", 1, start="he")

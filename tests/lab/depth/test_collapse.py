@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from lab.transformer_block.collapse import token_spread
+from lab.depth.collapse import token_spread
 from mathlm.errors import InputError
 
 

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from lab.transformer_block import depth_training
+from lab.depth import depth_training
 
 TINY = "--d-model 16 --context 16 --batch-size 2 --held-out 200 --depths 2"
 
@@ -18,7 +18,7 @@ def single_precision():
 def record(tmp_path_factory):
     path = tmp_path_factory.mktemp("record") / "record.json"
     torch.set_default_dtype(torch.float32)
-    runs = "--steps 24 --lr 1e-2 --warmup 0 0.25"
+    runs = "--kinds pre-norm post-norm no-norm no-residual --steps 24 --lr 1e-2 --warmup 0 0.25"
     depth_training.main(f"{TINY} {runs} --record {path}".split())
     return json.loads(path.read_text())
 

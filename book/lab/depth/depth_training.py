@@ -1,9 +1,13 @@
 """Does a deep GPT train without residuals, without norms, or with the norms elsewhere?
 
     cd book
-    python -m lab.transformer_block.depth_training --record depth-training.json
+    python -m lab.depth.depth_training --depths 8 --lr 0.01 --warmup 0.25 --seeds 0 1 2
+        --steps 120 --held-out 4096 --record depth-training.json
+    python -m lab.depth.depth_training --kinds pre-norm post-norm --depths 4 --start xavier
+        --lr 0.003 0.01 0.03 --seeds 0 1 2 --steps 120 --held-out 4096
+        --record warmup-training.json
 
-Every run starts from weights of variance 1/inputs and reads the same windows of Shakespeare.
+Every run reads the same windows of Shakespeare.
 """
 
 import argparse
@@ -23,7 +27,7 @@ from mathlm.text import corpus
 from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
 from mathlm.train.record import record_on_cpu
 
-from .block_kinds import BLOCKS, block_gradients, build
+from .block_kinds import BLOCKS, STARTS, block_gradients, build
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -32,6 +36,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--kinds", nargs="+", choices=BLOCKS, default=list(BLOCKS))
     add("--depths", type=int, nargs="+", default=[4, 16], help="blocks")
+    add("--start", choices=STARTS, default="full", help="variance of the first weights")
     add("--lr", type=float, nargs="+", default=[3e-3, 1e-2], help="largest step sizes")
     add("--warmup", type=float, nargs="+", default=[0.0, 0.25], help="shares of the steps")
     add("--seeds", type=int, nargs="+", default=[0], help="of weights and order")
@@ -50,7 +55,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def run(case: dict, training: bytes, held_out: bytes, args: argparse.Namespace) -> dict:
     """Train one model; its losses [nats/byte], and the one on plays that it never saw."""
     start, steps = time.process_time(), args.steps
-    options = {"d_model": args.d_model, "context": args.context}
+    options = {"start": args.start, "d_model": args.d_model, "context": args.context}
     model = build(case["kind"], case["depth"], case["seed"], **options)
     sizes = {"context": args.context, "batch_size": args.batch_size, "vocab_size": 256}
     read, unread = (

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lab.transformer_block import random_stacks
+from lab.depth import random_stacks
 from mathlm.errors import ConfigError, InputError
 from mathlm.layers import Block, FeedForward, LayerNorm, PostNormBlock, SelfAttention
 
@@ -105,3 +105,35 @@ def test_profiles_of_nothing_are_refused():
         random_stacks.profile("nope", [], x, x)
     with pytest.raises(InputError, match="0 everywhere"):
         random_stacks.profile("plain", [], x, 0 * x)
+
+
+def test_normalized_queries_and_keys_have_scores_that_do_not_grow():
+    """With q̂ and k̂ of mean square 1 the weights do not change if the stream is doubled."""
+    ((attend, _),) = random_stacks.random_maps(1, 16, 2, seed=0, normalized=True)
+    ((plain, _),) = random_stacks.random_maps(1, 16, 2, seed=0)
+    x = torch.randn(1, 5, 16, dtype=torch.float64)
+    torch.testing.assert_close(attend(8 * x), 8 * attend(x), rtol=1e-3, atol=1e-4)
+    assert not torch.allclose(plain(8 * x), 8 * plain(x), rtol=0.1)
+
+
+def test_deep_norm_is_post_norm_with_a_weight_on_the_stream():
+    maps = random_stacks.random_maps(2, 16, 2, seed=0)
+    x = torch.randn(1, 5, 16, dtype=torch.float64)
+    alpha, n = 4**0.25, random_stacks.normalize
+    y = x
+    for a, f in maps:
+        y = n(alpha * y + a(y))
+        y = n(alpha * y + f(y))
+    run = random_stacks.profile("deep-norm", maps, x, torch.ones_like(x))
+    assert run["spread"][-1] == pytest.approx(
+        random_stacks.token_spread(y).mean().item(), rel=1e-10
+    )
+
+
+def test_with_the_norm_on_the_branch_gradients_need_normalized_queries():
+    """The stream that queries read grows, and with it the slopes of softmax."""
+    maps = {on: random_stacks.random_maps(48, 32, 2, 0, normalized=on) for on in (True, False)}
+    x, dy = torch.randn(2, 1, 16, 32, dtype=torch.float64)
+    found = {on: random_stacks.profile("branch-norm", m, x, dy) for on, m in maps.items()}
+    assert found[True]["gradient"][0] < 40
+    assert found[False]["gradient"][0] > 5 * found[True]["gradient"][0]

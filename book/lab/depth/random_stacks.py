@@ -1,6 +1,6 @@
-"""Random attention and feed-forward maps, stacked in five ways.
+"""Random attention and feed-forward maps, stacked in several ways.
 
-Weights are normal, of variance 1/inputs, or 2/inputs behind ReLU: a feed-forward network keeps
+Weights are normal, of variance 1/inputs, or 2/inputs after ReLU: a feed-forward network keeps
 the mean square.
 """
 
@@ -14,13 +14,14 @@ from torch import Tensor, nn
 from mathlm.errors import ConfigError, InputError
 from mathlm.layers import FeedForward, SelfAttention
 
+from .block_kinds import deep_norm_constants
 from .collapse import token_spread
 
 Map = Callable[[Tensor], Tensor]
 
 
 def normalize(x: Tensor) -> Tensor:
-    """Layer normalization with gain 1 and shift 0."""
+    """Layer normalization with gain 1 and bias 0."""
     return F.layer_norm(x, x.shape[-1:])
 
 
@@ -30,13 +31,45 @@ STACKS: dict[str, Callable[[Tensor, Map, Map], Tensor]] = {
     "pre-norm": lambda x, a, f: (y := x + a(normalize(x))) + f(normalize(y)),
     "post-norm": lambda x, a, f: normalize((y := normalize(x + a(x))) + f(y)),
     "attention-only": lambda x, a, f: a(x),
+    "branch-norm": lambda x, a, f: (y := x + normalize(a(x))) + normalize(f(y)),
 }
+FIRST = ("plain", "residual", "pre-norm", "post-norm", "attention-only")
+
+
+def step_of(kind: str, depth: int) -> Callable[[Tensor, Map, Map], Tensor]:
+    """One block of a kind; "deep-norm" is post-norm with α times the stream, α from the depth.
+
+    Raises:
+        ConfigError: If the kind is not known.
+    """
+    if kind == "deep-norm":
+        alpha = deep_norm_constants(depth)[0]
+        return lambda x, a, f: normalize(
+            alpha * (y := normalize(alpha * x + a(x))) + f(y),
+        )
+    if kind not in STACKS:
+        raise ConfigError(f"kind={kind!r} is not one of {', '.join(STACKS)}, deep-norm")
+    return STACKS[kind]
 
 
 def random_maps(
-    count: int, d_model: int, n_heads: int, seed: int, gain: float = 1.0
+    count: int,
+    d_model: int,
+    n_heads: int,
+    seed: int,
+    gain: float = 1.0,
+    normalized: bool = False,
 ) -> list[tuple[Map, Map]]:
-    """Attention of all to all, and a ReLU network of width 4 D, ``count`` times, in float64."""
+    """Attention of all to all, and a ReLU network of width 4 D, ``count`` times, in float64.
+
+    Args:
+        count: Blocks.
+        d_model: Width D.
+        n_heads: Heads of each attention.
+        seed: Of the weights.
+        gain: Factor of what each map gives.
+        normalized: Whether queries and keys are normalized in each head.
+    """
 
     def scaled(module: nn.Module) -> Map:
         return lambda y: gain * module(y, taps={})  # taps: by softmax, which bears huge scores
@@ -45,17 +78,18 @@ def random_maps(
         torch.manual_seed(seed)
         maps = []
         for _ in range(count):
-            attention = SelfAttention(d_model, n_heads, causal=False)
+            attention = SelfAttention(d_model, n_heads, causal=False, qk_norm=normalized)
             feed_forward = FeedForward(d_model, 4 * d_model, "relu", bias=False)
             for name, p in (*attention.named_parameters(), *feed_forward.named_parameters()):
-                behind_relu = name == "W_out.weight"
-                nn.init.normal_(p, std=math.sqrt((1 + behind_relu) / p.shape[1]))
+                after_relu = name == "W_out.weight"
+                if p.ndim == 2:
+                    nn.init.normal_(p, std=math.sqrt((1 + after_relu) / p.shape[1]))
             maps.append((scaled(attention.double()), scaled(feed_forward.double())))
     return maps
 
 
 def profile(kind: str, maps: Sequence[tuple[Map, Map]], x: Tensor, dy: Tensor) -> dict:
-    """Size, spread and gradient of the stream in front of each block and behind the last.
+    """Size, spread and gradient of the stream before each block and after the last.
 
     Computes::
 
@@ -63,7 +97,7 @@ def profile(kind: str, maps: Sequence[tuple[Map, Map]], x: Tensor, dy: Tensor) -
         gradient[l] = ‖∂⟨dy, x_L⟩/∂x_l‖ / ‖dy‖,   l = 0 … L
 
     Args:
-        kind: One of ``STACKS``.
+        kind: One of ``STACKS``, or "deep-norm".
         maps: Attention and feed-forward network of each of the L blocks.
         x: The stream at the bottom (B, T, D).
         dy: Gradient of a loss in the stream at the top, of the same shape.
@@ -75,13 +109,12 @@ def profile(kind: str, maps: Sequence[tuple[Map, Map]], x: Tensor, dy: Tensor) -
         ConfigError: If the kind is not known.
         InputError: If dy is 0 everywhere, or a stream has no spread.
     """
-    if kind not in STACKS:
-        raise ConfigError(f"kind={kind!r} is not one of {', '.join(STACKS)}")
+    block = step_of(kind, len(maps))
     if not dy.any():
         raise InputError(f"dy {tuple(dy.shape)} is 0 everywhere: there is no gradient")
     stream = [x.detach().requires_grad_()]
     for attention, feed_forward in maps:
-        stream.append(STACKS[kind](stream[-1], attention, feed_forward))
+        stream.append(block(stream[-1], attention, feed_forward))
     gradients = torch.autograd.grad(stream[-1], stream, dy)
     return {
         "kind": kind,

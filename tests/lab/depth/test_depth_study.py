@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from lab.transformer_block import depth
+from lab.depth import depth_study as depth
 from mathlm.errors import ConfigError, InputError
 
 
