@@ -32,7 +32,7 @@ class ShiftConfig:
     """
 
     shift: int = 1
-    steps: int = 250
+    steps: int = 150
     batch_size: int = 8
     context: int = 64
     d_model: int = 64

@@ -32,7 +32,7 @@ def log_posterior(model: Model, document: Sequence[str]) -> ndarray:
 
 def temperature(scores: ndarray, plays: Sequence[int]) -> float:
     """The temperature with the smallest cross-entropy, by Newton's method in β = 1 / T."""
-    beta, rows = 0.0, np.arange(len(scores))  # from β = 0 the loss is nearly a parabola
+    beta, rows = 0.0, np.arange(len(scores))  # with many plays, halve a step that leaps too far
     for _ in range(50):
         p = np.exp(beta * scores - (beta * scores).max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
