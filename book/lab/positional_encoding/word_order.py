@@ -5,8 +5,6 @@ first of them is an A, "count" whether A is the more frequent one. The model has
 mean over positions and one logit.
 """
 
-import functools
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -50,7 +48,6 @@ class Classifier(nn.Module):
         return self.head(mean_pool(self.block(x))).squeeze(-1)
 
 
-@functools.cache  # every run trains on the same ones
 def sequences(question: str, count: int, length: int, seed: int) -> tuple[Tensor, Tensor]:
     """Sequences (2 count, length) and answers; row i + count is row i with A and B exchanged.
 
