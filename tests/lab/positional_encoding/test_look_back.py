@@ -32,6 +32,20 @@ def test_rope_finds_the_place_and_a_block_without_positions_does_not():
     assert accuracy(rope, 32, 3).mean() > accuracy(none, 32, 3).mean() + 0.3
 
 
+@pytest.mark.weekly
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_comparison_of_the_page_holds_with_other_seeds(seed):
+    """ALiBi fails at every length; the others learn the distance and lose it further out."""
+    for scheme in ("sinusoidal", "rope", "alibi", "relative"):
+        model = train(LookBackConfig(scheme=scheme, seed=seed))
+        near, far = (accuracy(model, length, 3).mean() for length in (16, 128))
+        if scheme == "alibi":
+            assert max(near, far) < 0.5
+        else:
+            assert near > 0.9
+            assert far < near - 0.3
+
+
 def test_learned_positions_end_where_training_did():
     model = train(LookBackConfig(scheme="learned", steps=2))
     assert accuracy(model, 16, 3).shape == (13,)
