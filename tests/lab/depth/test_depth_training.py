@@ -50,6 +50,7 @@ def test_warmup_changes_the_course_and_not_the_start(record):
     assert without["block_gradients"] == with_it["block_gradients"]
 
 
+@pytest.mark.slow
 @pytest.mark.weekly
 @pytest.mark.parametrize("name", ["warmup-training", "depth-training", "depth-smaller-step"])
 def test_a_record_is_what_its_options_give(name):
