@@ -6,6 +6,9 @@
     python -m lab.depth.depth_training --kinds pre-norm post-norm --depths 4 --start xavier
         --lr 0.003 0.01 0.03 --seeds 0 1 2 --steps 120 --held-out 4096
         --record warmup-training.json
+    python -m lab.depth.depth_training --kinds post-norm no-residual --depths 8 --lr 0.003
+        --warmup 0.25 --seeds 0 1 2 --steps 120 --held-out 4096
+        --record depth-smaller-step.json
 
 Every run reads the same windows of Shakespeare.
 """

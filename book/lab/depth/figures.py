@@ -91,6 +91,9 @@ def losses_by_rate(runs: Sequence[Mapping[str, Any]]) -> Figure:
             name = "with warm-up" if warm else "without"
             ax.semilogx(rates, losses.mean(1), dash, marker="o", ms=4, color=color, label=name)
             ax.fill_between(rates, losses.min(1), losses.max(1), color=color, alpha=0.2)
+        rates = sorted({run["lr"] for run in runs})
+        ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
+        ax.minorticks_off()
         ax.set(title=kind, xlabel="largest step size")
     axes[0, 0].set_ylabel("held-out loss [nats per byte]")
     axes[0, 0].legend(fontsize=9)

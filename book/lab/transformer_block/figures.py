@@ -183,7 +183,7 @@ def block_shapes() -> Figure:
     ax.set(xlim=(-1.9, 6.6), ylim=(-0.9, 7.4))
     ax.axis("off")
     ax.plot([0, 0], [-0.5, 7.0], color=BLUE, lw=5, solid_capstyle="butt", zorder=0)
-    ax.text(-0.25, 3.3, "residual stream", rotation=90, ha="right", va="center", color=BLUE)
+    ax.text(-0.25, 4.9, "residual stream", rotation=90, ha="right", va="center", color=BLUE)
     ring = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": BLUE, "lw": 2}
     halves = ((0.0, "attention", "H heads of width D/H\n$4D^2+4D$ parameters"),
               (3.4, "feed-forward", "each position alone\n$8D^2+5D$ parameters"))  # fmt: skip

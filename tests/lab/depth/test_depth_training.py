@@ -1,10 +1,13 @@
+import argparse
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
 
 from lab.depth import depth_training
+from mathlm.text import corpus
 
 TINY = "--d-model 16 --context 16 --batch-size 2 --held-out 200 --depths 2"
 
@@ -23,6 +26,7 @@ def record(tmp_path_factory):
     return json.loads(path.read_text())
 
 
+@pytest.mark.slow
 def test_every_combination_is_run_once(record):
     cases = [(run["kind"], run["warmup"]) for run in record["runs"]]
     kinds = ("pre-norm", "post-norm", "no-norm", "no-residual")
@@ -31,17 +35,33 @@ def test_every_combination_is_run_once(record):
     assert "CPU" in record["device"]
 
 
+@pytest.mark.slow
 def test_both_normalized_forms_learn(record):
     for run in record["runs"][:4]:
         assert run["losses"][-1][1] < run["losses"][0][1] - 1
         assert run["held_out"] < math.log(256) - 0.5
 
 
+@pytest.mark.slow
 def test_warmup_changes_the_course_and_not_the_start(record):
     without, with_it = record["runs"][:2]
     assert without["losses"][0] == with_it["losses"][0]
     assert without["losses"][-1] != with_it["losses"][-1]
     assert without["block_gradients"] == with_it["block_gradients"]
+
+
+@pytest.mark.slow
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", ["warmup-training", "depth-training", "depth-smaller-step"])
+def test_a_record_is_what_its_options_give(name):
+    book = Path(depth_training.__file__).parents[2]
+    recorded = json.loads((book / "results" / f"{name}.json").read_text())
+    args = argparse.Namespace(**recorded["options"])
+    training, held_out = (text.encode() for text in corpus.split("shakespeare"))
+    first = recorded["runs"][0]
+    case = {key: first[key] for key in ("depth", "kind", "lr", "warmup", "seed")}
+    again = depth_training.run(case, training, held_out[: args.held_out], args)
+    assert again["held_out"] == pytest.approx(first["held_out"], abs=0.03)
 
 
 def test_a_run_without_norms_that_overflows_is_recorded_as_such():
