@@ -11,6 +11,10 @@
   never saw.
 * ``numerals_characters``: English numerals to French letter by letter, up to six digits: the
   record of chapter 15.
+* ``numerals_study``: Ten translators of numerals that differ in their seed: the record of what
+  they learn and where they look.
+* ``project``, ``project_solution``: An encoder-decoder that keeps keys and values: the tests of
+  a reader's own code, and a solution.
 * ``predictions``: What can be said of a model before it is trained: its input, its first and
   least losses.
 """

@@ -6,6 +6,7 @@ from .demos import forward_trace_demo, translation_demo
 from .figures import (
     alignments,
     batch_masks,
+    cache_growth,
     letters_record,
     missing_pieces,
     smoothing_curves,
@@ -17,6 +18,7 @@ from .figures import (
 __all__ = [
     "alignments",
     "batch_masks",
+    "cache_growth",
     "forward_trace_demo",
     "letters_record",
     "missing_pieces",
