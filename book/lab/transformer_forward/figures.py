@@ -161,10 +161,10 @@ def cache_growth(source: Sequence[str], given: Sequence[str], said: Sequence[str
     if len(given) != len(said):
         raise InputError(f"{len(given)} words given and {len(said)} said: one for each step")
     S, T = len(source), len(given)
-    fig, ax = plt.subplots(figsize=(6.6, 0.9 + 0.75 * (T + 1)))
-    ax.set(xlim=(-1.7, S + T + 2.6), ylim=(T + 0.2, -1.1))
+    fig, ax = plt.subplots(figsize=(6.6, 1.2 + 0.6 * T))
+    ax.set(xlim=(-1.7, S + T + 2.6), ylim=(T - 0.3, -1.15))
     ax.axis("off")
-    heads = [(s, word) for s, word in enumerate(source)]
+    heads: list[tuple[Real, str]] = list(enumerate(source))
     heads += [(S + 0.6 + t, word) for t, word in enumerate(given)]
     for x, word in heads:
         ax.text(x, -0.55, word, ha="center", va="center", fontsize=10)
@@ -179,7 +179,7 @@ def cache_growth(source: Sequence[str], given: Sequence[str], said: Sequence[str
         ax.text(S + T + 0.6, t, f"→ {word}", ha="left", va="center", fontsize=10)
     for color, label in ((ORANGE, "computed in this step"), (BLUE, "kept")):
         ax.bar([0], [0], color=color, label=label)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=2, frameon=False)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.03), ncols=2, frameon=False)
     return fig
 
 

@@ -46,6 +46,7 @@ def test_heads_of_even_attention_have_the_share_of_linked_words(run):
     assert 0.5 <= even <= 1
 
 
+@pytest.mark.slow
 def test_lengths_are_counted_in_english_words():
     groups = numerals_study.by_length()
     assert {0, 21, 40} <= set(groups["one or two words"].tolist())
@@ -53,6 +54,7 @@ def test_lengths_are_counted_in_english_words():
     assert groups["five or more"].min() > 100
 
 
+@pytest.mark.slow
 def test_command_line_examines_each_seed_and_writes_a_record(monkeypatch, tmp_path):
     small = lambda **options: replace(SMALL, steps=options["steps"])  # noqa: E731
     small.steps = 1
