@@ -42,6 +42,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "07-sequences",
     "10-attention",
     "14-positional-encoding",
+    "15-transformer-forward",
     "23-policy-optimization",
     "23-reward-hacking",
 )

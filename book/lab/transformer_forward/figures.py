@@ -240,7 +240,6 @@ def translation_training(
         right.axhline(share, color=color, ls="--", lw=1.4)
         right.text(last, share + 0.02, label, ha="right", fontsize=9, color=color)
     right.set(xlabel="step", ylabel="exact on held-out numbers", ylim=(-0.03, 1.05))
-    fig.tight_layout()
     return fig
 
 

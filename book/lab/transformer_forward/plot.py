@@ -2,7 +2,7 @@
 
 from mathlm.plot import style
 
-from .demos import forward_trace_demo, translation_demo
+from .demos import forward_trace_demo, tiny_trace, translation_demo
 from .figures import (
     alignments,
     batch_masks,
@@ -24,6 +24,7 @@ __all__ = [
     "missing_pieces",
     "smoothing_curves",
     "style",
+    "tiny_trace",
     "transformer_map",
     "translation_demo",
     "translation_training",
