@@ -48,6 +48,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "12-transformer-block",
     "13-multi-head-attention",
     "14-positional-encoding",
+    "15-transformer-forward",
     "23-policy-optimization",
     "23-reward-hacking",
 )

@@ -11,6 +11,12 @@
   never saw.
 * ``numerals_characters``: English numerals to French letter by letter, up to six digits: the
   record of chapter 15.
+* ``numerals_study``: Ten translators of numerals that differ in their seed: the record of what
+  they learn and where they look.
+* ``project``: Grader of the project of this page: an encoder-decoder that keeps keys and
+  values.
+* ``project_solution``: Reference solution of the project: an encoder-decoder whose decoder
+  keeps keys and values.
 * ``predictions``: What can be said of a model before it is trained: its input, its first and
   least losses.
 """

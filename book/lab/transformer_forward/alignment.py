@@ -89,3 +89,37 @@ def alignment_score(
     if not links.any():
         raise InputError(f"none of {links.shape[0]} targets is linked to a source")
     return (weights * links).sum(-1)[..., links.any(-1)].mean(-1)
+
+
+@torch.no_grad()
+def effect_of_hiding(
+    model: Transformer,
+    source: Int[Tensor, " S"],
+    target: Int[Tensor, " N"],
+    *,
+    everywhere: bool,
+) -> Float[Tensor, "T S"]:
+    """What each word of the target loses when one word of the source is hidden.
+
+    Computes::
+
+        effect[t, s] = ln p(y_{t+1} | y_0 ... y_t, source) - ln p(y_{t+1} | the same, s hidden)
+
+    Args:
+        model: The encoder-decoder, in evaluation mode if it has dropout.
+        source: Token ids without padding.
+        target: Token ids of the whole sentence, N = T + 1 with both marks.
+        everywhere: Whether the word is hidden from the encoder too, as if it were deleted;
+            if not, only its row of the memory is hidden from the decoder.
+
+    Returns:
+        Effects [nats]; a negative one says that the word was in the way.
+    """
+    S = len(source)
+    seen = torch.cat([torch.ones(1, S, dtype=torch.bool), ~torch.eye(S, dtype=torch.bool)])
+    seen = seen.to(source.device)
+    ids, given = source.expand(S + 1, -1), target[:-1].expand(S + 1, -1)
+    memory = model.encode(ids, seen if everywhere else None)
+    logp = model.decode(given, memory, memory_mask=seen).log_softmax(-1)
+    right = logp[:, torch.arange(len(target) - 1), target[1:]]  # (S + 1, T)
+    return (right[0] - right[1:]).mT

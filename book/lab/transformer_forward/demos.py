@@ -83,6 +83,30 @@ def forward_trace_demo(
     )
 
 
+def tiny_trace() -> dict[str, Any]:
+    """The numbers of a decoder with five words, D = 4 and one head, for the demo and its page.
+
+    Keys are those nearest to the inputs from which the attention weights (0.48, 0.52) and
+    (0.30, 0.28, 0.42) follow; the maps are the ones nearest to the identity that make Q, K and
+    V from the inputs; the feed-forward network is half of a ReLU.
+
+    Returns:
+        words, table E (5, 4), positions P (3, 4), Q, K, V (3, 4), and the five maps.
+    """
+    E = [[0.2, 0.1, -0.3, 0.5], [-0.1, 0.4, 0.2, -0.2], [0.3, -0.2, 0.1, 0.4],
+         [0.1, 0.3, -0.1, 0.2], [-0.3, 0.2, 0.4, -0.1]]  # fmt: skip
+    P = [[0, 0, 0.1, 0], [0, 0.1, 0, 0], [0.1, 0, 0, 0]]
+    Q = [[0.22, 0.12, -0.18, 0.48], [-0.08, 0.50, 0.18, -0.22], [0.38, -0.18, 0.12, 0.42]]
+    K = [[-0.06, 0.35, -0.22, 0.18], [-0.12, 0.38, 0.13, -0.18], [0.68, -0.33, 0.19, 0.71]]
+    V = [[0.2, 0.1, 0.4, -0.6], [0.8, -1.0, -0.5, 0.8], [-0.6, 1.6, 0, -1.1]]
+    x = np.array(E[:3]) + np.array(P)
+    maps = {"W_in": np.eye(4), "W_out": np.eye(4) / 2}
+    for name, rows in (("W_q", Q), ("W_k", K), ("W_v", V)):
+        maps[name] = (np.eye(4) + np.linalg.pinv(x) @ (np.array(rows) - x)).T
+    words = ["the", "cat", "sat", "on", "mat"]
+    return {"words": words, "table": E, "positions": P, "Q": Q, "K": K, "V": V, "maps": maps}
+
+
 def trace_matrices(
     E: ndarray, P: ndarray, W: Mapping[str, ndarray], text: Sequence[int]
 ) -> list[ndarray]:

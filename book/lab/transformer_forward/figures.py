@@ -150,6 +150,53 @@ def batch_masks(
     return fig
 
 
+def cache_growth(source: Sequence[str], given: Sequence[str], said: Sequence[str]) -> Figure:
+    """Keys and values that one block of the decoder holds, step by step.
+
+    Args:
+        source: Words of the source; their keys and values come from the memory.
+        given: Word that each step reads, the begin mark first.
+        said: Word that each step predicts.
+    """
+    if len(given) != len(said):
+        raise InputError(f"{len(given)} words given and {len(said)} said: one for each step")
+    S, T = len(source), len(given)
+    fig, ax = plt.subplots(figsize=(6.6, 1.2 + 0.6 * T))
+    ax.set(xlim=(-1.7, S + T + 2.6), ylim=(T - 0.3, -1.15))
+    ax.axis("off")
+    heads: list[tuple[Real, str]] = list(enumerate(source))
+    heads += [(S + 0.6 + t, word) for t, word in enumerate(given)]
+    for x, word in heads:
+        ax.text(x, -0.55, word, ha="center", va="center", fontsize=10)
+    for x, text in ((S / 2 - 0.5, "from the memory"), (S + T / 2 + 0.1, "from the target")):
+        ax.text(x, -0.98, text, ha="center", va="center", fontsize=9, color=GRAY)
+    for t, word in enumerate(said):
+        ax.text(-0.75, t, f"step {t + 1}", ha="right", va="center", fontsize=10)
+        for s in range(S):
+            _key_value(ax, s, t, "new" if t == 0 else "kept")
+        for u in range(T):
+            _key_value(ax, S + 0.6 + u, t, "new" if u == t else "kept" if u < t else "none")
+        ax.text(S + T + 0.6, t, f"→ {word}", ha="left", va="center", fontsize=10)
+    for color, label in ((ORANGE, "computed in this step"), (BLUE, "kept")):
+        ax.bar([0], [0], color=color, label=label)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.03), ncols=2, frameon=False)
+    return fig
+
+
+def _key_value(ax: Axes, x: Real, y: Real, state: str) -> None:
+    """A key and a value, as two bars."""
+    style: dict[str, Any] = {"boxstyle": "square,pad=0", "lw": 1}
+    for left, name in ((x - 0.4, "k"), (x + 0.04, "v")):
+        face = {"new": ORANGE, "kept": BLUE, "none": "none"}[state]
+        edge = "#BBBBBB" if state == "none" else face
+        box = FancyBboxPatch((left, y - 0.3), 0.36, 0.6, fc=face, ec=edge, **style)
+        box.set_linestyle(":" if state == "none" else "-")
+        ax.add_patch(box)
+        if state != "none":
+            place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
+            ax.text(left + 0.18, y, name, color="white", **place)
+
+
 def smoothing_curves(gaps: ArrayLike, losses: Mapping[str, ArrayLike]) -> Figure:
     """Loss of one label by how far its logit stands above all others.
 
@@ -171,23 +218,27 @@ def smoothing_curves(gaps: ArrayLike, losses: Mapping[str, ArrayLike]) -> Figure
 
 
 def translation_training(
-    losses: ArrayLike, exact: Mapping[int, float], baselines: Mapping[str, float]
+    losses: ArrayLike,
+    exact: Sequence[Mapping[int, float]],
+    baselines: Mapping[str, float],
 ) -> Figure:
     """Loss while a model learns to translate, and how many held-out texts come out exact.
 
     Args:
         losses: Training loss at each step [nats/word].
-        exact: Step -> share of held-out texts that are translated exactly.
+        exact: For each seed, step -> share of held-out texts that are translated exactly.
         baselines: Label -> share that another method reaches.
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.1))
     losses = np.asarray(losses)
     left.semilogy(np.arange(1, len(losses) + 1), losses, color=BLUE, lw=1.2)
     left.set(xlabel="step", ylabel="training loss [nats/word]")
-    right.plot(list(exact), list(exact.values()), "o-", color=GREEN)
+    for run in exact:
+        right.plot(list(run), list(run.values()), "o-", color=GREEN, ms=4, lw=1, alpha=0.6)
+    last = max(step for run in exact for step in run)
     for (label, share), color in zip(baselines.items(), (RED, ORANGE, GRAY), strict=False):
         right.axhline(share, color=color, ls="--", lw=1.4)
-        right.text(max(exact), share + 0.02, label, ha="right", fontsize=9, color=color)
+        right.text(last, share + 0.02, label, ha="right", fontsize=9, color=color)
     right.set(xlabel="step", ylabel="exact on held-out numbers", ylim=(-0.03, 1.05))
     return fig
 
@@ -277,6 +328,7 @@ def missing_pieces(
 __all__ = [
     "alignments",
     "batch_masks",
+    "cache_growth",
     "letters_record",
     "missing_pieces",
     "smoothing_curves",

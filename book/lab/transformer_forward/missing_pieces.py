@@ -19,7 +19,7 @@ from mathlm.models import Transformer
 from mathlm.text import Words, numerals
 from mathlm.train.record import record_on_cpu
 
-from .numerals import NumeralsConfig, NumeralsRun, fit
+from .numerals import SPLIT, NumeralsConfig, NumeralsRun, fit
 
 PIECES = ("nothing", "positions", "causal mask", "cross-attention")
 
@@ -57,7 +57,7 @@ def prepared(piece: str, config: NumeralsConfig) -> NumeralsRun:
     """
     if piece not in PIECES:
         raise ConfigError(f"piece={piece!r} is not one of {', '.join(PIECES)}")
-    pool, held_out = numerals.split(config.seed, 0, config.high, config.held_out)
+    pool, held_out = numerals.split(SPLIT, 0, config.high, config.held_out)
     run = NumeralsRun(config, [pool], held_out)
     if piece == "positions":
         torch.manual_seed(config.seed)

@@ -2,10 +2,11 @@
 
 from mathlm.plot import style
 
-from .demos import forward_trace_demo, translation_demo
+from .demos import forward_trace_demo, tiny_trace, translation_demo
 from .figures import (
     alignments,
     batch_masks,
+    cache_growth,
     letters_record,
     missing_pieces,
     smoothing_curves,
@@ -17,11 +18,13 @@ from .figures import (
 __all__ = [
     "alignments",
     "batch_masks",
+    "cache_growth",
     "forward_trace_demo",
     "letters_record",
     "missing_pieces",
     "smoothing_curves",
     "style",
+    "tiny_trace",
     "transformer_map",
     "translation_demo",
     "translation_training",

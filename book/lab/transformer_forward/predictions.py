@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+from numpy import ndarray
 
 from mathlm.errors import InputError
+from mathlm.reference import Transformer, TransformerConfig
 from mathlm.reference.statistics.information import entropy
 
 
@@ -131,4 +133,32 @@ def look_alikes(keys: Sequence[Hashable]) -> tuple[float, float]:
     return float((1 / k).mean()), float(np.log(k).mean())
 
 
-__all__ = ["initial_loss", "look_alikes", "smoothing_floor", "word_share"]
+def first_losses(
+    pairs: tuple[ndarray, ndarray],
+    config: TransformerConfig,
+    seeds: int,
+    head_std: float | int | None = None,
+) -> ndarray:
+    """Loss before any training, of models that are drawn with the seeds 0, 1, ...
+
+    Args:
+        pairs: Ids of sources and of whole targets, 0 at padding.
+        config: Sizes and choices of the models.
+        seeds: How many models.
+        head_std: Standard deviation of a normal head; None = as the model draws it.
+
+    Returns:
+        One loss for each seed [nats/word].
+    """
+    losses = []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        model = Transformer(config, rng)
+        if head_std is not None:
+            shape = model.weights["head.weight"].shape
+            model.weights["head.weight"] = rng.normal(0.0, head_std, shape)
+        losses.append(model.loss(*pairs, pairs[0] != 0, pairs[1] != 0)[0])
+    return np.array(losses)
+
+
+__all__ = ["first_losses", "initial_loss", "look_alikes", "smoothing_floor", "word_share"]

@@ -1,7 +1,11 @@
 import pytest
 import torch
 
-from lab.transformer_forward.alignment import alignment_score, cross_attention
+from lab.transformer_forward.alignment import (
+    alignment_score,
+    cross_attention,
+    effect_of_hiding,
+)
 from mathlm.errors import InputError, InputTypeError
 from mathlm.models import GPT, GPTConfig, Transformer, TransformerConfig
 
@@ -103,3 +107,33 @@ def test_models_and_texts_of_another_kind_are_refused(unchecked):
         cross_attention(gpt, SOURCE, TARGET)
     with pytest.raises(InputTypeError, match="source is a list, expected a tensor"):
         cross_attention(make(), SOURCE.tolist(), TARGET)
+
+
+WHOLE = torch.tensor([1, 7, 8, 2])
+
+
+def logp(model, source, memory_mask=None):
+    memory = model.encode(source[None])
+    found = model.decode(WHOLE[None, :-1], memory, memory_mask=memory_mask).log_softmax(-1)
+    return found[0].gather(1, WHOLE[1:, None])[:, 0]
+
+
+def test_a_word_that_is_hidden_everywhere_is_as_good_as_deleted():
+    """Positions count real words, so the model cannot tell that one was there."""
+    model = make().requires_grad_(False)
+    found = effect_of_hiding(model, SOURCE, WHOLE, everywhere=True)
+    for s in range(4):
+        shorter = torch.cat([SOURCE[:s], SOURCE[s + 1 :]])
+        expected = logp(model, SOURCE) - logp(model, shorter)
+        torch.testing.assert_close(found[:, s], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_row_that_is_hidden_from_the_decoder_is_still_read_by_the_encoder():
+    model = make().requires_grad_(False)
+    found = effect_of_hiding(model, SOURCE, WHOLE, everywhere=False)
+    assert found.shape == (3, 4)
+    mask = torch.tensor([[True, False, True, True]])
+    expected = logp(model, SOURCE) - logp(model, SOURCE, mask)
+    torch.testing.assert_close(found[:, 1], expected, rtol=1e-9, atol=1e-12)
+    everywhere = effect_of_hiding(model, SOURCE, WHOLE, everywhere=True)
+    assert (found - everywhere).abs().max() > 1e-3

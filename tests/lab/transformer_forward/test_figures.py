@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.patches import FancyBboxPatch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lab.transformer_forward import figures
 from mathlm.errors import InputError
+from mathlm.plot.style import BLUE, ORANGE
 
 
 def texts(ax):
@@ -43,6 +46,22 @@ def test_a_mask_that_does_not_fit_its_words_is_refused():
         figures.batch_masks({"m": np.ones((1, 2), dtype=bool)}, {"m": (["x"], ["a"])})
 
 
+def test_a_step_computes_one_key_and_one_value_and_keeps_the_others():
+    """Two source words, three steps: at first 2 (2 + 1) bars, then 2 at each step."""
+    ax = figures.cache_growth(["a", "b"], ["<bos>", "u", "v"], ["u", "v", "<eos>"]).axes[0]
+    bars = [p for p in ax.patches if isinstance(p, FancyBboxPatch)]
+    colors = [to_hex(p.get_facecolor()).upper() for p in bars]
+    assert len(bars) == 3 * 2 * 5
+    assert colors.count(ORANGE) == 6 + 2 + 2
+    assert colors.count(BLUE) == 2 * (2 + 1) + 2 * (2 + 2)
+    assert [t for t in texts(ax) if "→" in t] == ["→ u", "→ v", "→ <eos>"]
+
+
+def test_a_cache_without_a_word_for_each_step_is_refused():
+    with pytest.raises(InputError, match="1 words given and 2 said"):
+        figures.cache_growth(["a"], ["<bos>"], ["u", "v"])
+
+
 def test_the_least_loss_is_marked_where_it_is_inside():
     ax = figures.smoothing_curves([0, 1, 2], {"a": [3, 1, 2], "b": [3, 2, 1]}).axes[0]
     marked = [line for line in ax.lines if line.get_marker() == "o"]
@@ -50,10 +69,12 @@ def test_the_least_loss_is_marked_where_it_is_inside():
 
 
 def test_training_starts_at_step_one_and_baselines_are_named():
-    figure = figures.translation_training([4.0, 1.0], {1: 0.2, 2: 0.9}, {"dictionary": 0.6})
+    seeds = [{1: 0.2, 2: 0.9}, {1: 0.3, 2: 0.8}]
+    figure = figures.translation_training([4.0, 1.0], seeds, {"dictionary": 0.6})
     left, right = figure.axes
     assert_allclose(left.lines[0].get_xydata(), [[1, 4], [2, 1]])
     assert_allclose(right.lines[0].get_xydata(), [[1, 0.2], [2, 0.9]])
+    assert_allclose(right.lines[1].get_xydata(), [[1, 0.3], [2, 0.8]])
     assert texts(right) == ["dictionary"]
 
 

@@ -31,6 +31,23 @@ def test_initial_loss_is_the_mean_over_random_logits(variance, rng):
     assert_allclose(predictions.initial_loss(V, variance), measured, atol=0.05)
 
 
+def pairs(rng, V=30):
+    source, target = rng.integers(3, V, (20, 4)), rng.integers(3, V, (20, 6))
+    source[::2, 3], target[1::2, 4:] = 0, 0
+    return source, target
+
+
+def test_first_losses_follow_from_the_variance_that_the_head_is_drawn_with(rng):
+    """Xavier's rows have variance 2/(V + D): ln 30 + 8/38, and not ln 30 + 1/2."""
+    sizes = {"vocab_size": 30, "context": 6, "d_model": 8, "n_layers": 1, "n_heads": 2}
+    config = ref.TransformerConfig(**sizes)
+    drawn = predictions.first_losses(pairs(rng), config, 150).mean()
+    normal = predictions.first_losses(pairs(rng), config, 150, head_std=8**-0.5).mean()
+    assert abs(drawn - predictions.initial_loss(30, 2 * 8 / 38)) < 0.05
+    assert abs(normal - predictions.initial_loss(30, 1.0)) < 0.07  # finite V: 0.03 of it
+    assert normal - drawn > 0.2
+
+
 @pytest.mark.parametrize(("V", "smoothing"), [(2, 0.5), (30, 0.1), (7, 1.0)])
 def test_no_logits_have_a_smaller_smoothed_loss(V, smoothing, rng):
     def loss(z):
