@@ -98,7 +98,9 @@ def mistake_costs(costs: Mapping[str, float], blind: float | int) -> Figure:
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
     ax.minorticks_off()
-    ax.set_xlabel("divergence from the right model [nats/token]\n(dashed: every token equally likely)")
+    ax.set_xlabel(
+        "divergence from the right model [nats/token]\n(dashed: every token equally likely)"
+    )
     return fig
 
 

@@ -40,7 +40,9 @@ def grade(load: Load) -> Report:
 def _advice(error: Exception) -> str:
     """What usually raises such an error here."""
     if isinstance(error, RuntimeError) and "state_dict" in str(error):
-        return "Print the names and shapes of GPT(config).state_dict() beside those of the file."
+        return (
+            "Print the names and shapes of GPT(config).state_dict() beside those of the file."
+        )
     return ""
 
 
@@ -49,11 +51,13 @@ def draw(meta: Mapping[str, Any] = META) -> File:
     rng, D = torch.Generator().manual_seed(0), meta["embedding_length"]
     K = D // meta["head_count"]
     width = (meta["head_count"] + 2 * meta["head_count_kv"]) * K
-    F, file = meta["feed_forward_length"], {"token_embd": (meta["vocab_size"], D)}
+    F = meta["feed_forward_length"]
+    file: dict[str, tuple[int, ...]] = {"token_embd": (meta["vocab_size"], D)}
     for i in range(meta["block_count"]):
-        maps = {"attn_qkv": (D, width), "attn_output": (D, D), "ffn_gate_up": (D, 2 * F)}
-        maps |= {"ffn_down": (F, D), "attn_norm": (D,), "ffn_norm": (D,)}
-        file |= {f"blk.{i}.{name}": shape for name, shape in maps.items()}
+        at = f"blk.{i}."
+        file |= {at + "attn_qkv": (D, width), at + "attn_output": (D, D)}
+        file |= {at + "ffn_gate_up": (D, 2 * F), at + "ffn_down": (F, D)}
+        file |= {at + "attn_norm": (D,), at + "ffn_norm": (D,)}
     file["output_norm"] = (D,)
     drawn = {n: torch.randn(shape, generator=rng) / D**0.5 for n, shape in file.items()}
     return {n: 1 + t if n.endswith("norm") else t for n, t in drawn.items()}
