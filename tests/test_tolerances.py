@@ -14,7 +14,7 @@ LOOSE = {  # why a file has comparisons that are looser
     "functional/test_quantization_activation_aware.py": "16, from 4,000 rounding errors",
     "models/test_bert_pair.py": "a standard deviation, estimated from a few weights",
     "lab/neural_networks/test_fifty_layers.py": "means over a few random networks",
-    "lab/architectures/test_demos.py": "one published run at another utilization, said there",
+    "lab/model_costs/test_demos.py": "one published run at another utilization, said there",
     "lab/depth/test_depth_study.py": "a law of wide random stacks, on narrow ones",
     "lab/interpretability/test_induction.py": "a loss that a trained model comes near to",
     "lab/explanations/test_manifold_fits.py": "an average of random points, against its mean",

@@ -1,10 +1,10 @@
 """What serves the page 17-architectures alone.
 
-* ``plot``: What the page calls plot: its figures and demos, and those that it shares.
-* ``figures``: Figures of the chapter on architectures: masks, choices, writes to the stream,
-  costs.
-* ``demos``: Moving demo of the chapter on architectures: what a configuration costs; their
-  JavaScript is in the .js files.
+* ``plot``: What the page calls plot: its figures, and those that it shares.
+* ``figures``: Figures of the page on architectures: choices, probes, mistakes, writes to the
+  stream.
+* ``project``: Grader of the project of this page: weights of a foreign file for our GPT.
+* ``project_solution``: Reference solution of the project of this page.
 * ``architecture_probes``: Holes in the sentences of :mod:`code_pairs`, and how each
   architecture fills them.
 * ``architecture_study``: Which architecture learns which question when, over several seeds.

@@ -3,7 +3,8 @@
     cd book
     python -m lab.architectures.architecture_study --record architectures.json
 
-The runs of :mod:`architectures`, longer, with holes of any size and as the papers have them.
+The runs of :mod:`architectures`, longer and at several step sizes, with spans of any size; at
+one step size also with spans as the papers have them.
 """
 
 import argparse
@@ -17,12 +18,12 @@ from mathlm.train.record import record_on_cpu
 from .architectures import train
 from .one_body import ArchitectureConfig, Kind
 
-RUNS: list[tuple[Kind, bool]] = [
-    ("gpt", False),
-    ("bert", False),
-    ("bert", True),
-    ("encoder-decoder", False),
-    ("encoder-decoder", True),
+KINDS: tuple[Kind, ...] = ("gpt", "bert", "encoder-decoder")
+RATES = (1.25e-3, 2.5e-3, 5e-3, 1e-2)
+RUNS: list[tuple[Kind, bool, float]] = [
+    *((kind, False, lr) for kind in KINDS for lr in RATES),
+    ("bert", True, 5e-3),
+    ("encoder-decoder", True, 5e-3),
 ]
 
 
@@ -42,20 +43,43 @@ def run(config: ArchitectureConfig, every: int) -> dict:
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict]:
-    """Train every kind with every seed; returns, and may record, what each can answer."""
+    """Train every kind at every rate and seed; returns, and may record, what each answers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
     for name, default in (("steps", 800), ("seeds", 3), ("every", 50)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args, results = parser.parse_args(argv), []
-    for (kind, published), seed in itertools.product(RUNS, range(args.seeds)):
-        config = ArchitectureConfig(kind=kind, published=published, steps=args.steps, seed=seed)
-        results.append(run(config, args.every))
-        print(
-            kind, "as published" if published else "any hole", seed, results[-1]["answers"][-1]
+    for (kind, published, lr), seed in itertools.product(RUNS, range(args.seeds)):
+        config = ArchitectureConfig(
+            kind=kind, published=published, lr=lr, steps=args.steps, seed=seed
         )
+        results.append(run(config, args.every))
+        spans = "as published" if published else "any span"
+        print(kind, spans, lr, seed, results[-1]["answers"][-1], flush=True)
         record_on_cpu(args.record, config=vars(args), results=results)
     return results
+
+
+def by_rate(results: Sequence[dict], kind: Kind, probes: Sequence[str]) -> dict[float, list]:
+    """For each rate and seed the steps after which an arm is, and stays, right.
+
+    Args:
+        results: Rows of a record.
+        kind: The arm, with spans of any size.
+        probes: What must be answered at least 95 % right, in the arm's own way.
+
+    Returns:
+        Rate -> steps for each seed; the length of the run where that never happens.
+    """
+    found: dict[float, list] = {}
+    for row in results:
+        config = row["config"]
+        if config["kind"] == kind and not config["published"]:
+            late = [a["step"] for a in row["answers"] if min(a[kind][p] for p in probes) < 0.95]
+            asked = [a["step"] for a in row["answers"]]
+            after = [step for step in asked if not late or step > late[-1]]
+            found.setdefault(config["lr"], []).append(min([*after, config["steps"]]))
+    return found
 
 
 if __name__ == "__main__":

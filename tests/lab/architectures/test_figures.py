@@ -18,13 +18,6 @@ FIGURES = {
     "logit": lambda: figures.running_logit(
         {"embedding": [1.0], "attention": [2.0, 3.0], "feed-forward": [-1.0, 0.5]}, ["x", "y"]
     ),
-    "parts": lambda: figures.stacked_parts(
-        {"GPT": {"attention": 1.0, "head": 3.0}}, "parameters"
-    ),
-    "six": lambda: figures.rule_of_six([1, 10], {"GPT": [1.0, 1.1]}),
-    "intensity": lambda: figures.intensity_lines(
-        [1, 2], {"write": [1.0, 2.0]}, {"A100": 150.0}
-    ),
 }
 
 
@@ -71,13 +64,6 @@ def test_the_running_logit_ends_at_the_sum_of_all_shares():
     top, below = drawn(FIGURES["logit"]())
     np.testing.assert_allclose(top.lines[0].get_ydata(), [1.0, 2.0, 5.5])
     assert [bar.get_height() for bar in below.patches] == [2.0, 3.0, -1.0, 0.5]
-
-
-def test_parts_stand_end_to_end_in_numbers_or_in_shares():
-    sizes = {"GPT": {"attention": 1.0, "head": 3.0}}
-    for shares, ends in ((False, [1, 4]), (True, [25, 100])):
-        bars = drawn(figures.stacked_parts(sizes, "x", shares=shares))[0].patches
-        assert [bar.get_x() + bar.get_width() for bar in bars] == ends
 
 
 def test_a_change_of_one_half_is_drawn_as_fifty_percent():

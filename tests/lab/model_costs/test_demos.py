@@ -3,7 +3,7 @@ import re
 import pytest
 from plot.node import needs_node, run_script
 
-from lab.architectures import demos
+from lab.model_costs import demos
 from mathlm.errors import InputError
 from mathlm.models import GPTConfig
 from mathlm.scaling import (

@@ -1,4 +1,4 @@
-"""Moving demo of the chapter on architectures: what a configuration costs."""
+"""Moving demo of the page on costs: what a configuration costs."""
 
 import math
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def architecture_calculator_demo(start: str = "LLaMA 7B (2023)") -> Demo:
     return Demo(
         kind="architecture-calculator",
         title="What a decoder costs",
-        hint="Choose a model; lengthen its context; let all its heads share one key head.",
+        hint="Choose a model; lengthen its context; let all its heads share one KV head.",
         state={
             "plans": [settings(*planned(name)) for name in PLANS],
             "devices": [*DEVICES.values()],
