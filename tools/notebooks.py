@@ -44,6 +44,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "10-attention",
     "13-multi-head-attention",
     "14-positional-encoding",
+    "16-transformer-backward",
     "23-policy-optimization",
     "23-reward-hacking",
 )
