@@ -19,7 +19,7 @@ from mathlm.reference import (
 from mathlm.reference.network.stacks import positioned_embedding, table_names
 from mathlm.reference.network.weights import part_of
 
-KINDS = {"encoder": ("attention", "feed_forward")}
+KINDS: dict[str, tuple[str, ...]] = {"encoder": ("attention", "feed_forward")}
 KINDS["decoder"] = ("attention", "cross_attention", "feed_forward")
 Kept = list[dict[str, Any]]  # of each sublayer, in order
 
@@ -47,7 +47,7 @@ def sublayer_gains(model: Transformer, source: ndarray, target: ndarray) -> dict
     dy = label_smoothed_cross_entropy_backward(1.0, loss_cache) @ head
     dx, dmemory = _backward(dy, decoder)
     first, _ = _backward(dmemory, encoder)
-    found = {}
+    found: dict[str, Any] = {}
     for stack, kept in (("encoder", encoder), ("decoder", decoder)):
         for kind in KINDS[stack]:
             pairs = [k["gains"] for k in kept if k["kind"] == kind]
