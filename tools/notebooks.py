@@ -49,6 +49,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "13-multi-head-attention",
     "14-positional-encoding",
     "15-transformer-forward",
+    "16-transformer-backward",
     "17-architectures",
     "17-model-costs",
     "23-policy-optimization",

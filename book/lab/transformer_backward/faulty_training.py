@@ -3,10 +3,11 @@
     cd book
     python -m lab.transformer_backward.faulty_training --faults "keys learn nothing" --steps 60
 
-Each run has the same first weights and the same batches; only one function differs.
+All runs of a seed have the same first weights and the same batches; one function differs.
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -54,19 +55,21 @@ def run(fault: str, config: ByHandConfig) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Train with each fault; returns, and may record, what became of it."""
+    """Train with each fault from each seed; returns, and may record, what became of it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--faults", nargs="+", default=[RIGHT, *TRAINABLE])
     parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scale", type=float, default=0.5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--record", type=Path, help="JSON file for options and results")
     args, results, start = parser.parse_args(argv), [], time.process_time()
     sizes = {"n_layers": args.layers, "steps": args.steps, "warmup": args.steps // 3}
-    config = ByHandConfig(**sizes, seed=args.seed, label_smoothing=0.1, dropout=0.05)
-    for fault in args.faults:
-        results.append(run(fault, config))
-        print(f"{fault}: {results[-1]['losses'][-1:]}, {results[-1]['accuracy']:.1%} right")
+    sizes |= {"scale": args.scale, "label_smoothing": 0.1, "dropout": 0.05}
+    for seed, fault in itertools.product(args.seeds, args.faults):
+        config = ByHandConfig(**sizes, seed=seed)
+        results.append(run(fault, config) | {"seed": seed})
+        print(f"{seed} {fault}: {results[-1]['losses'][-1:]}, {results[-1]['accuracy']:.1%}")
         if args.record:
             seconds = time.process_time() - start
             parts = {"options": vars(args), "config": config, "results": results}
