@@ -19,14 +19,14 @@
   attention.
 * ``numerals_by_hand``: English numerals to French by the encoder-decoder in NumPy: every
   gradient by hand.
-* ``open_block``: A post-norm decoder block and a small decoder, forward, with everything kept by
-  name.
+* ``open_block``: A post-norm decoder block and a small decoder, forward, with everything kept
+  by name.
 * ``open_forward``: The forward pass of an encoder-decoder with every stage kept, so that a page
   can go back.
 * ``planted_gradient_faults``: Faults of a backward pass, planted one at a time, and which
   checks notice them.
-* ``project``: Grader of the project of this page: a decoder block and a tied decoder, backward by
-  hand.
+* ``project``: Grader of the project of this page: a decoder block and a tied decoder, backward
+  by hand.
 * ``project_solution``: Reference solution of the project: a decoder block and a small decoder,
   backward.
 * ``sublayer_gains``: How large each sublayer's output is against its stream, and how much

@@ -44,8 +44,8 @@ def latent_attention(
             W_uv (H V, C), W_o (O, H V); the names of
             :class:`mathlm.layers.LatentAttention`.
         n_heads: H.
-        mask: True where a query may attend, broadcasts to ``(*batch, H, T, T)``; None = everyone
-            sees everyone.
+        mask: True where a query may attend, broadcasts to ``(*batch, H, T, T)``; None =
+            everyone sees everyone.
         base: Of the rotary frequencies.
 
     Returns:
