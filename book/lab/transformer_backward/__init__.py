@@ -27,6 +27,7 @@
   checks notice them.
 * ``project``: Grader of the project of this page: a decoder block and a tied decoder, backward
   by hand.
+* ``reference_block``: The decoder block of the reference, apart from the torch half.
 * ``project_solution``: Reference solution of the project: a decoder block and a small decoder,
   backward.
 * ``sublayer_gains``: How large each sublayer's output is against its stream, and how much

@@ -11,13 +11,12 @@ from torch import Tensor
 from torch.nn.functional import layer_norm, linear, scaled_dot_product_attention
 
 from lab.grading import Case, FaultError, Report, grade_by
-from mathlm.reference import decoder_block, decoder_block_backward
-from mathlm.reference.network import decoder_block as module
 
 from . import open_block
 from .gradient_faults import FAULTS, HEADS
 from .layer_faults import NORM, Fault, after, norm
 from .planted_gradient_faults import planted
+from .reference_block import decoder_block, decoder_block_backward, module
 
 Backward = Callable[..., Any]
 Arrays = dict[str, ndarray]
