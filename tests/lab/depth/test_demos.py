@@ -2,21 +2,11 @@ import re
 
 import numpy as np
 import pytest
-from plot.node import needs_node, run_script
+from plot.node import PAGE, needs_node, run_script
 
 from lab.depth import demos
 from mathlm.errors import InputError
 
-STUB = """
-const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
-const fixed = (x, d) => x.toFixed(d).replace(/^-(0\\.?0*)$/, "$1").replace("-", "−"), out = {};
-const text = (name, value, i = 0) => { (out[name] = out[name] || [])[i] = value; };
-const element = (name, i) => ({ value: values[name], valueAsNumber: values[name],
-  setAttribute(key, to) { (out[`${name}.${key}`] = out[`${name}.${key}`] || [])[i] = to; } });
-const one = (name, i = 0) => element(name, i);
-const all = (name) => Array.from({ length: 289 }, (_, i) => element(name, i));
-const changed = () => {}, reset = () => {};
-"""
 LENGTH = 5
 
 
@@ -54,7 +44,7 @@ def test_powers_beyond_four_digits_are_written_as_such():
 def test_script_of_the_block_shows_what_the_still_view_does(choice):
     demo = demos.block_demo(runs(), *choice)
     values = dict(zip(("sums", "norms", "block"), choice, strict=False))
-    out = run_script(STUB, demos.block_demo(runs(), block=1), values)
+    out = run_script(PAGE, demos.block_demo(runs(), block=1), values)
     for name in ("kind", "rms", "gradient", "spread"):
         assert out[name] == shown(demo, name)
     drawn = re.search(r'data-name="spread-line" points="([^"]*)"', demo._repr_html_())[1]

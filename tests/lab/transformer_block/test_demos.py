@@ -1,21 +1,10 @@
 import re
 
 import pytest
-from plot.node import needs_node, run_script
+from plot.node import PAGE, needs_node, run_script
 
 from lab.transformer_block import demos
 from mathlm.errors import InputError
-
-STUB = """
-const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
-const fixed = (x, d) => x.toFixed(d).replace(/^-(0\\.?0*)$/, "$1").replace("-", "−"), out = {};
-const text = (name, value, i = 0) => { (out[name] = out[name] || [])[i] = value; };
-const element = (name, i) => ({ value: values[name], valueAsNumber: values[name],
-  setAttribute(key, to) { (out[`${name}.${key}`] = out[`${name}.${key}`] || [])[i] = to; } });
-const one = (name, i = 0) => element(name, i);
-const all = (name) => Array.from({ length: 289 }, (_, i) => element(name, i));
-const changed = () => {}, reset = () => {};
-"""
 
 
 def shown(demo, name):
@@ -36,7 +25,7 @@ def test_a_relu_gate_along_its_own_value_is_half_a_square():
 def test_script_of_the_gate_draws_the_still_view(setting):
     demo = demos.gate_demo(*setting)
     out = run_script(
-        STUB,
+        PAGE,
         demos.gate_demo(),
         dict(zip("ab", setting[:2], strict=False)) | {"which": setting[2]},
     )
