@@ -1,5 +1,6 @@
 """Grader of the projects: tests of a reader's own code, in order, each with a sentence."""
 
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -116,6 +117,16 @@ def grade_by(
         else:
             results[test.name] = Result(test.name, ran=False)
     return Report(tuple(results.values()), note)
+
+
+def advice_on_shapes(hint: str) -> Callable[[Exception], str]:
+    """Advice that gives the hint for arrays whose shapes do not fit, and none for the rest."""
+
+    def advice(error: Exception) -> str:
+        fits_not = isinstance(error, ValueError) and re.search("broadcast|matmul", str(error))
+        return hint if fits_not else ""
+
+    return advice
 
 
 def _fault(test: Case, submitted: Sequence, advice: Callable[[Exception], str]) -> str | None:

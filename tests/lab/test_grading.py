@@ -2,10 +2,11 @@
 
 from types import FunctionType
 
+import numpy as np
 import pytest
 
 import mathlm
-from lab.grading import Case, FaultError, Report, Result, grade_by
+from lab.grading import Case, FaultError, Report, Result, advice_on_shapes, grade_by
 
 
 def wrong(*submitted):
@@ -50,6 +51,15 @@ def test_an_exception_is_said_with_its_line_and_advice():
     line = divides.__code__.co_firstlineno + 1
     said = f"your code raised ZeroDivisionError in line {line} of divides: division by zero."
     assert report.faults == [f"{said} Is the count 0?"]
+
+
+def test_the_hint_on_shapes_is_for_shapes_that_do_not_fit():
+    advice = advice_on_shapes("Print the shapes.")
+    for misfit in (lambda: np.ones(2) + np.ones(3), lambda: np.ones(2) @ np.ones(3)):
+        (said,) = grade_by([Case("a", calls)], misfit, advice=advice).faults
+        assert said.endswith("Print the shapes.")
+    (said,) = grade_by([Case("a", calls)], lambda: int("two"), advice=advice).faults
+    assert "Print the shapes" not in said
 
 
 def test_the_line_is_the_readers_if_the_package_raised():

@@ -6,13 +6,17 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from lab.grading import Case, FaultError, Report, grade_by
+from lab.grading import Case, FaultError, Report, advice_on_shapes, grade_by
 from mathlm.reference import dot_product_attention, numerical_vjp, softmax
 
 Forward = Callable[..., Any]
 Backward = Callable[..., Any]
 LOW, TOLERANCE = -np.inf, 1e-6
 SOME = (np.arange(6) - np.arange(4)[:, None]) % 3 != 0  # in each row some True, some False
+ON_SHAPES = advice_on_shapes(
+    "Write down the shape of each factor: is a transpose missing? With leading axes "
+    "`.T` reverses all axes; use `.mT`, which exchanges the last two."
+)
 
 
 def grade(forward: Forward, backward: Backward) -> Report:
@@ -30,18 +34,7 @@ def grade(forward: Forward, backward: Backward) -> Report:
     Returns:
         A report: print it, or read ``passed`` and ``faults``.
     """
-    return grade_by(TESTS, forward, backward, advice=_advice)
-
-
-def _advice(error: Exception) -> str:
-    """What usually raises such an error in attention."""
-    text = str(error)
-    if isinstance(error, ValueError) and ("broadcast" in text or "matmul" in text):
-        return (
-            "Write down the shape of each factor: is a transpose missing? With leading axes "
-            "`.T` reverses all axes; use `.mT`, which exchanges the last two."
-        )
-    return ""
+    return grade_by(TESTS, forward, backward, advice=ON_SHAPES)
 
 
 # --- the forward pass -----------------------------------------------------------------------

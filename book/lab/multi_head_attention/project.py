@@ -8,11 +8,15 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from lab.grading import Case, FaultError, Report, grade_by
+from lab.grading import Case, FaultError, Report, advice_on_shapes, grade_by
 
 Forward = Callable[..., Any]
 Backward = Callable[..., Any]
 LONG = 768  # queries and keys of the tests of memory
+ON_SHAPES = advice_on_shapes(
+    "Write down the shape of each factor. Queries (G, H/G, T, d) and keys (G, 1, S, d) "
+    "broadcast against each other; the last block may be shorter than the others."
+)
 
 
 def grade(forward: Forward, backward: Backward) -> Report:
@@ -29,18 +33,7 @@ def grade(forward: Forward, backward: Backward) -> Report:
     Returns:
         A report: print it, or read ``passed`` and ``faults``.
     """
-    return grade_by(TESTS, forward, backward, advice=_advice)
-
-
-def _advice(error: Exception) -> str:
-    """What usually raises such an error here."""
-    text = str(error)
-    if isinstance(error, ValueError) and ("broadcast" in text or "matmul" in text):
-        return (
-            "Write down the shape of each factor. Queries (G, H/G, T, d) and keys (G, 1, S, d) "
-            "broadcast against each other; the last block may be shorter than the others."
-        )
-    return ""
+    return grade_by(TESTS, forward, backward, advice=ON_SHAPES)
 
 
 def draw(

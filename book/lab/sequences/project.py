@@ -6,13 +6,17 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from lab.grading import Case, FaultError, Report, grade_by
+from lab.grading import Case, FaultError, Report, advice_on_shapes, grade_by
 from mathlm.reference import lstm, numerical_gradient, softmax
 
 Code = Callable[..., Any]
 Parameters = dict[str, ndarray]
 V, D, H = 5, 4, 3  # sizes of the small model that is tested
 IDS = np.array([1, 4, 1, 0, 3, 1])  # token 1 occurs three times
+ON_SHAPES = advice_on_shapes(
+    "Vectors are rows here: a row meets a matrix stored (outputs, inputs) as x @ U.T, "
+    "and its gradient comes back as da @ U."
+)
 
 
 def grade(forward: Code, backward: Code, sample: Code) -> Report:
@@ -32,18 +36,7 @@ def grade(forward: Code, backward: Code, sample: Code) -> Report:
     Returns:
         A report: print it, or read ``passed`` and ``faults``.
     """
-    return grade_by(TESTS, forward, backward, sample, advice=_advice)
-
-
-def _advice(error: Exception) -> str:
-    """What usually raises such an error in an LSTM."""
-    text = str(error)
-    if isinstance(error, ValueError) and ("matmul" in text or "broadcast" in text):
-        return (
-            "Vectors are rows here: a row meets a matrix stored (outputs, inputs) as x @ U.T, "
-            "and its gradient comes back as da @ U."
-        )
-    return ""
+    return grade_by(TESTS, forward, backward, sample, advice=ON_SHAPES)
 
 
 def train(

@@ -10,7 +10,7 @@ from numpy import ndarray
 from torch import Tensor
 from torch.nn.functional import layer_norm, linear, scaled_dot_product_attention
 
-from lab.grading import Case, FaultError, Report, grade_by
+from lab.grading import Case, FaultError, Report, advice_on_shapes, grade_by
 
 from . import open_block
 from .gradient_faults import FAULTS, HEADS
@@ -21,6 +21,10 @@ from .reference_block import decoder_block, decoder_block_backward, module
 Backward = Callable[..., Any]
 Arrays = dict[str, ndarray]
 D, H, F, N = 6, 2, 8, 5  # width, heads, inner width; as many source as target tokens
+ON_SHAPES = advice_on_shapes(
+    "Write down the shape of each factor: heads are (B, H, T, K), streams (B, T, D); "
+    "`.mT` exchanges the last two axes."
+)
 
 
 def grade(block_backward: Backward, decoder_backward: Backward) -> Report:
@@ -38,18 +42,7 @@ def grade(block_backward: Backward, decoder_backward: Backward) -> Report:
     Returns:
         A report: print it, or read ``passed`` and ``faults``.
     """
-    return grade_by(TESTS, block_backward, decoder_backward, advice=_advice)
-
-
-def _advice(error: Exception) -> str:
-    """What usually raises such an error here."""
-    text = str(error)
-    if isinstance(error, ValueError) and ("broadcast" in text or "matmul" in text):
-        return (
-            "Write down the shape of each factor: heads are (B, H, T, K), streams (B, T, D); "
-            "`.mT` exchanges the last two axes."
-        )
-    return ""
+    return grade_by(TESTS, block_backward, decoder_backward, advice=ON_SHAPES)
 
 
 # --- what is right ----------------------------------------------------------------------------

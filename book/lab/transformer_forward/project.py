@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from lab.grading import Case, FaultError, Report, grade_by
+from lab.grading import Case, FaultError, Report, advice_on_shapes, grade_by
 from mathlm.reference import Transformer, TransformerConfig, sinusoidal_table
 
 Function = Callable[..., Any]
@@ -26,6 +26,12 @@ class Yours(NamedTuple):
     decode: Function
     start: Function
     step: Function
+
+
+ON_SHAPES = advice_on_shapes(
+    "Write the shape of each factor beside it: heads stand on an axis of their own, "
+    "(B, H, T, K), and `.mT` exchanges the last two axes."
+)
 
 
 def grade(encode: Function, decode: Function, start: Function, step: Function) -> Report:
@@ -49,15 +55,9 @@ def grade(encode: Function, decode: Function, start: Function, step: Function) -
 
 def _advice(error: Exception) -> str:
     """What usually raises such an error here."""
-    text = str(error)
-    if isinstance(error, ValueError) and ("broadcast" in text or "matmul" in text):
-        return (
-            "Write the shape of each factor beside it: heads stand on an axis of their own, "
-            "(B, H, T, K), and `.mT` exchanges the last two axes."
-        )
     if isinstance(error, KeyError):
         return "The names of the weights are those of `reference.Transformer(...).weights`."
-    return ""
+    return ON_SHAPES(error)
 
 
 # --- a forward pass with switches: what common mistakes give ----------------------------------
