@@ -68,7 +68,9 @@ def test_command_line_examines_each_seed_and_writes_a_record(monkeypatch, tmp_pa
 
 
 def test_numbers_are_spread_over_all_that_are_held_out():
-    np.testing.assert_array_equal(numerals_study.spread(np.arange(0, 1000, 10), 3), [0, 490, 990])
+    np.testing.assert_array_equal(
+        numerals_study.spread(np.arange(0, 1000, 10), 3), [0, 490, 990]
+    )
 
 
 def test_rows_hidden_together_cost_what_a_memory_without_them_costs(run):
