@@ -20,6 +20,8 @@ from mathlm.train.record import record_on_cpu
 from .alignment import alignment_score, cross_attention, effect_of_hiding
 from .numerals import NumeralsConfig, NumeralsRun, train
 
+AND, SEVENTY = 4, 5  # places in "one thousand nine hundred and seventy-one"
+HIDDEN = {"row of seventy": [SEVENTY], "row of and": [AND], "both rows": [AND, SEVENTY]}
 TABLES = ("attention", "hidden from decoder", "hidden from all")
 
 
@@ -71,6 +73,19 @@ def sentence_loss(run: NumeralsRun, numbers: Sequence[int] | ndarray) -> ndarray
     return -(right * (target[:, 1:] != Words.PAD)).sum(1).numpy()
 
 
+@torch.no_grad()
+def cost_of_rows(run: NumeralsRun, number: int, t: int, rows: Sequence[int]) -> float:
+    """What word t of a number loses when rows of the memory are hidden together [nats]."""
+    source, target = run.batch([number])
+    seen = torch.ones(source.shape, dtype=torch.bool)
+    memory, logp = run.model.encode(source), []
+    for hidden in ([], list(rows)):
+        seen[0, hidden] = False
+        logits = run.model.decode(target[:, :-1], memory, memory_mask=seen)
+        logp.append(logits.log_softmax(-1)[0, t, target[0, t + 1]].item())
+    return logp[0] - logp[1]
+
+
 def by_length() -> dict[str, ndarray]:
     """Numbers below 10,000 of one or two English words, and every ninth of five or more."""
     count = np.array([len(Words.split(text)) for text, _ in numerals.pairs(range(10_000))])
@@ -80,19 +95,27 @@ def by_length() -> dict[str, ndarray]:
     }
 
 
+def spread(numbers: ndarray, count: int) -> ndarray:
+    """``count`` of the sorted numbers, at equal distances from the first to the last."""
+    return numbers[np.linspace(0, len(numbers) - 1, count).astype(int)]
+
+
 def examine(run: NumeralsRun) -> dict[str, Any]:
     """What a trained translator knows and where it looks."""
-    few, groups = run.held_out[:40], by_length()
-    scores, even = head_scores(run, run.held_out[:50])
+    few, groups = spread(run.held_out, 40), by_length()
+    scores, even = head_scores(run, spread(run.held_out, 50))
     said = zip(run.say(few), run.say(few, beams=4), strict=True)
-    lost = tables(run, 1971)
+    found, t = tables(run, 1971), 3  # soixante
+    looks = found["attention"][t]
+    costs = {name: cost_of_rows(run, 1971, t, rows) for name, rows in HIDDEN.items()}
     return {
         "seed": run.config.seed,
         "first": run.losses[0],
         "last": float(np.mean(run.losses[-20:])),
         "points": run.points,
-        "pointing": pointing(run, run.held_out[:60]),
-        "soixante": {name: float(lost[name][3].max()) for name in TABLES[1:]},
+        "pointing": pointing(run, spread(run.held_out, 60)),
+        "soixante": costs | {"deleted": float(found[TABLES[2]][t, SEVENTY])},
+        "looks": {"seventy": float(looks[SEVENTY]), "and": float(looks[AND])},
         "heads": scores,
         "even": even,
         "nats": {name: float(sentence_loss(run, ns).mean()) for name, ns in groups.items()},

@@ -73,3 +73,13 @@ def test_greedy_takes_the_likeliest_word_and_stops_at_the_context(rng):
 def test_settings_that_do_not_fit_are_refused(change):
     with pytest.raises(ConfigError, match="need steps >= 1, batch >= 1 and a positive scale"):
         replace(SHORT, **change)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("seed", [0, 2])
+def test_most_mistakes_of_the_long_run_are_small_numbers(seed):
+    run = train(ByHandConfig(d_model=32, steps=220, warmup=80, scale=0.5, seed=seed))
+    wrong = run.held_out[~run.right(run.held_out)]
+    assert run.accuracy > 0.94
+    assert (wrong < 100).mean() > 0.5

@@ -65,3 +65,17 @@ def test_command_line_examines_each_seed_and_writes_a_record(monkeypatch, tmp_pa
     recorded = json.loads(path.read_text())["results"]["runs"]
     assert recorded[1]["pointing"] == rows[1]["pointing"]
     assert recorded[0]["first"] != recorded[1]["first"]
+
+
+def test_numbers_are_spread_over_all_that_are_held_out():
+    np.testing.assert_array_equal(
+        numerals_study.spread(np.arange(0, 1000, 10), 3), [0, 490, 990]
+    )
+
+
+def test_rows_hidden_together_cost_what_a_memory_without_them_costs(run):
+    source, target = (ids[0] for ids in run.batch([1971]))
+    one = numerals_study.cost_of_rows(run, 1971, 3, [5])
+    table = numerals_study.effect_of_hiding(run.model, source, target, everywhere=False)
+    np.testing.assert_allclose(one, table[3, 5].item(), atol=1e-5)
+    assert numerals_study.cost_of_rows(run, 1971, 3, []) == 0
