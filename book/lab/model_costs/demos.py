@@ -53,8 +53,8 @@ def architecture_calculator_demo(start: str = "LLaMA 7B (2023)") -> Demo:
         f'<tr><th scope="row">{name}</th><td>{value(key, found[key])}</td></tr>'
         for name, key in (
             ("parameters N", "N"),
-            ("one token forward [FLOP]", "forward"),
-            ("whole training [FLOP]", "total"),
+            ("one token forward, all pairs [FLOP]", "forward"),
+            ("whole training, all pairs [FLOP]", "total"),
             ("the same over 6 N tokens", "ratio"),
             ("weights, gradients, Adam (16 bytes each)", "steady"),
             ("activations of one sequence (16 bit)", "saved"),
@@ -70,7 +70,8 @@ def architecture_calculator_demo(start: str = "LLaMA 7B (2023)") -> Demo:
     return Demo(
         kind="architecture-calculator",
         title="What a decoder costs",
-        hint="Choose a model; lengthen its context; let all its heads share one KV head.",
+        hint="Choose a model; lengthen its context; let all its heads share one KV head. "
+        "Attention counts all T² pairs, those that the causal mask hides too.",
         state={
             "plans": [settings(*planned(name)) for name in PLANS],
             "devices": [*DEVICES.values()],

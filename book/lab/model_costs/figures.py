@@ -80,5 +80,5 @@ def intensity_lines(
     ax.set_xticks(batches, [f"{int(n):,}" for n in np.asarray(batches)])
     ax.minorticks_off()
     ax.set(xlabel="sequences in a batch", ylabel="FLOP for each byte")
-    ax.legend(fontsize=9)
+    fig.legend(loc="outside upper center", ncols=2, fontsize=9)
     return fig

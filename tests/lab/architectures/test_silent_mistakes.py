@@ -76,11 +76,26 @@ def test_a_text_of_one_token_is_refused(model):
         harms(model, TEXT[:, :1])
 
 
+LINES = (
+    "The capital of France is Paris. It lies on the river Seine.",
+    "Water boils at one hundred degrees. At the top of a mountain it boils sooner, because the "
+    "air is thinner there.",
+    "def add(a, b):\n    return a + b\n\nprint(add(2, 3))\n",
+    "Once upon a time there was a small village at the edge of a forest, and in it lived a "
+    "miller with his three sons.",
+)
+
+
 @pytest.mark.slow
-def test_there_are_quiet_and_loud_mistakes_in_a_real_model():
+@pytest.mark.parametrize("line", LINES)
+def test_there_are_quiet_and_loud_mistakes_in_a_real_model(line):
     torch.set_default_dtype(torch.float32)
     path = pretrained.find("smollm2")
-    ids = ByteBPE.from_gguf(path).encode("The capital of France is Paris.")
-    found = harms(GPT.from_pretrained(path), torch.tensor([ids]))
-    assert found["norm ε 1e-6, not 1e-5"][1] < 1e-4
-    assert 0.05 < found["rotary pairs not reordered"][1] < 4 < found["W_o transposed"][1]
+    ids = torch.tensor([ByteBPE.from_gguf(path).encode(line)])
+    names = [*MISTAKES][:6]
+    smallest, small, base, pairs, gain, turned = (
+        float(harm[1]) for harm in harms(GPT.from_pretrained(path), ids, names).values()
+    )
+    assert smallest < 1e-4 < small < 0.7 * base < 0.1
+    assert 0.3 < pairs < 2 < gain
+    assert turned > 4
