@@ -15,8 +15,8 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
     """The reader of the gguf package, over a plain array instead of a memory map.
 
     The map stays behind the array and nothing is copied. Each slice of a map is an object that
-    is costly to make, and a vocabulary of 49,152 tokens needs half a million: without them the
-    file opens two to three times as fast.
+    is costly to make, and a vocabulary of 49,152 tokens needs half a million: without them, and
+    with its strings read in two slices each, the file opens several times as fast.
 
     Args:
         path: A GGUF file.
@@ -47,6 +47,12 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
         @data.setter
         def data(self, mapped: ndarray) -> None:
             self._plain = mapped.view(ndarray)
+
+        def _get_str(self, offset: int) -> tuple[ndarray, ndarray]:
+            """A length and as many bytes: most of what a file with a vocabulary holds."""
+            text, number = offset + 8, np.dtype(np.uint64).newbyteorder(self.byte_order)
+            length = self._plain[offset:text].view(number)
+            return length, self._plain[text : text + int(length[0])]
 
     try:
         return PlainReader(path)

@@ -49,6 +49,18 @@ def test_fields_are_those_of_the_reader_of_the_gguf_package(written):
     assert ours[name].contents() == theirs[name].contents() == ["a", "ß", "<end>"]
 
 
+def test_strings_of_the_other_byte_order_are_read_too(tmp_path):
+    path = tmp_path / "big.gguf"
+    writer = gguf.GGUFWriter(path, "llama", endianess=gguf.GGUFEndian.BIG)
+    writer.add_token_list(["a", "ß", "<end>"])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    found = open_gguf(path).fields["tokenizer.ggml.tokens"]
+    assert found.contents() == ["a", "ß", "<end>"]
+
+
 def test_what_it_reads_is_no_memory_map(written):
     """A slice of a memory map is a costly object, and there are half a million of them."""
     assert type(open_gguf(written[0]).data) is np.ndarray

@@ -4,7 +4,7 @@ The first words of each section, after its title, become one vector.
 They are kept as a record, so that a page can search without reading the whole book first:
 
     cd book
-    python -m lab.embeddings.book_search --record book-sections.json
+    python -m lab.embeddings.book_search --record results/book-sections.json
 
 The record is a picture of the book on the day it was made; a section that was renamed since is
 found under its old name. Where a right answer of ``QUESTIONS`` is no title any more, making the
@@ -54,7 +54,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {  # and the sections that answer them
         "08-tokenization: Byte-pair encoding",
         "08-tokenization: Cut before you merge",
         "08-tokenization: Encoding",
-        "08-tokenization: The same text, three tokenizers",
+        "08-tokenization: One text, three alphabets",
         "08-tokenization: WordPiece: merge what belongs together",
         "08-tokenization: Unigram: all segmentations at once",
     ),
@@ -73,7 +73,8 @@ QUESTIONS: dict[str, tuple[str, ...]] = {  # and the sections that answer them
         "10-attention: The variance, with every assumption",
     ),
     "How does the model know the order of the words?": (
-        "14-positional-encoding: A vector for each position",
+        "14-positional-encoding: Vectors added to the tokens",
+        "14-positional-encoding: Why order must be encoded",
         "14-positional-encoding: A stack of blocks commutes with every shuffle",
         "14-positional-encoding: A causal mask tells the time",
         "10-attention: Order does not matter, and that is a problem",
@@ -82,7 +83,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {  # and the sections that answer them
         "20-fast-generation: Why anything can be kept",
         "20-fast-generation: Prefill, decode, rewind",
         "20-fast-generation: How large it is",
-        "13-multi-head-attention: What a writing model carries along",
+        "13-multi-head-attention: Sharing keys and values",
     ),
     "fewer bits for each weight": (
         "20-fast-generation: Rounding a weight",
@@ -109,7 +110,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {  # and the sections that answer them
     "predicting words that are hidden": (
         "18-objectives: What is asked, and what may be read",
         "18-objectives: The objectives as code",
-        "17-architectures: What each asks",
+        "17-architectures: Three objectives",
     ),
     "a small model drafts and a large one checks": (
         "20-fast-generation: Many tokens at once",

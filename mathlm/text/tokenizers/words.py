@@ -326,6 +326,8 @@ def _words(tokens: Iterable[str]) -> list[str]:
         kind = type(tokens).__name__
         raise InputTypeError(f"tokens is one {kind}, expected words; split a text first")
     tokens = list(tokens)
+    if set(map(type, tokens)) <= {str}:
+        return tokens
     for i, token in enumerate(tokens):
         if not isinstance(token, str):
             raise InputTypeError(f"token {i} is {token!r:.60}, expected a str")

@@ -1,5 +1,6 @@
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -66,6 +67,16 @@ def test_the_record_names_what_was_asked_for(record):
     assert record["options"]["sizes"] == [256, 300]
     assert {run["lr"] for run in record["runs"]} == {5e-3}
     assert "CPU" in record["device"]
+
+
+@pytest.mark.weekly
+def test_a_run_of_the_record_of_step_sizes_comes_out_again():
+    results = Path(vocabulary_size.__file__).parents[2] / "results"
+    recorded = json.loads((results / "vocabulary-rates.json").read_text())["runs"]
+    options = "--sizes 256 --compute 4e11 --lr 0.012 --held-out 200000"
+    (run,) = vocabulary_size.main(options.split())
+    (kept,) = [r for r in recorded if (r["vocab_size"], r["lr"]) == (256, 0.012)]
+    assert run["bits_per_byte"] == pytest.approx(kept["bits_per_byte"], abs=0.02)
 
 
 @pytest.mark.parametrize("compute", ["1", "-1", "nan", "inf"])
