@@ -15,6 +15,7 @@ def written(tmp_path, rng):
     table = rng.normal(size=(3, 64)).astype(np.float32)
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_token_list(["a", "ß", "<end>"])
+    writer.add_token_types([1, 1, 3])
     writer.add_tensor("plain", table)
     kind = gguf.GGMLQuantizationType.Q8_0
     writer.add_tensor("packed", gguf.quantize(table, kind), raw_dtype=kind)
@@ -47,6 +48,15 @@ def test_fields_are_those_of_the_reader_of_the_gguf_package(written):
     assert list(ours) == list(theirs)
     name = "tokenizer.ggml.tokens"
     assert ours[name].contents() == theirs[name].contents() == ["a", "ß", "<end>"]
+    for key, field in ours.items():
+        assert (field.offset, field.data, field.types) == (
+            theirs[key].offset,
+            theirs[key].data,
+            theirs[key].types,
+        ), key
+        for part, other in zip(field.parts, theirs[key].parts, strict=True):
+            assert part.dtype == other.dtype
+            np.testing.assert_array_equal(part, other)
 
 
 def test_strings_of_the_other_byte_order_are_read_too(tmp_path):
