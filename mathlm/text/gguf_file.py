@@ -15,13 +15,8 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
     """The reader of the gguf package, over a plain array instead of a memory map.
 
     The map stays behind the array and nothing is copied. Each slice of a map is an object that
-<<<<<<< HEAD
     is costly to make, and a vocabulary of 49,152 tokens needs half a million: without them, and
     with its strings read in two slices each, the file opens several times as fast.
-=======
-    is costly to make, and a vocabulary of 49,152 tokens needs half a million of them; the
-    package cuts out each string in a dozen calls. Here each list is cut in one loop.
->>>>>>> h8
 
     Args:
         path: A GGUF file.
@@ -36,13 +31,11 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
     if not Path(path).is_file():
         raise DataNotFoundError(f"there is no file {path}")
     try:
-        from gguf import GGUFReader, GGUFValueType
+        from gguf import GGUFReader
     except ImportError as error:
         raise DataNotFoundError(
             "reading GGUF needs the gguf package: pip install 'gguf>=0.10'"
         ) from error
-
-    array = GGUFValueType.ARRAY
 
     class PlainReader(GGUFReader):
         """Keeps what it reads as a plain array."""
@@ -55,47 +48,16 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
         def data(self, mapped: ndarray) -> None:
             self._plain = mapped.view(ndarray)
 
-<<<<<<< HEAD
         def _get_str(self, offset: int) -> tuple[ndarray, ndarray]:
             """A length and as many bytes: most of what a file with a vocabulary holds."""
             text, number = offset + 8, np.dtype(np.uint64).newbyteorder(self.byte_order)
             length = self._plain[offset:text].view(number)
             return length, self._plain[text : text + int(length[0])]
-=======
-        def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
-            if raw_type != array or self.byte_order != "I":
-                return super()._get_field_parts(orig_offs, raw_type)
-            kind = self.data[orig_offs : orig_offs + 4].view(np.uint32)
-            length = self.data[orig_offs + 4 : orig_offs + 12].view(np.uint64)
-            entry, number = GGUFValueType(kind[0]), self.gguf_scalar_to_np.get(kind[0])
-            start, count = orig_offs + 12, int(length[0])
-            if not count or (number is None and entry != GGUFValueType.STRING):
-                return super()._get_field_parts(orig_offs, raw_type)
-            if number is None:
-                parts, end = string_parts(self.data, start, count)
-                places = list(range(3, 3 + len(parts), 2))
-            else:
-                end = start + count * np.dtype(number).itemsize
-                parts = list(self.data[start:end].view(number).reshape(count, 1))
-                places = list(range(2, 2 + count))
-            return end - orig_offs, [kind, length, *parts], places, [array, entry]
->>>>>>> h8
 
     try:
         return PlainReader(path)
     except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
         raise DataError(f"{path} is not a GGUF file: {error}") from error
-
-
-def string_parts(data: ndarray, start: int, count: int) -> tuple[list[ndarray], int]:
-    """Length and bytes of each of ``count`` strings in a row, and where the last one ends."""
-    parts: list[ndarray] = []
-    for _ in range(count):
-        length = data[start : start + 8].view(np.uint64)
-        end = start + 8 + int(length[0])
-        parts += length, data[start + 8 : end]
-        start = end
-    return parts, start
 
 
 def gguf_tensor(path: str | os.PathLike[str], name: str) -> Float[ndarray, "..."]:
