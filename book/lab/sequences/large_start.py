@@ -47,7 +47,7 @@ def train(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Mean loss of the last third of each run, how many gradients were longer than 1, one course."""
+    """Mean loss of the last third of each run, how many gradients exceed 1, and two courses."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", default="large-start.json")
     parser.add_argument("--seeds", type=int, default=12)
