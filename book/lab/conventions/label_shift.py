@@ -32,10 +32,10 @@ class ShiftConfig:
     """
 
     shift: int = 1
-    steps: int = 150
+    steps: int = 120
     batch_size: int = 8
-    context: int = 64
-    d_model: int = 64
+    context: int = 32
+    d_model: int = 48
     seed: int = 0
 
     def __post_init__(self) -> None:

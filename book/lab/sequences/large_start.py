@@ -47,7 +47,7 @@ def train(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Mean loss of the last third of each run, and how many gradients were longer than 1."""
+    """Mean loss of the last third of each run, how many gradients exceed 1, and two courses."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", default="large-start.json")
     parser.add_argument("--seeds", type=int, default=12)
@@ -58,7 +58,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         for seed in range(args.seeds):
             losses, norms = train(text, clip, seed, steps=args.steps)
             end, long = losses[-max(1, args.steps // 3) :].mean(), int((norms > 1).sum())
-            rows.append({"clip": clip, "seed": seed, "end": float(end), "long_steps": long})
+            row = {"clip": clip, "seed": seed, "end": float(end), "long_steps": long}
+            if seed == 0:  # the pair that the page draws
+                row |= {"losses": losses.round(4).tolist(), "norms": norms.round(4).tolist()}
+            rows.append(row)
     config = {"seeds": args.seeds, "steps": args.steps}
     write_record(args.record, config=config, device="CPU", runs=rows)
 

@@ -39,6 +39,14 @@ def test_the_record_holds_both_thresholds_and_every_seed(tmp_path):
     ]  # fmt: skip
     assert all(0 < r["end"] < 100 and 0 <= r["long_steps"] <= 2 for r in record["runs"])
     assert record["config"] == {"seeds": 2, "steps": 2}
+    assert [len(r.get("losses", [])) for r in record["runs"]] == [2, 0, 2, 0]
+
+
+def test_the_course_that_the_page_draws_belongs_to_its_row():
+    rows = json.loads((BOOK / "results/large-start.json").read_text())["runs"]
+    for row in (r for r in rows if r["seed"] == 0):
+        assert abs(np.mean(row["losses"][-20:]) - row["end"]) < 1e-3
+        assert sum(norm > 1 for norm in row["norms"]) == row["long_steps"]
 
 
 @pytest.mark.weekly
