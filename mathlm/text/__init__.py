@@ -38,7 +38,7 @@ from .corpora.token_file import (
     read_manifest,
     write_tokens,
 )
-from .gguf_file import gguf_tensor, open_gguf
+from .gguf_file import gguf_numbers, gguf_tensor, open_gguf
 from .masking import (
     choose_tokens,
     corrupt_spans,
@@ -155,6 +155,7 @@ __all__ = [
     "filter_quality",
     "first_of_group",
     "from_printable",
+    "gguf_numbers",
     "gguf_tensor",
     "instructions",
     "jaccard",

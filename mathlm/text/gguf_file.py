@@ -1,5 +1,6 @@
 """GGUF files: opened quickly, and one tensor read as an array."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -80,10 +81,28 @@ def gguf_tensor(path: str | os.PathLike[str], name: str) -> Float[ndarray, "..."
         raise InputError(
             f"{path} has no tensor {name!r}; it has {len(tensors)}, such as {shown}"
         )
+    return gguf_numbers(tensors[name])
+
+
+def gguf_numbers(tensor: Any) -> Float[ndarray, "..."]:
+    """The numbers of a tensor of an open GGUF file, written out if they are quantized.
+
+    A block of quantized numbers knows nothing of its row. So rows are joined, up to sixteen,
+    before the gguf package takes them sixteen at a time: half of its time is spent between
+    its calls.
+
+    Args:
+        tensor: One of the ``.tensors`` of :func:`open_gguf`.
+
+    Returns:
+        float32, of the shape that the model has; a view of the file where nothing is packed.
+    """
     from gguf import dequantize
 
-    found = tensors[name]
-    return np.asarray(dequantize(found.data, found.tensor_type), dtype=np.float32)
+    *rows, width = tensor.data.shape
+    joined = tensor.data.reshape(-1, math.gcd(math.prod(rows), 16) * width)
+    numbers = dequantize(joined, tensor.tensor_type).reshape(*rows, -1)
+    return np.asarray(numbers, dtype=np.float32)
 
 
-__all__ = ["gguf_tensor", "open_gguf"]
+__all__ = ["gguf_numbers", "gguf_tensor", "open_gguf"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mathlm.errors import DataError, DataNotFoundError, InputError
-from mathlm.text.gguf_file import gguf_tensor, open_gguf
+from mathlm.text.gguf_file import gguf_numbers, gguf_tensor, open_gguf
 
 
 @pytest.fixture
@@ -40,6 +40,24 @@ def test_a_quantized_tensor_is_within_half_a_step_of_its_block(written):
     step = np.abs(table).reshape(3, 2, 32).max(-1, keepdims=True) / 127
     assert (error <= 0.5 * step + 1e-3 * np.abs(table).reshape(3, 2, 32)).all()
     assert error.max() > 0
+
+
+@pytest.mark.parametrize("shape", [(64,), (3, 64), (32, 64), (2, 48, 32)])
+@pytest.mark.parametrize("kind", ["F32", "F16", "Q4_1", "Q8_0"])
+def test_joined_rows_are_written_out_as_the_gguf_package_does(tmp_path, rng, shape, kind):
+    path, kind = tmp_path / "one.gguf", gguf.GGMLQuantizationType[kind]
+    packed = gguf.quantize(rng.normal(size=shape).astype(np.float32), kind)
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tensor("one", packed, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    (tensor,) = open_gguf(path).tensors
+    found = gguf_numbers(tensor)
+    assert found.shape == shape
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, gguf.dequantize(tensor.data, tensor.tensor_type))
 
 
 def test_fields_are_those_of_the_reader_of_the_gguf_package(written):

@@ -74,9 +74,11 @@ def gradients(x: ndarray, y: ndarray, layers: Layers, config: NetworksConfig) ->
     values, found = forward(x, layers, config.activation), []
     output = FUNCTIONS["sigmoid"][0](values[-1]) if config.loss == "bits" else values[-1]
     delta = (output - y) / len(x)  # the same for both losses
-    for (W, _), h in zip(reversed(layers), reversed(values[:-1]), strict=True):
+    for k in reversed(range(len(layers))):
+        W, h = layers[k][0], values[k]
         found.append((np.einsum("sno,sni->soi", delta, h), delta.sum(1)))
-        delta = np.einsum("sno,soi->sni", delta, W) * FUNCTIONS[config.activation][1](h)
+        if k:  # nobody needs the gradient in the inputs
+            delta = np.einsum("sno,soi->sni", delta, W) * FUNCTIONS[config.activation][1](h)
     return found[::-1]
 
 
@@ -87,12 +89,17 @@ def train(
     x, y = finite_array(x, "x"), finite_array(y, "y")
     if x.shape != (len(y), config.widths[0]) or y.shape[1:] != config.widths[-1:]:
         raise InputError(f"x {x.shape} and y {y.shape} do not fit widths={config.widths}")
-    layers = [(W.copy(), b.copy()) for W, b in begin or start(config)]
+    layers = [(side_by_side(W), side_by_side(b)) for W, b in begin or start(config)]
     for _ in range(config.steps):
         for (W, b), (dW, db) in zip(layers, gradients(x, y, layers, config), strict=True):
             W -= config.learning_rate * dW
             b -= config.learning_rate * db
     return layers
+
+
+def side_by_side(entries: ndarray) -> ndarray:
+    """A copy in which one entry of all networks is a run of memory: sums take half the time."""
+    return np.moveaxis(np.array(np.moveaxis(entries, 0, -1), order="C"), -1, 0)
 
 
 def losses(x: ndarray, y: ndarray, layers: Layers, config: NetworksConfig) -> ndarray:

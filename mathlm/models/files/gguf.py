@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...errors import CheckpointMismatchError, ConfigError
 from ...functional import half_split_order
-from ...text import open_gguf
+from ...text import gguf_numbers, open_gguf
 from ..gpt_config import GPTConfig
 
 FIELDS = {
@@ -132,9 +132,7 @@ def require_agreement(found: Mapping[str, Any], config: GPTConfig, source: str) 
 
 def written_out(tensor: Any, config: GPTConfig, dtype: torch.dtype) -> Tensor:
     """One tensor of the file, not quantized, its features in the order of mathlm."""
-    from gguf import dequantize
-
-    numbers = np.asarray(dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
+    numbers = gguf_numbers(tensor)
     numbers = numbers.reshape(tensor.shape.tolist()[::-1])
     own = numbers.copy() if np.shares_memory(numbers, tensor.data) else numbers
     weight = torch.from_numpy(own).to(dtype)
