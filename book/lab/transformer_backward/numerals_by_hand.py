@@ -1,7 +1,13 @@
-"""English numerals to French by the encoder-decoder in NumPy: every gradient by hand."""
+"""English numerals to French by the encoder-decoder in NumPy: every gradient by hand.
 
+cd book
+python -m lab.transformer_backward.numerals_by_hand --record results/numerals-by-hand.json
+"""
+
+import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +16,7 @@ from numpy import ndarray
 from mathlm.errors import ConfigError
 from mathlm.reference import Transformer, TransformerConfig, adam_step, draw_dropout, noam_rate
 from mathlm.text import Words, numerals
+from mathlm.train.record import record_on_cpu
 
 Numbers = Sequence[int] | ndarray
 ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}  # of the paper
@@ -100,3 +107,26 @@ def loss_and_gradients(
         options["dropout"] = draw_dropout(model.config, shapes, config.dropout, rng)
     loss, cache = model.loss(*ids, *(side != Words.PAD for side in ids), **options)
     return loss, model.backward(cache)
+
+
+LONG_RUN = ByHandConfig(d_model=32, steps=220, warmup=80, scale=0.5)
+
+
+def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Train with each seed; returns, and may record, the share right and the numbers wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=LONG_RUN.steps)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--record", type=Path, help="JSON file for options and results")
+    args, rows = parser.parse_args(argv), list[dict[str, Any]]()
+    config = replace(LONG_RUN, steps=args.steps)
+    for seed in range(args.seeds):
+        run = train(replace(config, seed=seed))
+        wrong, last = run.held_out[~run.right(run.held_out)], run.losses[-10:].mean()
+        rows.append({"seed": seed, "accuracy": run.accuracy, "wrong": wrong, "last": last})
+    record_on_cpu(args.record, config=config, results={"runs": rows})
+    return rows
+
+
+if __name__ == "__main__":
+    print(*main(), sep="\n")

@@ -1,10 +1,12 @@
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lab.transformer_backward.numerals_by_hand import ByHandConfig, greedy, train
+from lab.transformer_backward import numerals_by_hand
+from lab.transformer_backward.numerals_by_hand import LONG_RUN, ByHandConfig, greedy, train
 from mathlm.errors import ConfigError
 from mathlm.optim import noam
 from mathlm.reference import Transformer, TransformerConfig
@@ -79,7 +81,20 @@ def test_settings_that_do_not_fit_are_refused(change):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("seed", [0, 2])
 def test_most_mistakes_of_the_long_run_are_small_numbers(seed):
-    run = train(ByHandConfig(d_model=32, steps=220, warmup=80, scale=0.5, seed=seed))
+    run = train(replace(LONG_RUN, seed=seed))
     wrong = run.held_out[~run.right(run.held_out)]
     assert run.accuracy > 0.94
     assert (wrong < 100).mean() > 0.5
+
+
+def test_command_line_trains_with_each_seed_and_writes_a_record(monkeypatch, tmp_path):
+    monkeypatch.setattr(numerals_by_hand, "LONG_RUN", SHORT)
+    path = tmp_path / "record.json"
+    rows = numerals_by_hand.main(["--steps", "2", "--seeds", "2", "--record", str(path)])
+    recorded = json.loads(path.read_text())
+    assert recorded["config"]["steps"] == 2
+    runs = recorded["results"]["runs"]
+    assert [run["seed"] for run in runs] == [0, 1]
+    assert [run["wrong"] for run in runs] == [row["wrong"].tolist() for row in rows]
+    assert all(len(run["wrong"]) == 5 - round(5 * run["accuracy"]) for run in runs)
+    assert runs[0]["last"] != runs[1]["last"]
