@@ -11,6 +11,7 @@ from ..errors import ConfigError, InputError, InputTypeError
 from ..functional import require_token_ids
 from ..layers.adapter import AdaptedBlock
 from ..models import GPT
+from ..models.gpt_config import require_no_variant
 from ..models.virtual import Prefixes, VirtualTokens
 from .targets import drawn_by, require_model
 
@@ -117,6 +118,7 @@ def require_gpt(model: Any) -> None:
 
 def require_no_virtual(model: GPT) -> None:
     """Refuse a model that has a prefix or a prompt."""
+    require_no_variant(model.config, "a prefix or a prompt")
     there = virtual_of(model)
     if there is not None:
         raise InputError(

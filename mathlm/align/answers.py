@@ -65,7 +65,8 @@ def hidden_at(model: GPT, asked: Tensor, ids: Tensor, **packed: Any) -> Tensor:
     Beginnings that rows share, such as a prompt with several answers, are read once, and what
     stands behind the last token that is asked for is not read.
     """
-    if packed or model.virtual is not None or not asked.any():
+    apart = model.virtual is not None or model.config.variant is not None
+    if packed or apart or not asked.any():
         return model.hidden(ids, **packed)[asked]
     behind = torch.arange(1, ids.shape[1] + 1, device=ids.device)
     rows = shared_rows(ids, (asked * behind).amax(1))

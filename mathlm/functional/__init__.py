@@ -2,6 +2,13 @@
 
 from .activation import geglu_tanh, gelu, gelu_tanh, relu, silu, swiglu
 from .attention import attention_weights, causal_mask, dot_product_attention, fused_attention
+from .attention_variants import (
+    attention_gate,
+    centered_rms_norm,
+    rotate_leading,
+    sink_softmax,
+    soft_cap,
+)
 from .calibration import (
     brier_score,
     expected_calibration_error,
@@ -82,6 +89,7 @@ __all__ = [
     "affine_levels",
     "alibi_bias",
     "alibi_slopes",
+    "attention_gate",
     "attention_weights",
     "aware_rounding",
     "batch_norm",
@@ -91,6 +99,7 @@ __all__ = [
     "bottleneck",
     "brier_score",
     "causal_mask",
+    "centered_rms_norm",
     "cross_entropy",
     "decibels",
     "document_mask",
@@ -146,13 +155,16 @@ __all__ = [
     "rotary_table",
     "rotate_half_split",
     "rotate_interleaved",
+    "rotate_leading",
     "round_stochastic",
     "round_to",
     "rounding_divergence",
     "rounding_variance",
     "scaled_frequencies",
     "silu",
+    "sink_softmax",
     "sinusoidal_table",
+    "soft_cap",
     "strided_likelihood",
     "swiglu",
     "symmetric_levels",

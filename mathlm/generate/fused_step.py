@@ -135,7 +135,8 @@ class DecodeStep:
 def decodable(model: Any) -> bool:
     """Whether a model is a GPT of the plain parts that :class:`DecodeStep` knows."""
     kinds = {GPT: (model,), Block: getattr(model, "blocks", ())}
-    if getattr(model, "virtual", None) is not None:
+    variant = model.config.variant if isinstance(model, GPT) else None
+    if getattr(model, "virtual", None) is not None or variant is not None:
         return False
     if not all(type(m) is kind for kind, modules in kinds.items() for m in modules):
         return False

@@ -14,6 +14,7 @@ from ..functional import best_activation_scale
 from ..layers.quantization import ByteLinear, NibbleLinear, QuantizedEmbedding, QuantizedLinear
 from ..models import GPT
 from ..models.files.saving import added_parts, explain_parts
+from ..models.gpt_config import require_no_variant
 from .decoding import evaluating, require_integer
 
 Method = Literal["nearest", "activation-aware"]
@@ -58,6 +59,7 @@ def quantize(
         InputTypeError: If it is no GPT of this package, or an argument is of another kind.
         InputError: If an argument does not fit another, a weight is not finite or is 2^64 or
             more, or the model is quantized already or has adapters.
+        ConfigError: If the model has a variant.
 
     References:
         Dettmers et al. (2022), arXiv:2208.07339, section 2.
@@ -210,6 +212,7 @@ def require_options(
     if not isinstance(model, GPT):
         raise InputTypeError(f"quantize takes a GPT, got {type(model).__name__}")
     require_plain(model)
+    require_no_variant(model.config, "quantize")
     require_integer("bits", bits)
     if group is not None:
         require_integer("group", group)

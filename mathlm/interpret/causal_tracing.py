@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ..errors import InputError, InputTypeError
 from ..layers import AlibiPosition, RelativePosition, RotaryPosition, Taps
 from ..models import GPT
+from ..models.gpt_config import require_no_variant
 from ..shapes import Float
 from .lens import require_stream, streams_of
 from .patching import whole_numbers
@@ -31,6 +32,7 @@ def resumed(
 def attend_terms(model: GPT, length: int) -> dict[str, Any]:
     """What attention needs to know of the positions of a text without padding."""
     require_unsteered(model)
+    require_no_variant(model.config, "a forward pass resumed from the stream")
     if model.virtual is not None:
         raise InputError(
             "the model has a prefix or a prompt before every text: remove_adapters(model) "

@@ -10,6 +10,7 @@ from ..errors import InputError, InputTypeError
 from ..layers import RMSNorm
 from ..models import GPT
 from ..models.files.saving import added_parts, explain_parts
+from ..models.gpt_config import require_no_variant
 from ..shapes import Float, Int
 from .lens import require_stream
 from .recording import record
@@ -86,6 +87,7 @@ def logit_contributions(
             wide as the stream, of another shape than the first, or not finite.
     """
     gpt = require_stream(model)
+    require_no_variant(gpt.config, "the attribution of logits")
     if tokens is not None:
         require_tokens(tokens, gpt.config.vocab_size)
     require_writes(writes, gpt.config.d_model)
@@ -166,6 +168,7 @@ def block_writes(block: Any, taps: Mapping[str, Tensor], i: int) -> dict[str, Te
 
 def require_plain(model: GPT) -> GPT:
     """Refuse a model whose parts are not those that its class says."""
+    require_no_variant(model.config, "the attribution of logits")
     require_unsteered(model)
     if added_parts(model):
         raise InputError(f"the model has {explain_parts(model)}, before it is taken apart")

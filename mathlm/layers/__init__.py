@@ -2,6 +2,14 @@
 
 from .adapter import AdaptedBlock, Bottleneck
 from .attention import SelfAttention
+from .attention_variants import (
+    BranchNormBlock,
+    CappedHead,
+    CenteredRMSNorm,
+    SandwichBlock,
+    ScaledEmbedding,
+    VariantAttention,
+)
 from .block import Block, PostNormBlock
 from .cache import DecoderCache, KeyValueCache, LayerCache, MemoryCache, SlidingLayerCache
 from .decoder_block import CrossAttention, DecoderBlock, PostNormDecoderBlock
@@ -33,7 +41,10 @@ __all__ = [
     "BatchNorm",
     "Block",
     "Bottleneck",
+    "BranchNormBlock",
     "ByteLinear",
+    "CappedHead",
+    "CenteredRMSNorm",
     "CrossAttention",
     "DecoderBlock",
     "DecoderCache",
@@ -61,12 +72,15 @@ __all__ = [
     "RNN",
     "RelativePosition",
     "RotaryPosition",
+    "SandwichBlock",
+    "ScaledEmbedding",
     "Scope",
     "SelfAttention",
     "SinusoidalPosition",
     "SlidingLayerCache",
     "StateCache",
     "Taps",
+    "VariantAttention",
     "fused_rows",
     "scope",
     "tap",

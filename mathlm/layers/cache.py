@@ -1,5 +1,6 @@
 """The key/value cache (KV cache): what attention remembers of the tokens it has read."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -45,6 +46,9 @@ class LayerCache:
         """Forget all tokens behind the first ``length``."""
         self.held -= self.length - length
         self.length = length
+
+    def require_rewind(self, length: int) -> None:
+        """Refuse to go back to where what is seen is no longer there; here all is."""
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
         """Keep these rows, in this order; one may be named several times."""
@@ -98,6 +102,11 @@ class SlidingLayerCache(LayerCache):
         Raises:
             InputError: If it is not.
         """
+        self.require_rewind(length)
+        super().rewind(length)
+
+    def require_rewind(self, length: int) -> None:
+        """Refuse to go back to where the window is no longer there."""
         held = self.held - (self.length - length)
         if held < min(length, self.window - 1):
             raise InputError(
@@ -105,7 +114,6 @@ class SlidingLayerCache(LayerCache):
                 f"kept the last {self.held}, and the window of {self.window} before position "
                 f"{length} is no longer among them"
             )
-        super().rewind(length)
 
 
 class KeyValueCache:
@@ -123,7 +131,8 @@ class KeyValueCache:
         dtype: Of keys and values.
         device: Where they are.
         window: Keys that a query sees, itself included: only they, and a quarter more, are
-            kept, and there is room without end. None = all are kept.
+            kept, and there is room without end. None = all are kept. A sequence has one of
+            each layer.
     """
 
     def __init__(
@@ -135,19 +144,18 @@ class KeyValueCache:
         d_head: int,
         dtype: torch.dtype | None = None,
         device: torch.device | None = None,
-        window: int | None = None,
+        window: int | Sequence[int | None] | None = None,
     ) -> None:
-        self.batch, self.capacity, self.window = batch, capacity, window
-        kept = capacity if window is None else min(capacity, window + window // 4)
-        room = torch.zeros(
-            n_layers, 2, batch, n_kv_heads, kept, d_head, dtype=dtype, device=device
-        )
-        slides = window is not None and kept < capacity
-        self.layers = [
-            SlidingLayerCache(k, v, window or 0) if slides else LayerCache(k, v)
-            for k, v in room
-        ]
-        self.device = room.device
+        each = [window] * n_layers if window is None or isinstance(window, int) else [*window]
+        self.batch, self.capacity = batch, capacity
+        self.window = min((w for w in each if w is not None), default=None)
+        self.layers = []
+        for w in each:
+            kept = capacity if w is None else min(capacity, w + w // 4)
+            k, v = torch.zeros(2, batch, n_kv_heads, kept, d_head, dtype=dtype, device=device)
+            slides = w is not None and kept < capacity
+            self.layers.append(SlidingLayerCache(k, v, w or 0) if slides else LayerCache(k, v))
+        self.device = torch.empty(0, device=device).device
         self.mask: Bool[Tensor, "B S"] | None = None  # None: every position is a real token
         self.positions: Int[Tensor, "B S"] | None = None  # None: derived from the mask
         self.prefix_kv: list[Any] | None = None  # of each layer, what stands before the text
@@ -174,6 +182,8 @@ class KeyValueCache:
             InputError: If there are fewer, or what they see is no longer there.
         """
         require_past(length, self.length)
+        for layer in self.layers:  # all before any, so that a refusal changes nothing
+            layer.require_rewind(length)
         for layer in self.layers:
             layer.rewind(length)
         self.mask = None if self.mask is None else self.mask[:, :length]

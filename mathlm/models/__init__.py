@@ -3,6 +3,7 @@
 from . import one_page_gpt
 from .bert import Bert, MaskedBert, SentencePairs
 from .bert_config import BertConfig
+from .block_variant import BlockVariant
 from .files.saving import save_pretrained
 from .files.weights import load_weights
 from .gpt import GPT
@@ -22,6 +23,7 @@ __all__ = [
     "PRESETS",
     "Bert",
     "BertConfig",
+    "BlockVariant",
     "GPTConfig",
     "MLPConfig",
     "MaskedBert",

@@ -13,6 +13,9 @@ from ..functional import require_token_batch
 from ..layers import (
     AlibiPosition,
     Block,
+    BranchNormBlock,
+    CappedHead,
+    CenteredRMSNorm,
     FeedForward,
     KeyValueCache,
     LayerNorm,
@@ -20,9 +23,12 @@ from ..layers import (
     RelativePosition,
     RMSNorm,
     RotaryPosition,
+    SandwichBlock,
+    ScaledEmbedding,
     SelfAttention,
     SinusoidalPosition,
     Taps,
+    VariantAttention,
     scope,
     tap,
 )
@@ -37,7 +43,7 @@ INIT_STD = 0.02
 
 
 class GPT(nn.Module):
-    """Causal language model of pre-norm blocks.
+    """Causal language model, of pre-norm blocks unless its variant says otherwise.
 
     Computes::
 
@@ -56,13 +62,14 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.config = config
-        self.token_embedding = nn.Embedding(config.vocab_size, config.d_model)
+        self.token_embedding = make_embedding(config)
         self.position = make_position(config)
+        self.local_position = make_local_position(config)  # of the layers with a window
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(make_block(config) for _ in range(config.n_layers))
+        self.blocks = nn.ModuleList(make_block(config, w) for w in config.windows)
         self.final_norm = make_norm(config)
         self.virtual: VirtualTokens | None = None  # what stands before every text
-        self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.head = make_head(config)
         if config.tie_embeddings:
             self.head.weight = self.token_embedding.weight
         self.reset_parameters()
@@ -73,9 +80,10 @@ class GPT(nn.Module):
 
         A folder holds ``config.json`` and ``model.safetensors``; of the Llama family are the
         types llama, mistral, qwen2 and qwen3, with rotary positions as they were trained or
-        scaled (linear, llama3, yarn). A GGUF file is of the architecture llama; its
-        quantized weights are written out, and the features of queries and keys put into
-        half-split pairs. The model is on the CPU, in evaluation mode, without dropout; no code
+        scaled (linear, llama3, yarn); gemma2, gemma3_text, olmo2 and olmo3 have a
+        :class:`BlockVariant`. A GGUF file is of the architecture llama; its quantized weights
+        are written out, and the features of queries and keys put into half-split pairs. The
+        model is on the CPU, in evaluation mode, without dropout; no code
         of the files is run. What this model cannot be told is refused, not left out.
 
         Args:
@@ -94,6 +102,7 @@ class GPT(nn.Module):
         model = fill_model(lambda: cls(read.config), read)
         if not has_parameters(model.position):
             model.position = make_position(read.config)  # its numbers are computed
+            model.local_position = make_local_position(read.config)
         if read.config.tie_embeddings:
             model.head.weight = model.token_embedding.weight
         return model.eval()
@@ -143,14 +152,17 @@ class GPT(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """What the head reads: the residual stream after the last normalization."""
         self._require_ids(ids, cache)
-        config = self.config
-        layout = lay_out(ids, mask, positions, cache, config.context, config.window, prefix)
-        placed = layout.behind(0 if self.virtual is None else self.virtual.shift)
+        windows, context = self.config.windows, self.config.context
+        shift = 0 if self.virtual is None else self.virtual.shift
+        attend: dict[int | None, dict[str, Any]] = {}  # layers with one window see alike
+        for window in dict.fromkeys(windows or (self.config.window,)):
+            layout = lay_out(ids, mask, positions, cache, context, window, prefix)
+            placed = layout.behind(shift)
+            attend[window] = {"mask": placed.mask, **self._position_terms(placed, window)}
         x = tap(taps, "embedding", self.embed(ids, placed))
-        attend: dict[str, Any] = {"mask": placed.mask, **self._position_terms(placed)}
         memory = self._memory_terms(cache)
         for i, block in enumerate(self.blocks):
-            x = block(x, taps=scope(taps, f"blocks.{i}."), **memory[i], **attend)
+            x = block(x, taps=scope(taps, f"blocks.{i}."), **memory[i], **attend[windows[i]])
         if cache is not None:
             layout.remember(cache)
         return tap(taps, "final_norm", self.final_norm(x))
@@ -196,7 +208,7 @@ class GPT(nn.Module):
             self.config.head_width,
             gain.dtype,
             gain.device,
-            self.config.window if sliding else None,
+            self.config.windows if sliding else None,
         )
 
     @torch.no_grad()
@@ -237,8 +249,10 @@ class GPT(nn.Module):
                 cache.prefix_kv = list(virtual(self.read_vectors))
         return cache.prefix_kv
 
-    def _position_terms(self, layout: Layout) -> dict[str, Any]:
-        """What attention needs to know of positions; made once for all layers."""
+    def _position_terms(self, layout: Layout, window: int | None = None) -> dict[str, Any]:
+        """What attention needs to know of positions; made once for layers with one window."""
+        if window is not None and self.local_position is not None:
+            return {"rotation": self.local_position(layout.queries)}
         if isinstance(self.position, RotaryPosition):
             return {"rotation": self.position(layout.queries)}
         if isinstance(self.position, AlibiPosition | RelativePosition):
@@ -265,6 +279,8 @@ def require_same_virtual(virtual: VirtualTokens | None, cache: KeyValueCache) ->
 
 def make_norm(config: GPTConfig) -> nn.Module:
     """The normalization that a configuration asks for."""
+    if config.variant is not None and config.variant.centered:
+        return CenteredRMSNorm(config.d_model, config.norm_eps)
     if config.norm == "rms":
         return RMSNorm(config.d_model, config.norm_eps)
     return LayerNorm(config.d_model, config.norm_eps, bias=config.bias is True)
@@ -276,7 +292,7 @@ def make_position(config: GPTConfig) -> nn.Module | None:
         "learned": lambda: LearnedPosition(config.context, config.d_model),
         "sinusoidal": lambda: SinusoidalPosition(config.context, config.d_model),
         "rope": lambda: RotaryPosition(
-            config.context, config.head_width, config.rope_base, config.rope_scaling
+            config.context, config.rotary_width, config.rope_base, config.rope_scaling
         ),
         "alibi": lambda: AlibiPosition(config.n_heads),
         "relative": lambda: RelativePosition(config.n_heads),
@@ -285,25 +301,68 @@ def make_position(config: GPTConfig) -> nn.Module | None:
     return makers[config.position]()
 
 
+def make_local_position(config: GPTConfig) -> RotaryPosition | None:
+    """Rotary positions of the layers with a window, if theirs are other ones."""
+    if config.variant is None or config.variant.local_rope_base is None:
+        return None
+    return RotaryPosition(config.context, config.rotary_width, config.variant.local_rope_base)
+
+
+def make_embedding(config: GPTConfig) -> nn.Embedding:
+    """The token embedding that a configuration asks for."""
+    scaled = config.variant is not None and config.variant.scale_embedding
+    return (ScaledEmbedding if scaled else nn.Embedding)(config.vocab_size, config.d_model)
+
+
+def make_head(config: GPTConfig) -> nn.Linear:
+    """The map from the last vectors to the logits."""
+    cap = None if config.variant is None else config.variant.logit_cap
+    if cap is not None:
+        return CappedHead(config.d_model, config.vocab_size, cap)
+    return nn.Linear(config.d_model, config.vocab_size, bias=False)
+
+
 def has_parameters(module: nn.Module | None) -> bool:
     """Whether a module learns anything."""
     return module is not None and any(True for _ in module.parameters())
 
 
-def make_block(config: GPTConfig) -> Block:
-    """One block of the sizes and choices of a configuration."""
-    attention = SelfAttention(
-        config.d_model,
-        config.n_heads,
-        config.n_kv_heads,
-        config.d_head,
-        bias=config.bias,
-        qk_norm=config.qk_norm,
-        window=config.window,
-        norm_eps=config.norm_eps,
-        dropout=config.dropout,
-    )
+def make_block(config: GPTConfig, window: int | None) -> nn.Module:
+    """One block of the sizes and choices of a configuration, with the window of its layer."""
     feed_forward = FeedForward(
         config.d_model, config.ff_width, config.activation, bias=config.bias is True
     )
-    return Block(make_norm(config), attention, make_norm(config), feed_forward, config.dropout)
+    attention = make_attention(config, window)
+    norms = [make_norm(config), make_norm(config)]
+    parts = norms[0], attention, norms[1], feed_forward, config.dropout
+    placement = "before" if config.variant is None else config.variant.placement
+    if placement == "both":
+        out_norms = make_norm(config), make_norm(config)
+        return SandwichBlock(
+            *parts, attention_out_norm=out_norms[0], feed_forward_out_norm=out_norms[1]
+        )
+    return (Block if placement == "before" else BranchNormBlock)(*parts)
+
+
+def make_attention(config: GPTConfig, window: int | None) -> SelfAttention:
+    """The attention of a layer with this window."""
+    sizes = config.d_model, config.n_heads, config.n_kv_heads, config.d_head
+    common: dict[str, Any] = {
+        "bias": config.bias,
+        "window": window,
+        "norm_eps": config.norm_eps,
+        "dropout": config.dropout,
+    }
+    variant = config.variant
+    if variant is None:
+        return SelfAttention(*sizes, qk_norm=config.qk_norm, **common)
+    return VariantAttention(
+        *sizes,
+        qk_norm=variant.qk_norm_over if config.qk_norm else None,
+        centered=variant.centered,
+        score_cap=variant.score_cap,
+        sinks=variant.sinks,
+        gate=variant.gate,
+        scale=variant.score_scale,
+        **common,
+    )

@@ -9,6 +9,7 @@ from ..errors import ConfigError, InputError
 from ..functional import RopeScaling, scaled_frequencies
 from ..layers.attention import require_heads
 from ..layers.feedforward import Activation, default_width
+from .block_variant import BlockVariant
 
 
 def require_choices(config: Any, choices: Mapping[str, Sequence]) -> None:
@@ -42,6 +43,12 @@ def require_numbers(config: Any) -> None:
         raise ConfigError(f"dropout={config.dropout} is outside 0 <= dropout < 1")
     if not 0.0 <= config.norm_eps < math.inf:
         raise ConfigError(f"norm_eps={config.norm_eps} is outside 0 <= norm_eps < inf")
+
+
+def require_no_variant(config: Any, what: str) -> None:
+    """Refuse a GPT with a variant where only the plain one is known."""
+    if getattr(config, "variant", None) is not None:
+        raise ConfigError(f"{what} knows no GPT with variant={config.variant}")
 
 
 Norm = Literal["layer", "rms"]
@@ -84,6 +91,7 @@ class GPTConfig:
             maps to queries, keys and values; False: none.
         tie_embeddings: Whether the head is the token embedding itself.
         dropout: Probability of dropping an entry, in training.
+        variant: What current models change in blocks, embedding and head; None = nothing.
 
     Raises:
         ConfigError: If a choice is not known or sizes do not fit.
@@ -108,6 +116,7 @@ class GPTConfig:
     bias: bool | Literal["qkv"] = True
     tie_embeddings: bool = True
     dropout: float = 0.0
+    variant: BlockVariant | None = None
 
     def __post_init__(self) -> None:
         require_choices(self, CHOICES)
@@ -115,6 +124,8 @@ class GPTConfig:
         require_numbers(self)
         require_heads(self.d_model, self.n_heads, self.kv_heads, self.d_head)
         self._require_positions()
+        if self.variant is not None:
+            self._require_variant(self.variant)
 
     @property
     def kv_heads(self) -> int:
@@ -133,6 +144,19 @@ class GPTConfig:
             return self.d_ff
         return default_width(self.d_model, self.activation)
 
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        """The window of each layer [tokens]; None = all earlier keys."""
+        every = None if self.variant is None else self.variant.full_every
+        full = [every is not None and (i + 1) % every == 0 for i in range(self.n_layers)]
+        return tuple(None if all_keys else self.window for all_keys in full)
+
+    @property
+    def rotary_width(self) -> int:
+        """Features of each head that rope turns, R."""
+        fraction = 1.0 if self.variant is None else self.variant.rotary_fraction
+        return int(self.head_width * fraction)
+
     def _require_positions(self) -> None:
         if self.position == "rope" and self.head_width % 2:
             raise ConfigError(f"rope turns pairs of features: d_head={self.head_width} is odd")
@@ -145,13 +169,43 @@ class GPTConfig:
         if self.rope_scaling is not None:
             self._require_scaling(self.rope_scaling)
 
+    def _require_variant(self, variant: BlockVariant) -> None:
+        if not isinstance(variant, BlockVariant):
+            raise ConfigError(f"variant={variant!r} must be a BlockVariant")
+        if self.norm != "rms" and (variant.centered or variant.placement != "before"):
+            raise ConfigError(
+                f"placement={variant.placement!r} and centered={variant.centered} need "
+                f"norm='rms', not {self.norm!r}"
+            )
+        if self.window is None and variant.full_every is not None:
+            raise ConfigError(f"full_every={variant.full_every} needs a window")
+        if self.position != "rope" and (variant.local_rope_base or variant.rotary_fraction < 1):
+            raise ConfigError(
+                f"local_rope_base={variant.local_rope_base} and "
+                f"rotary_fraction={variant.rotary_fraction} need position='rope', "
+                f"not {self.position!r}"
+            )
+        if variant.local_rope_base and self.window is None:
+            raise ConfigError(f"local_rope_base={variant.local_rope_base} needs a window")
+        R = self.rotary_width
+        if self.position == "rope" and (R % 2 or R < 2):
+            raise ConfigError(
+                f"rope turns pairs: rotary_fraction={variant.rotary_fraction} of "
+                f"d_head={self.head_width} is {R} features"
+            )
+        if variant.score_cap is not None and self.position in ("alibi", "relative"):
+            raise ConfigError(
+                f"score_cap={variant.score_cap} goes with no position={self.position!r}, which "
+                "adds to the scores"
+            )
+
     def _require_scaling(self, scaling: RopeScaling) -> None:
         if self.position != "rope":
             raise ConfigError(f"rope_scaling needs position='rope', not {self.position!r}")
         if not isinstance(scaling, RopeScaling):
             raise ConfigError(f"rope_scaling={scaling!r} must be a RopeScaling")
         try:
-            scaled_frequencies(self.head_width, self.rope_base, scaling)
+            scaled_frequencies(self.rotary_width, self.rope_base, scaling)
         except InputError as error:
             raise ConfigError(f"rope_scaling: {error}") from error
 

@@ -11,6 +11,7 @@ from torch.nn.functional import embedding
 from ..layers import SelfAttention
 from ..shapes import Float, Int
 from .gpt import GPT
+from .gpt_config import require_no_variant
 from .layout import Layout
 
 
@@ -80,7 +81,11 @@ def shared_hidden(model: GPT, ids: Tensor, rows: SharedRows) -> Float[Tensor, "N
         model: Without virtual tokens.
         ids: Token ids (B, T).
         rows: Which of them are the same.
+
+    Raises:
+        ConfigError: If the model has a variant.
     """
+    require_no_variant(model.config, "shared_hidden")
     model._require_ids(ids, None)
     places = torch.arange(ids.shape[1], device=ids.device)
     own = (rows.first % ids.shape[1]).unsqueeze(0)

@@ -42,7 +42,12 @@ from .memory import (
     sharded_memory,
     training_memory,
 )
-from .parameters import count_parameters, kv_cache_bytes, latent_cache_bytes
+from .parameters import (
+    count_parameters,
+    kv_cache_bytes,
+    latent_cache_bytes,
+    window_cache_bytes,
+)
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 
@@ -96,4 +101,5 @@ __all__ = [
     "training_bill",
     "training_days",
     "training_memory",
+    "window_cache_bytes",
 ]

@@ -3,7 +3,7 @@
 from ..checks import require_counts, require_positive
 from ..errors import InputTypeError
 from ..models import GPTConfig
-from .parameters import count_parameters, kv_cache_bytes
+from .parameters import count_parameters, window_cache_bytes
 
 
 def decode_bytes(
@@ -43,8 +43,7 @@ def decode_bytes(
     require_positive(weight_bytes=weight_bytes)
     parts = count_parameters(config, by_part=True)
     tables = parts["position"] + parts["token_embedding"] * (not config.tie_embeddings)
-    seen = cached + 1 if config.window is None else min(cached + 1, config.window)
-    cache = kv_cache_bytes(config, seen, batch, bytes_per_number)
+    cache = window_cache_bytes(config, cached + 1, batch, bytes_per_number)
     return float((sum(parts.values()) - tables) * weight_bytes + cache)
 
 

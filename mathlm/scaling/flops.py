@@ -132,7 +132,8 @@ def gpt(config: GPTConfig, T: int, S: int) -> int:
     """Multiplications with T queries and S keys."""
     D, F, K = config.d_model, config.ff_width, config.head_width
     heads = attention(D, config.n_heads, config.kv_heads, K, bias=False)
-    block = heads + feed_forward(D, F, False, config.activation in GATES)
+    gate = D * config.n_heads * K if config.variant is not None and config.variant.gate else 0
+    block = heads + gate + feed_forward(D, F, False, config.activation in GATES)
     matrices = config.n_layers * block + D * config.vocab_size
     return T * matrices + 2 * config.n_layers * T * S * config.n_heads * K
 

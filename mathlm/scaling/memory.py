@@ -8,6 +8,7 @@ from ..checks import require_counts
 from ..errors import InputError
 from ..layers.feedforward import GATES
 from ..models import BertConfig, GPTConfig, TransformerConfig
+from ..models.gpt_config import require_no_variant
 from .flops import Tokens, pair
 from .parameters import Parts, count_parameters, entry_of, kv_cache_bytes
 
@@ -53,6 +54,7 @@ def saved_numbers(config: Any, tokens: Tokens, batch: int = 1) -> int:
 
 def gpt(config: GPTConfig, T: int, _: int, B: int) -> int:
     """Kept of a :class:`mathlm.models.GPT`."""
+    require_no_variant(config, "the count of what the backward pass needs")
     L, H, K = config.n_layers, config.n_heads, config.head_width
     norm = normalized(config.d_model, config.norm)
     biased, windowed = config.position in ("alibi", "relative"), config.window is not None

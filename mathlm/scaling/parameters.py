@@ -81,11 +81,27 @@ def gpt(config: GPTConfig) -> Parts:
     return {
         "token_embedding": V * D,
         "position": tables.get(config.position, 0),
-        "attention": L * (heads + (2 * K if config.qk_norm else 0)),
+        "attention": L * (heads + beside_heads(config)),
         "feed_forward": L * between,
-        "norms": (2 * L + 1) * norm,
+        "norms": (norms_of_block(config) * L + 1) * norm,
         "head": 0 if config.tie_embeddings else V * D,
     }
+
+
+def beside_heads(config: GPTConfig) -> int:
+    """Entries of attention that are in no map of plain heads: gains, a gate, and sinks."""
+    variant, H, K = config.variant, config.n_heads, config.head_width
+    gains = 2 * K if config.qk_norm else 0
+    if variant is None:
+        return gains
+    if config.qk_norm and variant.qk_norm_over == "all":
+        gains = (H + config.kv_heads) * K
+    return gains + variant.gate * config.d_model * H * K + variant.sinks * H
+
+
+def norms_of_block(config: GPTConfig) -> int:
+    """Normalizations of the stream in a block: 2, or 4 where a branch has two."""
+    return 4 if config.variant is not None and config.variant.placement == "both" else 2
 
 
 def bert(config: BertConfig) -> Parts:
@@ -183,6 +199,36 @@ def kv_cache_bytes(
     require_counts(1, batch=batch, bytes_per_number=bytes_per_number)
     numbers = batch * config.kv_heads * tokens * config.head_width
     return 2 * config.n_layers * numbers * bytes_per_number
+
+
+def window_cache_bytes(
+    config: GPTConfig, tokens: int, batch: int = 1, bytes_per_number: int = 2
+) -> int:
+    """Memory of the keys and values that some later query may still see.
+
+    Implements eq-current-cache::
+
+        2 B G K b Σ_l min(S, w_l)
+
+    with S tokens read and the window w_l of layer l, infinite in layers that see all keys. A
+    rolling cache has a quarter more room than the window, so that it is seldom moved.
+
+    Args:
+        config: Of the model.
+        tokens: S, tokens read.
+        batch: B, rows.
+        bytes_per_number: b.
+
+    Returns:
+        Size [bytes].
+
+    Raises:
+        InputTypeError: If it is no such configuration.
+        InputError: If a number is negative, or batch or bytes_per_number 0.
+    """
+    of_all = kv_cache_bytes(config, tokens, batch, bytes_per_number)
+    of_token = of_all // (tokens * config.n_layers) if tokens else 0  # in one layer
+    return of_token * sum(tokens if w is None else min(tokens, w) for w in config.windows)
 
 
 def latent_cache_bytes(

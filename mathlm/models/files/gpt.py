@@ -23,6 +23,7 @@ from .hugging_face import (
     require_values,
     rope_of,
 )
+from .variants import VARIANTS, parts_of, refuse_unbuilt, variant_choices
 from .weights import load_weights, plain, refuse_pickle, shapes_only
 
 LLAMAS = ("llama", "mistral", "qwen2", "qwen3")
@@ -106,15 +107,27 @@ def read_folder(
 ) -> tuple[GPTConfig, dict[str, Tensor], Callable[[str], str]]:
     """The configuration, the tensors with matrices (out, in), and their names for ours."""
     fields = read_config(folder)
-    kind = require_field(fields, "model_type", ("gpt2", *LLAMAS))
-    config = gpt2_config(fields) if kind == "gpt2" else llama_config(fields, kind)
+    refuse_unbuilt(fields)
+    kind = require_field(fields, "model_type", ("gpt2", *LLAMAS, *VARIANTS))
+    config = config_of(fields, kind)
     tensors = canonical(load_weights(folder), "transformer." if kind == "gpt2" else "model.")
     parts = GPT2_PARTS if kind == "gpt2" else LLAMA_PARTS
+    if kind in VARIANTS:
+        parts = parts | parts_of(kind)
     if config.tie_embeddings:
         drop_tied_head(tensors, f"{parts['token_embedding']}.weight")
     for name in tensors:  # one at a time, so that only one has to be in memory twice
         tensors[name] = oriented(name, tensors[name], dtype, transposed=kind == "gpt2")
     return config, tensors, lambda name: their_name(name, parts)
+
+
+def config_of(fields: Mapping[str, Any], kind: str) -> GPTConfig:
+    """The configuration that the fields of a ``config.json`` describe."""
+    if kind == "gpt2":
+        return gpt2_config(fields)
+    if kind in VARIANTS:
+        return make_config(fields, LLAMA_FIELDS, **variant_choices(fields, kind))
+    return llama_config(fields, kind)
 
 
 def gpt2_config(fields: Mapping[str, Any]) -> GPTConfig:

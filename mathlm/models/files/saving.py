@@ -12,7 +12,7 @@ from ...layers import QuantizedLinear
 from ...layers.adapter import AdaptedBlock
 from ...layers.low_rank import LoRALinear
 from ..gpt import GPT
-from ..gpt_config import GPTConfig
+from ..gpt_config import GPTConfig, require_no_variant
 from .gpt import (
     GATES,
     GPT2_ACTIVATIONS,
@@ -116,6 +116,7 @@ def save_pretrained(
 
 def kind_of(config: GPTConfig) -> str:
     """The type of model that has the choices of a configuration."""
+    require_no_variant(config, "save_pretrained")
     kinds = {
         "gpt2": {"norm": "layer", "position": "learned", "bias": True, "qk_norm": False},
         "qwen2": {"norm": "rms", "position": "rope", "bias": "qkv", "qk_norm": False},
