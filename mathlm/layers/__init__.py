@@ -25,6 +25,7 @@ from .quantization import (
     fused_rows,
 )
 from .recurrent import GRU, LSTM, RNN, StateCache
+from .state_space import GatedDeltaNet, GatedRMSNorm, LinearStateCache, Mamba2
 from .taps import Scope, Taps, scope, tap
 
 __all__ = [
@@ -70,4 +71,8 @@ __all__ = [
     "fused_rows",
     "scope",
     "tap",
+    "GatedDeltaNet",
+    "GatedRMSNorm",
+    "LinearStateCache",
+    "Mamba2",
 ]

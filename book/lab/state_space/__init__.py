@@ -1,0 +1,1 @@
+"""Laboratory of the page on state spaces and gated linear models."""
