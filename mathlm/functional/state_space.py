@@ -351,6 +351,7 @@ def _between_chunks(kept: Tensor, written: Tensor, state: Tensor) -> tuple[Tenso
 
 def _chunks(x: Tensor, chunk: int) -> Tensor:
     """(B, T, H, E) as (B, c, H, C, E); zeros fill the last chunk: no decay, nothing written."""
+    chunk = min(chunk, x.shape[1])
     x = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, -x.shape[1] % chunk))
     return x.unflatten(1, (-1, chunk)).transpose(2, 3)
 

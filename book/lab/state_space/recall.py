@@ -1,8 +1,8 @@
 """Associative recall: pairs of a key and a value are shown, then each key is asked for.
 
-A pair is one position, the sum of the embeddings of its key and of its value, so that nothing has
-to be bound together first and only memory is measured. A question is the embedding of a key and
-that of asking.
+A pair is one position, the sum of the embeddings of its key and of its value, so that nothing
+has to be bound together first and only memory is measured. A question is the embedding of a key
+and that of asking.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ class RecallModel(nn.Module):
         D = config.d_model
         sizes = StateSpaceConfig(
             mixers=config.mixers, d_model=D, n_heads=1, d_head=D, d_state=config.d_state,
-            d_conv=1, chunk=32,
+            d_conv=1, chunk=96,
         )  # fmt: skip
         self.keys = nn.Embedding(config.keys, D)
         self.values = nn.Embedding(config.values + 1, D)  # the last one asks
@@ -94,7 +94,9 @@ class RecallModel(nn.Module):
         return self.head(self.norm(self.blocks(self.keys(keys) + self.values(values))))
 
 
-def draw(config: RecallConfig, n: int, count: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
+def draw(
+    config: RecallConfig, n: int, count: int, number: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """Batch ``number``: keys and values at 2 n positions, and the n answers.
 
     The first half shows the pairs; the second asks for all of them in another order.
