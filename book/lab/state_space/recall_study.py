@@ -51,7 +51,7 @@ def best(rows: Iterable[Mapping]) -> dict[tuple[str, int], Best]:
     for arm, rates in by.items():
         lr = max(rates, key=lambda rate: sum(sum(r["recall"].values()) for r in rates[rate]))
         curve = Best()
-        for n in rates[lr][0]["recall"]:
+        for n in sorted(rates[lr][0]["recall"], key=int):
             shares = [row["recall"][n] for row in rates[lr]]
             curve[int(n)] = (statistics.mean(shares), statistics.pstdev(shares))
         curve.lr = lr
