@@ -77,6 +77,18 @@ from .speculation import (
     output_distribution,
     residual_distribution,
 )
+from .state_space import (
+    causal_convolution,
+    decay_mask,
+    decay_scan,
+    decayed_attention,
+    delta_rule,
+    delta_rule_chunked,
+    gated_linear_attention,
+    selective_scan,
+    ssd_chunked,
+    zero_order_hold,
+)
 from .tokens import document_mask, document_positions, require_token_batch, require_token_ids
 from .word2vec import negative_sampling_loss
 
@@ -171,4 +183,14 @@ __all__ = [
     "token_cross_entropy",
     "top_prediction",
     "z_loss",
+    "causal_convolution",
+    "decay_mask",
+    "decay_scan",
+    "decayed_attention",
+    "delta_rule",
+    "delta_rule_chunked",
+    "gated_linear_attention",
+    "selective_scan",
+    "ssd_chunked",
+    "zero_order_hold",
 ]

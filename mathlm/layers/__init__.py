@@ -33,6 +33,7 @@ from .quantization import (
     fused_rows,
 )
 from .recurrent import GRU, LSTM, RNN, StateCache
+from .state_space import GatedDeltaNet, GatedRMSNorm, LinearStateCache, Mamba2
 from .taps import Scope, Taps, scope, tap
 
 __all__ = [
@@ -84,4 +85,8 @@ __all__ = [
     "fused_rows",
     "scope",
     "tap",
+    "GatedDeltaNet",
+    "GatedRMSNorm",
+    "LinearStateCache",
+    "Mamba2",
 ]

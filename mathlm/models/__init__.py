@@ -13,6 +13,7 @@ from .multi_token import MultiTokenGPT
 from .recurrent import Recurrent, RecurrentConfig, gradient_reach
 from .sentences import sentence_embeddings
 from .shared_prefixes import SharedRows, shared_hidden, shared_rows
+from .state_space import StateSpaceBlock, StateSpaceConfig, StateSpaceModel
 from .transformer import Transformer
 from .transformer_config import TransformerConfig
 from .word2vec import SkipGram
@@ -42,4 +43,7 @@ __all__ = [
     "sentence_embeddings",
     "shared_hidden",
     "shared_rows",
+    "StateSpaceBlock",
+    "StateSpaceConfig",
+    "StateSpaceModel",
 ]

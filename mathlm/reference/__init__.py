@@ -158,6 +158,12 @@ from .network.stacks import (
     positioned_embedding,
     positioned_embedding_backward,
 )
+from .network.state_space import (
+    delta_rule,
+    delta_rule_backward,
+    selective_scan,
+    selective_scan_backward,
+)
 from .network.transformer import Transformer
 from .network.transformer_config import TransformerConfig
 from .statistics.calibration import (
@@ -489,4 +495,8 @@ __all__ = [
     "xavier_uniform",
     "z_loss",
     "z_loss_backward",
+    "delta_rule",
+    "delta_rule_backward",
+    "selective_scan",
+    "selective_scan_backward",
 ]
