@@ -36,7 +36,7 @@ def mask_levels(
         InputError: If there are no rows.
 
     References:
-        Kingma et al. (2021), arXiv:2107.00630, appendix I.1.
+        Kingma et al. (2021), arXiv:2107.00630.
     """
     if count < 1:
         raise InputError(f"count={count} must be at least 1 row")
@@ -46,7 +46,7 @@ def mask_levels(
 
 def mask_independently(
     ids: Int[Tensor, "B T"],
-    levels: Float[Tensor, " B"],
+    levels: Tensor,
     mask_id: int,
     generator: Generator | None = None,
 ) -> Int[Tensor, "B T"]:
@@ -75,7 +75,7 @@ def mask_independently(
 
 def mask_exactly(
     ids: Int[Tensor, "B T"],
-    counts: Int[Tensor, " B"],
+    counts: Tensor,
     mask_id: int,
     generator: Generator | None = None,
 ) -> Int[Tensor, "B T"]:
@@ -107,7 +107,7 @@ def mask_exactly(
 
 
 def masked_diffusion_loss(
-    logits: Float[Tensor, "B T V"], targets: Int[Tensor, "B T"], levels: Float[Tensor, " B"]
+    logits: Float[Tensor, "B T V"], targets: Int[Tensor, "B T"], levels: Tensor
 ) -> Float[Tensor, " B"]:
     """Cross-entropy of the hidden tokens of each row, divided by the row's level of masking.
 
@@ -131,7 +131,7 @@ def masked_diffusion_loss(
         InputTypeError: If the targets are not int64.
 
     References:
-        Sahoo et al. (2024), arXiv:2406.07524, eq. (10).
+        Sahoo et al. (2024), arXiv:2406.07524.
     """
     _require_levels(levels, len(targets), lowest=torch.finfo(levels.dtype).tiny)
     loss = token_cross_entropy(logits, targets, ignore_index=IGNORED)  # (B, T), 0 at -100

@@ -22,7 +22,7 @@ class MaskedDiffusion(nn.Module):
         config: Sizes and choices of the body. The last id of the vocabulary is ``[MASK]``.
 
     References:
-        Sahoo et al. (2024), arXiv:2406.07524, section 3.2.
+        Sahoo et al. (2024), arXiv:2406.07524.
     """
 
     def __init__(self, config: GPTConfig) -> None:

@@ -73,7 +73,7 @@ def test_estimates_have_the_enumerated_bound_as_their_mean():
     for row, text in zip(found.T, x.tolist(), strict=True):
         expected = ref.any_order_bound(tuple(text), denoise)
         standard_error = float(row.std()) / len(row) ** 0.5
-        assert abs(float(row.mean()) - expected) < 4 * standard_error < 0.1
+        assert abs(float(row.mean()) - expected) < 4 * standard_error < 0.2
 
 
 def test_stratified_levels_have_one_in_each_equal_part():

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...errors import InputError
-from ...shapes import Bool, Float, Int
+from ...shapes import Bool, Float
 from ..arrays import finite_array, gradient_array
 from ..statistics.softmax import log_softmax
 
@@ -21,7 +21,7 @@ IGNORED = -100
 
 
 def masked_diffusion_loss(
-    logits: Float[ndarray, "B T V"], targets: Int[ndarray, "B T"], levels: Float[ndarray, " B"]
+    logits: Float[ndarray, "B T V"], targets: ndarray, levels: ndarray
 ) -> tuple[Float[ndarray, " B"], tuple]:
     """Cross-entropy of the hidden tokens of each row, divided by the row's level of masking.
 
@@ -77,7 +77,7 @@ def masked_diffusion_loss_backward(
     return (dy / levels)[:, None, None] * hidden[..., None] * (np.exp(logp) - onehot)
 
 
-def exact_denoiser(p: Float[ndarray, "..."]) -> Denoiser:
+def exact_denoiser(p: ndarray) -> Denoiser:
     """The denoiser that knows a world: the conditional distribution of each hidden token.
 
     Computes::
@@ -146,7 +146,7 @@ def absorbing_bound(
         InputError: If the probabilities do not fall from 1 to 0.
 
     References:
-        Austin et al. (2021), arXiv:2107.03006, appendix A.3.
+        Austin et al. (2021), arXiv:2107.03006.
     """
     alpha = np.asarray(visible, float)
     if len(alpha) < 2 or (alpha[0], alpha[-1]) != (1, 0) or (np.diff(alpha) >= 0).any():
@@ -159,7 +159,7 @@ def absorbing_bound(
 
 
 def parallel_commits(
-    p: Float[ndarray, "..."], groups: Sequence[Sequence[int]], denoise: Denoiser | None = None
+    p: ndarray, groups: Sequence[Sequence[int]], denoise: Denoiser | None = None
 ) -> Float[ndarray, "..."]:
     """Distribution of what is written when each group of places is committed at once.
 
