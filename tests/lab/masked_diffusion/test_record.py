@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pytest
 
 from lab.masked_diffusion import letters, record
 
 
+@pytest.mark.slow
 def test_each_arm_and_each_way_of_writing_is_a_row(tmp_path, monkeypatch):
     text = np.random.default_rng(0).integers(0, 27, 600)
     for module in (letters, record):
