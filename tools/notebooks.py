@@ -51,6 +51,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "15-transformer-forward",
     "16-transformer-backward",
     "17-architectures",
+    "17-masked-diffusion",
     "17-model-costs",
     "23-policy-optimization",
     "23-reward-hacking",

@@ -22,6 +22,13 @@ from .latent_attention import absorbed_latent_attention, latent_attention
 from .likelihood import pad_documents, perplexity, strided_likelihood
 from .loss import cross_entropy, log1mexp, token_cross_entropy, z_loss
 from .low_rank import bottleneck, gated_prefix, lora_scale, low_rank_update, merged_weight
+from .masked_diffusion import (
+    mask_exactly,
+    mask_independently,
+    mask_levels,
+    masked_diffusion_bound,
+    masked_diffusion_loss,
+)
 from .normalization import (
     batch_norm,
     batch_statistics,
@@ -144,6 +151,11 @@ __all__ = [
     "lora_scale",
     "low_rank_update",
     "lstm_cell",
+    "mask_exactly",
+    "mask_independently",
+    "mask_levels",
+    "masked_diffusion_bound",
+    "masked_diffusion_loss",
     "mean_pool",
     "merged_weight",
     "negative_sampling_loss",

@@ -21,6 +21,7 @@ from .drafts import (
 )
 from .fused_step import DecodeStep
 from .kv_reader import IncrementalReader
+from .masked_diffusion import fill_masks
 from .quantization import input_scales, quantize, stored_bytes
 from .sampling import Sampler, draw, penalize_counts, penalize_repetition, token_probabilities
 from .scoring import score, token_log_probabilities
@@ -51,6 +52,7 @@ __all__ = [
     "beam_search",
     "draw",
     "exhaustive_search",
+    "fill_masks",
     "generate",
     "generate_ragged",
     "input_scales",

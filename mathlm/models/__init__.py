@@ -8,6 +8,7 @@ from .files.saving import save_pretrained
 from .files.weights import load_weights
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
+from .masked_diffusion import MaskedDiffusion
 from .mlp import MLP, MLPConfig
 from .multi_token import MultiTokenGPT
 from .recurrent import Recurrent, RecurrentConfig, gradient_reach
@@ -28,6 +29,7 @@ __all__ = [
     "GPTConfig",
     "MLPConfig",
     "MaskedBert",
+    "MaskedDiffusion",
     "MultiTokenGPT",
     "Recurrent",
     "RecurrentConfig",

@@ -244,6 +244,14 @@ from .training.loss import (
     z_loss,
     z_loss_backward,
 )
+from .training.masked_diffusion import (
+    absorbing_bound,
+    any_order_bound,
+    exact_denoiser,
+    masked_diffusion_loss,
+    masked_diffusion_loss_backward,
+    parallel_commits,
+)
 from .training.muon import muon_step, newton_schulz
 from .training.optimizers import (
     adam_epsilon_hat_step,
@@ -275,6 +283,7 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "Variable",
+    "absorbing_bound",
     "adam_epsilon_hat_step",
     "adam_step",
     "adamw_step",
@@ -283,6 +292,7 @@ __all__ = [
     "all_bits",
     "attention_gate",
     "attention_gate_backward",
+    "any_order_bound",
     "attention_tiles",
     "average_ranks",
     "averaged_momentum_step",
@@ -332,6 +342,7 @@ __all__ = [
     "encoder_backward",
     "energy_kept",
     "entropy",
+    "exact_denoiser",
     "expectation",
     "expected_calibration_error",
     "expected_negative_sampling",
@@ -394,6 +405,8 @@ __all__ = [
     "lstm_cell_backward",
     "lstm_cell_jacobian",
     "merge_softmax_states",
+    "masked_diffusion_loss",
+    "masked_diffusion_loss_backward",
     "momentum_step",
     "multi_head_attention",
     "multi_head_attention_backward",
@@ -413,6 +426,7 @@ __all__ = [
     "online_softmax_sum",
     "orthogonal",
     "p_norm",
+    "parallel_commits",
     "parity_folds",
     "parity_network",
     "parity_tree",

@@ -12,6 +12,7 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from ..errors import ConfigError, DataError
+from ..functional import mask_exactly, mask_independently, mask_levels
 from ..text import corrupt_spans, mask_tokens
 from ..text.masking import BERT_SHARES
 from .objectives import IGNORED, Batch
@@ -32,7 +33,7 @@ class CorruptedWindows:
         windows: The text.
         change: From a batch of windows, with ``mask`` (B, T) True where a token is real, and a
             source of randomness to the batch of an objective: :class:`MaskTokens`,
-            :class:`CutSpans`, :class:`DrawPrefix`, or one of your own.
+            :class:`MaskLevels`, :class:`CutSpans`, :class:`DrawPrefix`, or one of your own.
         seed: Of the changes.
 
     Raises:
@@ -105,6 +106,45 @@ class MaskTokens:
             )
         out = {"ids": torch.from_numpy(ids), "targets": torch.from_numpy(targets)}
         return out | {"mask": batch["mask"]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskLevels:
+    """Hide a share of each row, drawn for the row: a batch for :func:`masked_diffusion`.
+
+    Args:
+        mask_id: Id of ``[MASK]``.
+        stratified: Whether the levels of a batch cover 0 to 1 evenly, or are independent.
+        exact: Whether just k = ⌈m T⌉ tokens are hidden, and the level is k / T, or each token
+            independently with the probability m. Both have the bound as their mean.
+    """
+
+    mask_id: int
+    stratified: bool = True
+    exact: bool = True
+
+    def __call__(self, batch: Batch, rng: Generator) -> Batch:
+        """``ids`` with masks, ``targets``, ``levels`` and ``mask``."""
+        ids, real = batch["ids"], batch["mask"]
+        draws = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        levels = mask_levels(len(ids), draws, stratified=self.stratified)
+        if self.exact:
+            noisy = ids.clone()
+            counts, lengths = torch.zeros(len(ids), dtype=torch.int64), real.sum(1)
+            for n in lengths.unique():  # the last window of a text may be shorter
+                rows = lengths == n
+                counts[rows] = (levels[rows] * n).ceil().long()
+                noisy[rows, :n] = mask_exactly(ids[rows, :n], counts[rows], self.mask_id, draws)
+            levels = counts / lengths
+        else:
+            noisy = mask_independently(ids, levels, self.mask_id, draws)
+        hidden = (noisy == self.mask_id) & real
+        return {
+            "ids": torch.where(real, noisy, ids),
+            "targets": ids.masked_fill(~hidden, IGNORED),
+            "levels": levels,
+            "mask": real,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ConfigError, InputError, InputTypeError
-from ..functional import cross_entropy, document_mask, document_positions, z_loss
+from ..functional import (
+    cross_entropy,
+    document_mask,
+    document_positions,
+    masked_diffusion_loss,
+    z_loss,
+)
 
 Batch = dict[str, Tensor]
 
@@ -92,6 +98,33 @@ def masked_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         InputError, InputTypeError: As :func:`next_token`.
     """
     return token_loss(read_masked(model, batch), batch["targets"])
+
+
+def masked_diffusion(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+    """Cross-entropy of the hidden tokens of each row divided by its level, summed over rows.
+
+    Implements eq-diffusion-loss::
+
+        (Σ_rows (1/m) Σ_{t hidden} -log p(targetₜ | ids), number of tokens, hidden or not)
+
+    The quotient estimates an upper bound of the negative log-likelihood per token.
+
+    Args:
+        model: Such as :class:`mathlm.models.MaskedDiffusion`.
+        batch: ``ids`` with masks, ``targets``, -100 where a token is visible, (B, T), and
+            ``levels`` (B,), as :class:`MaskLevels` makes them; ``mask``, if there, is True
+            where a token is real.
+
+    Returns:
+        Loss [nats], summed over rows, and how many tokens there are.
+
+    Raises:
+        InputError, InputTypeError: As :func:`next_token`, or if a level is out of range.
+    """
+    logits, targets = read_masked(model, batch), batch["targets"]
+    loss = masked_diffusion_loss(logits, targets, batch["levels"]).sum()
+    real = batch.get("mask")
+    return loss, targets.numel() if real is None else int(real.sum())
 
 
 def prefix_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:

@@ -12,6 +12,7 @@ from mathlm.train import (
     CorruptedWindows,
     CutSpans,
     DrawPrefix,
+    MaskLevels,
     MaskTokens,
     TokenWindows,
     Trainer,
@@ -25,6 +26,7 @@ CHANGES = {
     "mask": MaskTokens(mask_id=MASK, vocab_size=V, special=(BEGIN, *SENTINELS), rate=0.25),
     "spans": CutSpans(sentinels=SENTINELS, begin=BEGIN, rate=0.4),
     "prefix": DrawPrefix(),
+    "levels": MaskLevels(mask_id=MASK),
 }
 EVERY = pytest.mark.parametrize("name", CHANGES)
 
@@ -144,3 +146,21 @@ def test_the_trainer_takes_such_data():
 def test_a_negative_seed_is_refused():
     with pytest.raises(ConfigError, match="seed=-1 must not be negative"):
         corrupted("mask", seed=-1)
+
+
+def test_masks_at_levels_keep_the_text_and_ask_for_what_is_hidden():
+    data = corrupted("levels")
+    for plain, batch in zip(data.windows, data, strict=True):
+        hidden = batch["targets"] != -100
+        assert torch.equal(torch.where(hidden, batch["targets"], batch["ids"]), plain["ids"])
+        assert torch.equal(hidden, (batch["ids"] == MASK) & batch["mask"])
+        assert batch["levels"].tolist() == (hidden.sum(1) / batch["mask"].sum(1)).tolist()
+        assert (hidden.sum(1) >= 1).all()
+        assert (batch["levels"].diff() >= 0).all() or not batch["mask"].all()
+
+
+def test_levels_may_be_independent():
+    change = MaskLevels(mask_id=MASK, stratified=False, exact=False)
+    batch = {"ids": torch.zeros(9, 2, dtype=torch.int64), "mask": torch.ones(9, 2).bool()}
+    levels = change(batch, np.random.default_rng(0))["levels"]
+    assert len(set((levels * 9).ceil().tolist())) < 9

@@ -22,6 +22,7 @@ from mathlm.train import (
     MultiToken,
     TokenLoss,
     describe,
+    masked_diffusion,
     masked_token,
     next_sentence,
     next_token,
@@ -373,3 +374,24 @@ def test_a_run_records_which_objective_it_had():
     told = describe(TokenLoss(z=1e-4))
     assert told["read"] == "mathlm.train.read_causal"
     assert (told["class"], told["z"]) == ("TokenLoss", 1e-4)
+
+
+def test_masked_diffusion_divides_by_the_level_of_each_row_and_counts_every_real_token():
+    model, batch = bert(), masked_batch()
+    batch["targets"] = batch["targets"].masked_fill(~batch["mask"], -100)
+    batch["levels"] = torch.tensor([0.2, 0.5, 0.7, 1.0], dtype=torch.float64)
+    loss, count = masked_diffusion(model, batch)
+    logp = model(batch["ids"], mask=batch["mask"]).log_softmax(-1)
+    expected = sum(
+        -logp[b, t, y].item() / batch["levels"][b].item()
+        for b, row in enumerate(batch["targets"].tolist())
+        for t, y in enumerate(row)
+        if y != -100
+    )
+    assert (loss.item(), count) == (pytest.approx(expected, rel=1e-12), 9 + 4 + 7 + 9)
+    parts = [
+        masked_diffusion(model, {k: v[i : i + 2] for k, v in batch.items()}) for i in (0, 2)
+    ]
+    assert sum(part.item() for part, _ in parts) == pytest.approx(expected, rel=1e-12)
+    del batch["mask"]
+    assert masked_diffusion(model, batch)[1] == 4 * T

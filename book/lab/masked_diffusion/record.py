@@ -1,0 +1,149 @@
+"""A GPT and a masked diffusion model of equal parameters, on equally many letters.
+
+    cd book
+    python -m lab.masked_diffusion.record --record masked-diffusion.json
+
+Every kind is trained at several step sizes and with several seeds; a third arm gives the
+diffusion model four times as many letters, and its models write in few and in many passes.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mathlm.functional import masked_diffusion_bound, token_cross_entropy
+from mathlm.generate import fill_masks, generate
+from mathlm.models import save_pretrained
+from mathlm.optim import AdamW, warmup_cosine
+from mathlm.text import KneserNey
+from mathlm.train import Trainer, TrainerConfig
+from mathlm.train.record import record_on_cpu
+
+from .letters import MASK, SYMBOLS, WINDOW, Kind, begun, build, held_out, letters, task
+
+RATES = (3e-3, 6e-3, 1.2e-2)
+PASSES = (1, 2, 4, 8, 16, 32, 64)
+ORDERS = ("random", "confidence")
+
+
+def train(kind: Kind, lr: float, seed: int, steps: int, batch: int = 16) -> nn.Module:
+    """One model after so many steps."""
+    model, (objective, data) = build(kind, seed), task(kind, batch, seed)
+    schedule = warmup_cosine(lr, steps // 10, steps)
+    optimizer = AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01)
+    config = TrainerConfig(steps=steps, schedule=schedule, seed=seed)
+    Trainer(model, objective, data, optimizer, config).fit()
+    return model.eval()
+
+
+@torch.inference_mode()
+def bits(model: nn.Module, kind: Kind, windows: Tensor, samples: int = 16) -> float:
+    """Cost of the windows [bits/letter]: exact for a GPT, a bound for a diffusion model."""
+    if kind == "gpt":
+        return float(token_cross_entropy(model(begun(windows)), windows).mean()) / math.log(2)
+    draws = torch.Generator().manual_seed(0)
+    found = masked_diffusion_bound(model, windows, MASK, samples=samples, generator=draws)
+    return float(found.mean()) / windows.shape[1] / math.log(2)
+
+
+@lru_cache
+def judge(order: int = 6) -> KneserNey:
+    """A 6-gram model of the training letters."""
+    return KneserNey(order, letters(), len(SYMBOLS))
+
+
+def judged(windows: Tensor) -> float:
+    """Cost of the last letters of each window, after the first five, for the 6-gram [bits]."""
+    scores = [judge().log_probabilities(row.numpy())[5:].mean() for row in windows]
+    return -float(sum(scores)) / len(scores) / math.log(2)
+
+
+def written(model: nn.Module, gpt: nn.Module, seed: int, count: int) -> list[dict[str, Any]]:
+    """Texts written in each number of passes, and what they cost the two judges."""
+    rows = []
+    for order in ORDERS:
+        for passes in PASSES:
+            blank, draws = (
+                torch.full((count, WINDOW), MASK),
+                torch.Generator().manual_seed(seed),
+            )
+            text = fill_masks(model, blank, MASK, steps=passes, order=order, generator=draws)
+            row: dict[str, Any] = {"order": order, "passes": passes, "ngram": judged(text)}
+            row["gpt"] = bits(gpt, "gpt", text)
+            row["unigram"] = unigram_bits(text)
+            rows.append(row)
+    return rows
+
+
+def unigram_bits(text: Tensor) -> float:
+    """Entropy of the letters of a text, whatever their order [bits/letter]."""
+    p = torch.bincount(text.flatten(), minlength=len(SYMBOLS)).double() / text.numel()
+    return float(torch.special.entr(p).sum()) / math.log(2)
+
+
+def run(kind: Kind, lr: float, seed: int, args: argparse.Namespace, times: int = 1) -> tuple:
+    """One run as a row of the record, and its model."""
+    began = time.process_time()
+    model = train(kind, lr, seed, times * args.steps)
+    row: dict[str, Any] = {"kind": kind, "lr": lr, "seed": seed, "times": times}
+    row["bits"] = bits(model, kind, held_out(args.windows))
+    row["parameters"] = sum(p.numel() for p in model.parameters())
+    row["cpu_seconds"] = time.process_time() - began
+    print(row, flush=True)
+    return row, model
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Train, judge and write; returns, and may record, the rows."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", type=Path)
+    parser.add_argument("--weights", type=Path, help="folder for the best model of seed 0")
+    for name, default in (
+        ("steps", 400), ("seeds", 3), ("windows", 400), ("count", 50), ("times", 4)
+    ):  # fmt: skip
+        parser.add_argument(f"--{name}", type=int, default=default)
+    args = parser.parse_args(argv)
+    kinds: tuple[Kind, ...] = ("gpt", "diffusion")
+    found = {
+        (kind, lr, seed): run(kind, lr, seed, args)
+        for kind in kinds
+        for lr in RATES
+        for seed in range(args.seeds)
+    }
+    best = {
+        kind: min(
+            RATES, key=lambda lr: sum(found[kind, lr, s][0]["bits"] for s in range(args.seeds))
+        )
+        for kind in kinds
+    }
+    longer = [
+        run("diffusion", best["diffusion"], s, args, args.times) for s in range(args.seeds)
+    ]
+    samples = []
+    for seed, (_, model) in enumerate(longer):
+        gpt = found["gpt", best["gpt"], seed][1]
+        start = torch.full((args.count, 1), MASK)
+        own = generate(gpt, start, WINDOW, seed=seed)[:, 1:]
+        row = {"seed": seed, "rows": written(model, gpt, seed, args.count)}
+        row["by the gpt"] = {"ngram": judged(own), "gpt": bits(gpt, "gpt", own)}
+        row["held out"] = {"ngram": judged(held_out(args.windows))}
+        row["held out"]["gpt"] = bits(gpt, "gpt", held_out(args.windows))
+        samples.append(row)
+        print(row, flush=True)
+    if args.weights:
+        save_pretrained(longer[0][1].gpt, args.weights, dtype=torch.float16)
+    results = {"runs": [row for row, _ in found.values()] + [row for row, _ in longer]}
+    results |= {"samples": samples, "best": best}
+    record_on_cpu(args.record, config=vars(args), results=results)
+    return results
+
+
+if __name__ == "__main__":
+    main()
