@@ -15,6 +15,17 @@ from .latent_attention import absorbed_latent_attention, latent_attention
 from .likelihood import pad_documents, perplexity, strided_likelihood
 from .loss import cross_entropy, log1mexp, token_cross_entropy, z_loss
 from .low_rank import bottleneck, gated_prefix, lora_scale, low_rank_update, merged_weight
+from .moe import (
+    balance_bias,
+    balance_loss,
+    expert_capacity,
+    expert_load,
+    mix_experts,
+    sigmoid_top_k,
+    softmax_top_k,
+    top_k_softmax,
+    within_capacity,
+)
 from .normalization import (
     batch_norm,
     batch_statistics,
@@ -84,6 +95,8 @@ __all__ = [
     "alibi_slopes",
     "attention_weights",
     "aware_rounding",
+    "balance_bias",
+    "balance_loss",
     "batch_norm",
     "batch_statistics",
     "best_activation_scale",
@@ -103,6 +116,8 @@ __all__ = [
     "expected_rounding_divergence",
     "expected_speedup",
     "expected_tokens",
+    "expert_capacity",
+    "expert_load",
     "first_pool",
     "fit_temperature",
     "fixed_batch_norm",
@@ -125,6 +140,7 @@ __all__ = [
     "lstm_cell",
     "mean_pool",
     "merged_weight",
+    "mix_experts",
     "negative_sampling_loss",
     "output_distribution",
     "output_error",
@@ -151,12 +167,16 @@ __all__ = [
     "rounding_divergence",
     "rounding_variance",
     "scaled_frequencies",
+    "sigmoid_top_k",
     "silu",
     "sinusoidal_table",
+    "softmax_top_k",
     "strided_likelihood",
     "swiglu",
     "symmetric_levels",
     "token_cross_entropy",
+    "top_k_softmax",
     "top_prediction",
+    "within_capacity",
     "z_loss",
 ]

@@ -7,6 +7,7 @@ from .files.saving import save_pretrained
 from .files.weights import load_weights
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
+from .mixture_gpt import MixtureConfig, MixtureGPT
 from .mlp import MLP, MLPConfig
 from .multi_token import MultiTokenGPT
 from .recurrent import Recurrent, RecurrentConfig, gradient_reach
@@ -25,6 +26,8 @@ __all__ = [
     "GPTConfig",
     "MLPConfig",
     "MaskedBert",
+    "MixtureConfig",
+    "MixtureGPT",
     "MultiTokenGPT",
     "Recurrent",
     "RecurrentConfig",

@@ -14,6 +14,7 @@ from .objective_batches import (
     SentencePairBatches,
 )
 from .objectives import (
+    BalancedExperts,
     MaskedPairs,
     MultiToken,
     TokenLoss,
@@ -36,6 +37,7 @@ from .word2vec import NegativeSampling, SkipGramBatches
 
 __all__ = [
     "Averages",
+    "BalancedExperts",
     "CorruptedWindows",
     "CutSpans",
     "DrawPrefix",
@@ -53,8 +55,8 @@ __all__ = [
     "TokenizedWindows",
     "Trainer",
     "TrainerConfig",
-    "unwrap",
     "check_ids",
+    "checkpoint_activations",
     "checkpoints",
     "describe",
     "distribute",
@@ -69,9 +71,9 @@ __all__ = [
     "read_masked",
     "read_prefix",
     "read_spans",
-    "checkpoint_activations",
     "resolve_device",
     "save_checkpoint",
     "span_corruption",
+    "unwrap",
     "write_record",
 ]
