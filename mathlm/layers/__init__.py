@@ -16,6 +16,7 @@ from .decoder_block import CrossAttention, DecoderBlock, PostNormDecoderBlock
 from .feedforward import FeedForward
 from .latent_attention import LatentAttention, LatentCache
 from .low_rank import LoRALinear, LoRASettings
+from .moe import MixtureOfExperts
 from .normalization import BatchNorm, LayerNorm, RMSNorm
 from .position import (
     AlibiPosition,
@@ -62,6 +63,7 @@ __all__ = [
     "LoRALinear",
     "LoRASettings",
     "MemoryCache",
+    "MixtureOfExperts",
     "NibbleLinear",
     "PostNormBlock",
     "PostNormDecoderBlock",

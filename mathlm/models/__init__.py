@@ -9,6 +9,7 @@ from .files.weights import load_weights
 from .gpt import GPT
 from .gpt_config import PRESETS, GPTConfig
 from .masked_diffusion import MaskedDiffusion
+from .mixture_gpt import MixtureConfig, MixtureGPT
 from .mlp import MLP, MLPConfig
 from .multi_token import MultiTokenGPT
 from .recurrent import Recurrent, RecurrentConfig, gradient_reach
@@ -30,6 +31,8 @@ __all__ = [
     "MLPConfig",
     "MaskedBert",
     "MaskedDiffusion",
+    "MixtureConfig",
+    "MixtureGPT",
     "MultiTokenGPT",
     "Recurrent",
     "RecurrentConfig",

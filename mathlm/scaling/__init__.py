@@ -48,6 +48,7 @@ from .parameters import (
     latent_cache_bytes,
     window_cache_bytes,
 )
+from .parameters import active_parameters, count_parameters, kv_cache_bytes, latent_cache_bytes
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 
@@ -65,6 +66,7 @@ __all__ = [
     "PowerLaw",
     "Span",
     "TrainingBill",
+    "active_parameters",
     "arithmetic_intensity",
     "bootstrap_chinchilla",
     "bootstrap_exponent",

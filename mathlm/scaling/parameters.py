@@ -7,7 +7,14 @@ from typing import Any, Literal, overload
 from ..checks import require_counts
 from ..errors import InputTypeError
 from ..layers.feedforward import GATES
-from ..models import BertConfig, GPTConfig, MLPConfig, RecurrentConfig, TransformerConfig
+from ..models import (
+    BertConfig,
+    GPTConfig,
+    MixtureConfig,
+    MLPConfig,
+    RecurrentConfig,
+    TransformerConfig,
+)
 
 Parts = dict[str, int]
 CELL_MAPS = {"rnn": 1, "gru": 3, "lstm": 4}  # linear maps of input and of state in a cell
@@ -31,8 +38,8 @@ def count_parameters(config: Any, *, by_part: bool = False) -> int | Parts:
     counted once, where it is first; a tied head counts 0.
 
     Args:
-        config: A ``GPTConfig``, ``BertConfig``, ``TransformerConfig``, ``RecurrentConfig`` or
-            ``MLPConfig``.
+        config: A ``GPTConfig``, ``MixtureConfig``, ``BertConfig``, ``TransformerConfig``,
+            ``RecurrentConfig`` or ``MLPConfig``.
         by_part: Whether to return one count for each part of the model.
 
     Returns:
@@ -104,6 +111,41 @@ def norms_of_block(config: GPTConfig) -> int:
     return 4 if config.variant is not None and config.variant.placement == "both" else 2
 
 
+def mixture(config: MixtureConfig) -> Parts:
+    """Parts of a :class:`mathlm.models.MixtureGPT`: all experts, and the routers."""
+    return _with_experts(config, config.n_experts)
+
+
+def active_parameters(config: MixtureConfig) -> int:
+    """Parameters that one token uses in a model with experts.
+
+    Implements eq-moe-active::
+
+        N_active = N_total - 3 L (E - k) F D
+
+    The tables of tokens are counted whole, and so is the router, which scores every expert.
+
+    Args:
+        config: Of the model.
+
+    Returns:
+        N_active, by the count of :func:`count_parameters`.
+
+    Raises:
+        InputTypeError: If it is no ``MixtureConfig``.
+    """
+    if not isinstance(config, MixtureConfig):
+        raise InputTypeError(f"config is a {type(config).__name__}, expected a MixtureConfig")
+    return sum(_with_experts(config, config.top_k).values())
+
+
+def _with_experts(config: MixtureConfig, experts: int) -> Parts:
+    """Parts of a mixture of which so many experts are counted in each block."""
+    parts, c = gpt(config.gpt), config.gpt
+    parts["feed_forward"] *= experts + config.n_shared
+    return parts | {"router": c.n_layers * config.n_experts * c.d_model}
+
+
 def bert(config: BertConfig) -> Parts:
     """Parts of a :class:`mathlm.models.Bert`, which has no head."""
     D, L, H = config.d_model, config.n_layers, config.n_heads
@@ -161,6 +203,7 @@ def mlp(config: MLPConfig) -> Parts:
 
 PARTS: dict[type, Callable[[Any], Parts]] = {
     GPTConfig: gpt,
+    MixtureConfig: mixture,
     BertConfig: bert,
     TransformerConfig: transformer,
     RecurrentConfig: recurrent,

@@ -15,6 +15,7 @@ from .objective_batches import (
     SentencePairBatches,
 )
 from .objectives import (
+    BalancedExperts,
     MaskedPairs,
     MultiToken,
     TokenLoss,
@@ -38,6 +39,7 @@ from .word2vec import NegativeSampling, SkipGramBatches
 
 __all__ = [
     "Averages",
+    "BalancedExperts",
     "CorruptedWindows",
     "CutSpans",
     "DrawPrefix",
@@ -56,8 +58,8 @@ __all__ = [
     "TokenizedWindows",
     "Trainer",
     "TrainerConfig",
-    "unwrap",
     "check_ids",
+    "checkpoint_activations",
     "checkpoints",
     "describe",
     "distribute",
@@ -73,9 +75,9 @@ __all__ = [
     "read_masked",
     "read_prefix",
     "read_spans",
-    "checkpoint_activations",
     "resolve_device",
     "save_checkpoint",
     "span_corruption",
+    "unwrap",
     "write_record",
 ]

@@ -7,12 +7,14 @@ once and nothing else of it, so that a model may be wrapped, as it is where rank
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import ConfigError, InputError, InputTypeError
 from ..functional import (
+    balance_loss,
     cross_entropy,
     document_mask,
     document_positions,
@@ -346,6 +348,56 @@ class TokenLoss:
         loss, count = token_loss(logits, targets, self.label_smoothing)
         if self.z:
             loss = loss + self.z * z_loss(logits[targets != IGNORED]).sum()
+        return loss, count
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancedExperts:
+    """Cross-entropy of the next token, and losses on the routers of a model with experts.
+
+    Implements eq-moe-objective::
+
+        (Σₜ ℓₜ + n Σ_layers (α E Σ_e f_e P_e + λ mean (log Σ_e exp z_e)²), n targets)
+
+    The routers' losses are means over the tokens of a micro-batch; with several of them, or
+    several ranks, f is the load of each and not of all. ``BalancedExperts(balance=0)`` is
+    :func:`next_token`.
+
+    Args:
+        balance: α; 0.01 is Switch's.
+        z: λ of the router z-loss; 0.001 is usual.
+
+    Raises:
+        ConfigError: If a weight is negative or not finite.
+
+    References:
+        Fedus et al. (2022), arXiv:2101.03961, eq. (4); Zoph et al. (2022), arXiv:2202.08906,
+        eq. (5).
+    """
+
+    balance: float | int = 0.01
+    z: float | int = 0.0
+
+    def __post_init__(self) -> None:
+        _require_weight("balance", self.balance)
+        _require_weight("z", self.z)
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        """Loss [nats], summed over targets, and how many targets there are.
+
+        Raises:
+            InputError: If the model has no router.
+        """
+        taps: dict[str, Tensor] = {}
+        logits = read_causal(partial(model, taps=taps), batch)
+        loss, count = token_loss(logits, batch["targets"])
+        routers = [name for name in taps if name.endswith("router_logits")]
+        if not routers:
+            raise InputError("the model has no router: train it with next_token")
+        for name in routers:
+            scores, chosen = taps[name], taps[name.replace("router_logits", "experts")]
+            loss = loss + count * self.balance * balance_loss(scores, chosen)
+            loss = loss + count * self.z * z_loss(scores).mean()
         return loss, count
 
 

@@ -1,0 +1,65 @@
+"""Mixtures of experts against dense models of equal active and of equal total parameters.
+
+    cd book
+    python -m lab.mixture_of_experts.record --record mixture-of-experts.json
+
+Every arm at four step sizes and three seeds.
+"""
+
+import argparse
+import itertools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mathlm.train.record import record_on_cpu
+
+from .expert_runs import ARMS, ExpertRunConfig, train
+
+DENSE, SPARSE = (4e-3, 8e-3, 1.6e-2, 3.2e-2), (1e-3, 2e-3, 4e-3, 8e-3)  # step sizes
+RUNS = [
+    *((arm, lr) for arm in ARMS[:2] for lr in DENSE),
+    *((arm, lr) for arm in ARMS[2:] for lr in SPARSE),
+]
+
+
+def main(argv: Sequence[str] | None = None) -> list[dict]:
+    """Train every arm at every rate and seed; returns, and may record, what came out."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", type=Path)
+    for name, default in (("steps", 200), ("seeds", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    args, results = parser.parse_args(argv), []
+    for seed, (arm, lr) in itertools.product(range(args.seeds), RUNS):
+        config = ExpertRunConfig(arm=arm, lr=lr, steps=args.steps, seed=seed)
+        began = time.process_time()
+        run = train(config)
+        results.append(
+            {
+                "config": config,
+                "test": run.test,
+                "load": run.load,
+                "cpu_seconds": time.process_time() - began,
+            }
+        )
+        print(arm, lr, seed, round(run.test, 4), flush=True)
+        record_on_cpu(args.record, config=vars(args), results=results)
+    return results
+
+
+def best(results: Sequence[dict]) -> dict[str, tuple[float, list[dict]]]:
+    """For each arm the step size with the least mean loss, and its runs, one a seed."""
+    found: dict[str, tuple[float, list[dict]]] = {}
+    for arm in ARMS:
+        rows = [r for r in results if r["config"]["arm"] == arm]
+        rates = sorted({r["config"]["lr"] for r in rows})
+        runs = {lr: [r for r in rows if r["config"]["lr"] == lr] for lr in rates}
+        lr = min(runs, key=lambda lr: np.mean([r["test"] for r in runs[lr]]))
+        found[arm] = lr, runs[lr]
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+import math
+
+import pytest
+import torch
+
+from mathlm import functional as F
+from mathlm.errors import InputError, InputTypeError
+
+N, D, WIDTH, E = 9, 5, 4, 6
+TIGHT = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def experts():
+    return [torch.randn(E, *s) for s in ((WIDTH, D), (WIDTH, D), (D, WIDTH))]
+
+
+def dense(gates, chosen):
+    """Gates as a matrix with an entry for each expert."""
+    return torch.zeros(*gates.shape[:-1], E).scatter(-1, chosen, gates)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, E])
+def test_tokens_grouped_by_expert_give_the_sum_over_all_experts(k):
+    x, (W_in, W_gate, W_out) = torch.randn(N, D), experts()
+    gates, chosen = F.top_k_softmax(torch.randn(N, E), k)
+    hidden = F.swiglu(
+        torch.einsum("nd,efd->nef", x, W_gate), torch.einsum("nd,efd->nef", x, W_in)
+    )
+    every = torch.einsum("nef,edf->ned", hidden, W_out)
+    right = (dense(gates, chosen)[..., None] * every).sum(1)
+    found = F.mix_experts(x, gates, chosen, W_in, W_gate, W_out)
+    torch.testing.assert_close(found, right, **TIGHT)
+
+
+def test_choices_without_room_add_nothing():
+    x, weights = torch.randn(N, D), experts()
+    gates, chosen = F.top_k_softmax(torch.randn(N, E), 2)
+    keep = torch.rand(N, 2) < 0.5
+    keep[0] = False
+    found = F.mix_experts(x, gates, chosen, *weights, keep)
+    right = F.mix_experts(x, gates * keep, chosen, *weights)
+    torch.testing.assert_close(found, right, **TIGHT)
+    assert (found[0] == 0).all()
+
+
+@pytest.mark.parametrize("route", [F.top_k_softmax, F.softmax_top_k, F.sigmoid_top_k])
+def test_routers_choose_the_largest_scores(route):
+    logits = torch.randn(2, N, E)
+    _, chosen = route(logits, 3)
+    assert (chosen.sort(-1).values == logits.topk(3, -1).indices.sort(-1).values).all()
+
+
+def test_softmax_over_the_chosen_is_softmax_over_all_divided_by_what_is_kept():
+    logits = torch.randn(N, E)
+    all_of_them, chosen = F.softmax_top_k(logits, 3)
+    after, same = F.top_k_softmax(logits, 3)
+    torch.testing.assert_close(after, all_of_them / all_of_them.sum(-1, keepdim=True), **TIGHT)
+    assert (chosen == same).all()
+    assert (all_of_them.sum(-1) < 1).all()
+
+
+def test_with_one_expert_only_the_softmax_over_all_has_a_gradient():
+    logits = torch.randn(N, E, requires_grad=True)
+    for route, has in ((F.top_k_softmax, False), (F.softmax_top_k, True), (F.sigmoid_top_k, 0)):
+        (gradient,) = torch.autograd.grad(route(logits, 1)[0].sum(), logits)
+        assert (gradient.abs().max() > 1e-3) == bool(has)
+
+
+def test_a_bias_changes_the_choice_and_not_the_gates_of_the_chosen():
+    logits, bias = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0.0, 0.0, 10.0])
+    gates, chosen = F.sigmoid_top_k(logits, 2, bias, scale=2.5)
+    s = logits.sigmoid()[0]
+    assert set(chosen[0].tolist()) == {0, 2}
+    right = {e: 2.5 * s[e] / (s[0] + s[2]) for e in (0, 2)}
+    for e, gate in zip(chosen[0].tolist(), gates[0], strict=True):
+        torch.testing.assert_close(gate, right[e], **TIGHT)
+
+
+def test_half_precision_is_routed_in_float32():
+    gates, _ = F.top_k_softmax(torch.randn(N, E).bfloat16(), 2)
+    assert gates.dtype == torch.float32
+
+
+@pytest.mark.slow
+def test_the_balance_loss_is_that_of_transformers_over_k():
+    from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
+
+    logits = torch.randn(N, E)
+    chosen = F.top_k_softmax(logits, 2)[1]
+    theirs = load_balancing_loss_func((logits,), E, 2)
+    ours = 2 * F.balance_loss(logits, chosen)
+    torch.testing.assert_close(ours, theirs, check_dtype=False, rtol=1e-5, atol=1e-6)
+
+
+def test_the_balance_loss_may_be_below_one_and_is_one_when_scores_are_equal():
+    p = torch.tensor([[0.51, 0.49]] * 3 + [[0.001, 0.999]])
+    chosen = p.argmax(-1, keepdim=True)
+    by_hand = 2 * (0.75 * p[:, 0].mean() + 0.25 * p[:, 1].mean())
+    torch.testing.assert_close(F.balance_loss(p.log(), chosen), by_hand)
+    assert by_hand < 0.9
+    torch.testing.assert_close(F.balance_loss(torch.zeros(4, 2), chosen), torch.tensor(1.0))
+
+
+def test_the_bias_moves_against_the_load_by_the_rate():
+    bias = F.balance_bias(torch.zeros(3), torch.tensor([5, 3, 1]), 0.25)
+    assert bias.tolist() == [-0.25, 0.0, 0.25]
+
+
+def test_capacity_by_hand():
+    assert F.expert_capacity(10, 4, 2, 1.0) == 5
+    assert F.expert_capacity(10, 4, 2, 1.25) == math.ceil(6.25)
+    chosen = torch.tensor([[0, 1], [0, 1], [1, 0], [0, 2]])
+    keep = F.within_capacity(chosen, 3, 2)  # first choices: 0 0 1 0, then second: 1 1 0 2
+    assert keep.tolist() == [[True, True], [True, False], [True, False], [False, True]]
+
+
+def test_load_counts_experts_without_tokens():
+    assert F.expert_load(torch.tensor([[0, 2], [2, 0]]), 4).tolist() == [2, 0, 2, 0]
+
+
+@pytest.mark.parametrize("k", [0, E + 1])
+@pytest.mark.parametrize("route", [F.top_k_softmax, F.softmax_top_k, F.sigmoid_top_k])
+def test_a_k_that_does_not_fit_is_refused(route, k):
+    with pytest.raises(InputError, match=f"k={k} must be an integer of 1 to n_experts={E}"):
+        route(torch.randn(2, E), k)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="one entry for 6 experts"):
+        F.sigmoid_top_k(torch.randn(2, E), 2, torch.zeros(5))
+    with pytest.raises(InputError, match="rate=0"):
+        F.balance_bias(torch.zeros(2), torch.zeros(2), 0)
+    with pytest.raises(InputError, match="must fit"):
+        F.balance_bias(torch.zeros(2), torch.zeros(3), 0.1)
+    with pytest.raises(InputError, match="factor=0"):
+        F.expert_capacity(4, 2, 1, 0.0)
+    with pytest.raises(InputError, match="capacity=0"):
+        F.within_capacity(torch.zeros(2, 1, dtype=torch.int64), 2, 0)
+    with pytest.raises(InputError, match="n_experts=0"):
+        F.expert_load(torch.zeros(2, dtype=torch.int64), 0)
+    with pytest.raises(InputTypeError, match="numbers of experts, int64"):
+        F.within_capacity(torch.zeros(2, 1), 2, 1)

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+import torch
+
+from mathlm import functional as F
+from mathlm.errors import InputError
+from mathlm.reference import (
+    balance_loss,
+    balance_loss_backward,
+    mixture_of_experts,
+    mixture_of_experts_backward,
+    numerical_vjp,
+    sigmoid_top_k,
+    sigmoid_top_k_backward,
+    top_k_softmax,
+    top_k_softmax_backward,
+)
+
+N, D, WIDTH, E = 6, 4, 3, 5
+SHAPES = {
+    "W_router.weight": (E, D), "W_in": (E, WIDTH, D), "W_gate": (E, WIDTH, D),
+    "W_out": (E, D, WIDTH),
+}  # fmt: skip
+
+
+def drawn(rng):
+    return {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
+
+
+@pytest.mark.parametrize("k", [1, 2, E])
+@pytest.mark.parametrize(
+    ("route", "backward"),
+    [(top_k_softmax, top_k_softmax_backward), (sigmoid_top_k, sigmoid_top_k_backward)],
+)
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+def test_the_gradient_of_a_router_is_the_numerical_one(rng, route, backward, k, batch):
+    z = rng.normal(size=(*batch, E))
+    g, cache = route(z, k)
+    dg = rng.normal(size=g.shape)
+    (numeric,) = numerical_vjp(lambda z: route(z, k)[0], (z,), dg)
+    np.testing.assert_allclose(backward(dg, cache), numeric, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(top_k_softmax, F.top_k_softmax), (sigmoid_top_k, F.sigmoid_top_k)]
+)
+def test_gates_are_those_of_the_torch_half(rng, ours, theirs):
+    z = rng.normal(size=(2, N, E))
+    gates, chosen = theirs(torch.tensor(z), 3)
+    right = torch.zeros(2, N, E).scatter(-1, chosen, gates)
+    np.testing.assert_allclose(ours(z, 3)[0], right, rtol=1e-12)
+
+
+def test_a_bias_takes_part_in_the_choice_only():
+    g, _ = sigmoid_top_k(np.zeros((1, 3)), 2, bias=[-1.0, 0.0, 1.0])
+    np.testing.assert_allclose(g, [[0, 0.5, 0.5]])
+
+
+@pytest.mark.parametrize("k", [1, 2, E])
+def test_the_gradient_of_the_layer_is_the_numerical_one(rng, k):
+    x, weights = rng.normal(size=(N, D)), drawn(rng)
+    y, cache = mixture_of_experts(x, weights, k)
+    dy = rng.normal(size=y.shape)
+
+    def forward(x, *W):
+        return mixture_of_experts(x, dict(zip(weights, W, strict=True)), k)[0]
+
+    dx, grads = mixture_of_experts_backward(dy, cache)
+    numeric = numerical_vjp(forward, (x, *weights.values()), dy)
+    for found, right in zip((dx, *grads.values()), numeric, strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-6, atol=1e-7)
+
+
+def test_the_gradient_of_a_score_compares_an_expert_with_the_mixture(rng):
+    """dz_e = g_e dy · (f_e - y), so that it is 0 if all experts say the same."""
+    x, weights = rng.normal(size=(N, D)), drawn(rng)
+    for name in ("W_in", "W_gate", "W_out"):
+        weights[name][:] = weights[name][:1]
+    y, cache = mixture_of_experts(x, weights, 2)
+    _, grads = mixture_of_experts_backward(rng.normal(size=y.shape), cache)
+    assert abs(grads["W_router.weight"]).max() < 1e-12
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_balance_loss_and_its_gradient_are_those_of_torch(rng, k):
+    z = rng.normal(size=(N, E))
+    loss, cache = balance_loss(z, k)
+    logits = torch.tensor(z, requires_grad=True)
+    theirs = F.balance_loss(logits, F.top_k_softmax(logits, k)[1])
+    theirs.backward()
+    np.testing.assert_allclose(loss, theirs.item(), rtol=1e-12)
+    dz = balance_loss_backward(2.0, cache)
+    np.testing.assert_allclose(dz, 2 * logits.grad, rtol=1e-10, atol=1e-15)
+
+
+def test_what_does_not_fit_is_refused(rng):
+    with pytest.raises(InputError, match="k=6 must be an integer of 1 to n_experts=5"):
+        top_k_softmax(np.zeros((2, E)), 6)
+    weights = drawn(rng) | {"W_out": np.ones((E, D + 1, WIDTH))}
+    with pytest.raises(InputError, match="do not fit; expected"):
+        mixture_of_experts(np.ones((N, D)), weights, 2)
