@@ -28,6 +28,7 @@ from .masked_diffusion import (
     mask_levels,
     masked_diffusion_bound,
     masked_diffusion_loss,
+)
 from .moe import (
     balance_bias,
     balance_loss,

@@ -43,12 +43,12 @@ from .memory import (
     training_memory,
 )
 from .parameters import (
+    active_parameters,
     count_parameters,
     kv_cache_bytes,
     latent_cache_bytes,
     window_cache_bytes,
 )
-from .parameters import active_parameters, count_parameters, kv_cache_bytes, latent_cache_bytes
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 
