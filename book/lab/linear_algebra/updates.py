@@ -82,8 +82,8 @@ def train_twice(
     torch.manual_seed(seed)
     model = GPT(MODEL)
     start = weights(model)
-    plays, unseen_plays = corpus.split("shakespeare")
-    fit(model, plays, unseen_plays, steps[0], 3e-3, device)
+    plays, _ = corpus.split("shakespeare")
+    fit(model, plays, None, steps[0], 3e-3, device)
     pretrained = weights(model)
     text = "\n".join(topics.topics[key] for key in sorted(topics.topics))
     trainer = fit(model, text[:-HELD], text[-HELD:], steps[1], 1e-3, device)
@@ -98,13 +98,16 @@ def train_twice(
 
 
 def fit(
-    model: GPT, text: str, unseen: str, steps: int, peak: float, device: DeviceName
+    model: GPT, text: str, unseen: str | None, steps: int, peak: float, device: DeviceName
 ) -> Trainer:
-    """Train with AdamW, a warm-up of 20 steps and a cosine to a tenth of ``peak`` [1/step]."""
+    """Train with AdamW, a warm-up of 20 steps and a cosine to a tenth of ``peak`` [1/step].
+
+    Nothing is evaluated if ``unseen`` is None.
+    """
     optimizer = AdamW(model.parameters(), lr=peak, weight_decay=0.0)
     schedule = warmup_cosine(peak, warmup=min(20, steps - 1), steps=steps, final=peak / 10)
     config = TrainerConfig(steps=steps, schedule=schedule, device=device, log_every=steps)
-    held_out = [windows(unseen, 128)(0)]
+    held_out = None if unseen is None else [windows(unseen, 128)(0)]
     trainer = Trainer(model, next_token, windows(text, 16), optimizer, config, held_out)
     trainer.fit()
     return trainer
