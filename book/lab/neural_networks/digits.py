@@ -128,7 +128,7 @@ def train_together(data: Sequence[Split], configs: Sequence[DigitsConfig]) -> li
             for i in range(len(names) - 1, -1, -1):
                 (W, b), (h, cache) = weights[i], caches[i]
                 delta = ACTIVATIONS[names[i]][1](delta, cache)
-                before = delta @ W
+                before = delta @ W if i else delta  # nobody needs it for the images
                 W -= rates[:, None, None] * (delta.transpose(0, 2, 1) @ h)
                 b -= rates[:, None] * delta.sum(1)
                 delta = before
