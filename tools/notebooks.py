@@ -53,6 +53,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "17-architectures",
     "17-masked-diffusion",
     "17-model-costs",
+    "17-current-models",
     "23-policy-optimization",
     "23-reward-hacking",
 )

@@ -60,5 +60,4 @@ def growth_by_rate(
         ax.set(xscale="log", xlabel="step size", ylabel=label)
     np.atleast_1d(axes)[0].set_yscale("log")
     np.atleast_1d(axes)[0].legend(fontsize=8)
-    fig.tight_layout()
     return fig
