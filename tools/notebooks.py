@@ -52,6 +52,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "16-transformer-backward",
     "17-architectures",
     "17-model-costs",
+    "17-state-space",
     "23-policy-optimization",
     "23-reward-hacking",
 )
