@@ -51,9 +51,10 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "15-transformer-forward",
     "16-transformer-backward",
     "17-architectures",
+    "17-current-models",
     "17-masked-diffusion",
     "17-model-costs",
-    "17-current-models",
+    "17-state-space",
     "23-policy-optimization",
     "23-reward-hacking",
 )

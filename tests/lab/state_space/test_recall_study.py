@@ -19,6 +19,7 @@ def test_each_arm_is_taken_at_its_best_rate_with_its_spread():
     assert found == {4: (pytest.approx(0.5), pytest.approx(0.1))}
 
 
+@pytest.mark.slow
 def test_the_study_tries_every_arm_rate_and_seed(tmp_path):
     torch.set_default_dtype(torch.float32)
     path = tmp_path / "record.json"
