@@ -100,7 +100,7 @@ def _forward(forward: Code, *args: Any) -> tuple[Any, Any]:
     """Output and cache, once their form is right and the arguments are untouched."""
     before = [np.copy(a) for a in args]
     found = forward(*args)
-    if any(not np.array_equal(a, b) for a, b in zip(args, before, strict=True)):
+    if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(args, before, strict=True)):
         raise FaultError("your code changes one of its arguments in place.")
     if not isinstance(found, tuple) or len(found) != 2:
         raise FaultError(
