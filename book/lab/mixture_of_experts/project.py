@@ -184,7 +184,8 @@ def _step(_: Code, __: Code, step: Code) -> None:
         "the step is proportional to the load; only its sign counts.": bias + 0.1 * (4 - load),
         "the bias before the step is lost; add to it.": 0.1 * up,
     }
-    _compare(step(bias, load, 0.1), bias + 0.1 * up, mistakes)
+    wanted = bias + 0.1 * up
+    _compare(step(bias, load, 0.1), wanted, mistakes)
     if not np.array_equal(bias, [0.5, 0.0, -1.0, 0.0]):
         raise FaultError("step changes its argument in place; return a new bias.")
 
