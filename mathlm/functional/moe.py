@@ -17,7 +17,7 @@ Routing = tuple[Tensor, Tensor]  # gates (..., k) and the numbers of the experts
 def top_k_softmax(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
     """Weights of the k experts with the largest scores: the softmax of these scores alone.
 
-    Implements eq-moe-top-k::
+    Computes::
 
         C = the k largest of z,   g_e = exp z_e / Σ_{c in C} exp z_c   for e in C
 
@@ -46,7 +46,7 @@ def top_k_softmax(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
 def softmax_top_k(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
     """Weights of the k likeliest experts: their probabilities among all, as they are.
 
-    Implements eq-moe-switch::
+    Computes::
 
         g_e = exp z_e / Σ_c exp z_c   over all experts c,   for the k largest
 
@@ -67,7 +67,7 @@ def sigmoid_top_k(
 ) -> Routing:
     """Weights of k experts from sigmoids, divided by their sum; a bias affects only the choice.
 
-    Implements eq-moe-sigmoid::
+    Computes::
 
         s = σ(z),   C = the k largest of s + b,   g_e = scale · s_e / Σ_{c in C} s_c
 
@@ -107,7 +107,7 @@ def mix_experts(
 ) -> Float[Tensor, "N D"]:
     """The weighted sum of what each token's experts return; an expert sees its tokens only.
 
-    Implements eq-moe-mixture::
+    Computes::
 
         y = Σ_{e in C} g_e W_out⁽ᵉ⁾ (silu(W_gate⁽ᵉ⁾ x) ⊙ W_in⁽ᵉ⁾ x)
 
@@ -156,7 +156,7 @@ def balance_loss(
 ) -> Float[Tensor, ""]:
     """Auxiliary loss that lowers the scores of experts by their share of the load.
 
-    Implements eq-moe-balance-loss::
+    Computes::
 
         L = E Σ_e f_e P_e,   f_e = choices of e / (N k),   P_e = (1/N) Σₙ softmax(zₙ)_e
         ∂L/∂zₙ = (E/N) pₙ ⊙ (f - f·pₙ)
@@ -185,7 +185,7 @@ def balance_bias(
 ) -> Float[Tensor, " E"]:
     """The bias after a step: raised for experts with little load, lowered for those with much.
 
-    Implements eq-moe-bias::
+    Computes::
 
         b_e ← b_e + u sign(mean load - load_e)
 
@@ -213,7 +213,7 @@ def balance_bias(
 def expert_capacity(tokens: int, n_experts: int, k: int, factor: float) -> int:
     """Room that each expert reserves in a batch.
 
-    Implements eq-moe-capacity::
+    Computes::
 
         ⌈factor · k N / E⌉
 

@@ -100,7 +100,7 @@ def _forward(forward: Code, *args: Any) -> tuple[Any, Any]:
     """Output and cache, once their form is right and the arguments are untouched."""
     before = [np.copy(a) for a in args]
     found = forward(*args)
-    if any(not np.array_equal(a, b) for a, b in zip(args, before, strict=True)):
+    if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(args, before, strict=True)):
         raise FaultError("your code changes one of its arguments in place.")
     if not isinstance(found, tuple) or len(found) != 2:
         raise FaultError(
@@ -184,7 +184,8 @@ def _step(_: Code, __: Code, step: Code) -> None:
         "the step is proportional to the load; only its sign counts.": bias + 0.1 * (4 - load),
         "the bias before the step is lost; add to it.": 0.1 * up,
     }
-    _compare(step(bias, load, 0.1), bias + 0.1 * up, mistakes)
+    wanted = bias + 0.1 * up
+    _compare(step(bias, load, 0.1), wanted, mistakes)
     if not np.array_equal(bias, [0.5, 0.0, -1.0, 0.0]):
         raise FaultError("step changes its argument in place; return a new bias.")
 

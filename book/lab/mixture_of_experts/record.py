@@ -3,7 +3,7 @@
     cd book
     python -m lab.mixture_of_experts.record --record mixture-of-experts.json
 
-Every arm at four step sizes and three seeds.
+Every arm at three step sizes and three seeds.
 """
 
 import argparse
@@ -18,11 +18,7 @@ from mathlm.train.record import record_on_cpu
 
 from .expert_runs import ARMS, ExpertRunConfig, train
 
-DENSE, SPARSE = (4e-3, 8e-3, 1.6e-2, 3.2e-2), (1e-3, 2e-3, 4e-3, 8e-3)  # step sizes
-RUNS = [
-    *((arm, lr) for arm in ARMS[:2] for lr in DENSE),
-    *((arm, lr) for arm in ARMS[2:] for lr in SPARSE),
-]
+RATES = (4e-3, 8e-3, 1.6e-2)
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict]:
@@ -32,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     for name, default in (("steps", 200), ("seeds", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args, results = parser.parse_args(argv), []
-    for seed, (arm, lr) in itertools.product(range(args.seeds), RUNS):
+    for seed, arm, lr in itertools.product(range(args.seeds), ARMS, RATES):
         config = ExpertRunConfig(arm=arm, lr=lr, steps=args.steps, seed=seed)
         began = time.process_time()
         run = train(config)
