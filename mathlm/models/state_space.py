@@ -158,11 +158,12 @@ class StateSpaceModel(nn.Module):
 def make_mixer(config: StateSpaceConfig, kind: Mixer) -> nn.Module:
     """A layer of this kind and these sizes."""
     sizes = (config.d_model, config.n_heads, config.d_head, config.d_state)
-    short = {"d_conv": config.d_conv, "chunk": config.chunk, "norm_eps": config.norm_eps}
+    d_conv, chunk, eps = config.d_conv, config.chunk, config.norm_eps
     if kind == "mamba2":
-        return Mamba2(*sizes, n_groups=config.n_groups, **short)
+        groups = config.n_groups
+        return Mamba2(*sizes, n_groups=groups, d_conv=d_conv, chunk=chunk, norm_eps=eps)
     if kind == "delta":
-        return GatedDeltaNet(*sizes, **short)
+        return GatedDeltaNet(*sizes, d_conv=d_conv, chunk=chunk, norm_eps=eps)
     return SelfAttention(config.d_model, config.n_heads, d_head=config.d_head)
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from mathlm.functional import masked_diffusion_bound, token_cross_entropy
 from mathlm.generate import fill_masks, generate
+from mathlm.generate.masked_diffusion import Order
 from mathlm.models import save_pretrained
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.text import KneserNey
@@ -30,7 +31,7 @@ from .letters import MASK, SYMBOLS, WINDOW, Kind, begun, build, held_out, letter
 
 RATES = (3e-3, 6e-3, 1.2e-2)
 PASSES = (1, 2, 4, 8, 16, 32, 64)
-ORDERS = ("random", "confidence")
+ORDERS: tuple[Order, ...] = ("random", "confidence")
 
 
 def train(kind: Kind, lr: float, seed: int, steps: int, batch: int = 16) -> nn.Module:
@@ -131,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         gpt = found["gpt", best["gpt"], seed][1]
         start = torch.full((args.count, 1), MASK)
         own = generate(gpt, start, WINDOW, seed=seed)[:, 1:]
-        row = {"seed": seed, "rows": written(model, gpt, seed, args.count)}
+        row: dict[str, Any] = {"seed": seed, "rows": written(model, gpt, seed, args.count)}
         row["by the gpt"] = {"ngram": judged(own), "gpt": bits(gpt, "gpt", own)}
         row["held out"] = {"ngram": judged(held_out(args.windows))}
         row["held out"]["gpt"] = bits(gpt, "gpt", held_out(args.windows))
@@ -139,7 +140,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         print(row, flush=True)
     if args.weights:
         save_pretrained(longer[0][1].gpt, args.weights, dtype=torch.float16)
-    results = {"runs": [row for row, _ in found.values()] + [row for row, _ in longer]}
+    results: dict[str, Any] = {
+        "runs": [row for row, _ in found.values()] + [row for row, _ in longer]
+    }
     results |= {"samples": samples, "best": best}
     record_on_cpu(args.record, config=vars(args), results=results)
     return results
