@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from .. import functional as F
 from ..errors import ConfigError
 from ..shapes import Float
+from .normalization import RMSNorm
 
 
 class LinearStateCache:
@@ -144,9 +145,11 @@ class GatedDeltaNet(nn.Module):
 
         [q, k, v] = silu(conv(X W_qkvᵀ)),   then q and k of length 1
         β = σ(X W_bᵀ),   log α = -exp(A_log) softplus(X W_aᵀ + dt_bias)
-        Y = norm(delta_rule(q, k, v, β, log α) ⊙ silu(X W_zᵀ)) W_oᵀ
+        Y = (norm(delta_rule(q, k, v, β, log α)) ⊙ silu(X W_zᵀ)) W_oᵀ
 
-    The norm is over each head by itself.
+    The norm is over each head by itself, with one weight γ for all heads, and comes before the
+    gate; in :class:`Mamba2` it comes after. The factor 1/√N that some codes give q is undone by
+    the norm, up to its ε.
 
     Args:
         d_model: Width of the model, D.
@@ -187,7 +190,7 @@ class GatedDeltaNet(nn.Module):
         self.W_z = nn.Linear(d_model, n_heads * d_head, bias=False)
         self.dt_bias = nn.Parameter(_step_bias(n_heads))
         self.A_log = nn.Parameter(torch.arange(1.0, n_heads + 1).log())
-        self.norm = GatedRMSNorm(n_heads * d_head, n_heads, norm_eps)
+        self.norm = RMSNorm(d_head, norm_eps)
         self.W_o = nn.Linear(n_heads * d_head, d_model, bias=False)
 
     def forward(
@@ -206,7 +209,7 @@ class GatedDeltaNet(nn.Module):
             y, cache.state = F.delta_rule_chunked(
                 q, k, v, beta, log_decay, self.chunk, cache.state
             )
-        return self.W_o(self.norm(y.flatten(2), self.W_z(x)))
+        return self.W_o(self.norm(y).flatten(2) * F.silu(self.W_z(x)))
 
 
 def _scan(

@@ -55,6 +55,34 @@ def test_mamba2_is_its_equation():
     torch.testing.assert_close(layer(x), expected, **TIGHT)
 
 
+@pytest.mark.slow
+def test_the_delta_layer_computes_what_that_of_qwen3_next_computes():
+    modeling = pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next")
+    config = modeling.Qwen3NextConfig(
+        hidden_size=D, linear_num_value_heads=H, linear_num_key_heads=H, linear_key_head_dim=N,
+        linear_value_head_dim=P, linear_conv_kernel_dim=4, rms_norm_eps=0.0,
+        num_hidden_layers=1, layer_types=["linear_attention"],
+    )  # fmt: skip
+    theirs, ours = (
+        modeling.Qwen3NextGatedDeltaNet(config, 0).float(),
+        GatedDeltaNet(D, H, P, N, norm_eps=0.0).float(),
+    )
+    theirs.in_proj_qkvz.weight.data *= 10  # lest the ε that they add to |k|² be seen
+    qkvz = theirs.in_proj_qkvz.weight.unflatten(0, (H, -1)).split((N, N, P, P), 1)
+    q, k, v, z = (w.flatten(0, 1) for w in qkvz)
+    b, a = theirs.in_proj_ba.weight.unflatten(0, (H, 2)).unbind(1)
+    theirs.dt_bias.data, theirs.norm.weight.data = torch.randn(H), torch.rand(P)
+    weights = {
+        "W_qkv.weight": torch.cat((q, k, v)), "W_z.weight": z, "W_b.weight": b, "W_a.weight": a,
+        "conv1d.weight": theirs.conv1d.weight, "dt_bias": theirs.dt_bias,
+        "A_log": theirs.A_log, "norm.gamma": theirs.norm.weight,
+        "W_o.weight": theirs.out_proj.weight,
+    }  # fmt: skip
+    ours.load_state_dict(weights)
+    x = torch.randn(2, 11, D).float()
+    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-4, atol=1e-5)
+
+
 def test_the_delta_layer_normalizes_keys_so_that_their_scale_does_not_matter():
     layer, x = GatedDeltaNet(D, H, P, N, d_conv=1), torch.randn(1, 8, D)
     layer.conv1d.weight.data.fill_(50.0)  # silu is linear for what is large and positive

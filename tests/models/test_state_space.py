@@ -10,6 +10,7 @@ MIXERS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 2])
 def test_it_computes_what_mamba2_of_transformers_computes(groups):
     transformers = pytest.importorskip("transformers")
@@ -58,7 +59,7 @@ def test_a_tied_head_is_the_embedding():
     assert model.head.weight is model.token_embedding.weight
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused(unchecked):
     with pytest.raises(ConfigError, match="rnn"):
         StateSpaceConfig(mixers=("rnn",))
     with pytest.raises(ConfigError, match="one layer or more"):

@@ -15,6 +15,7 @@ def test_every_question_asks_for_a_pair_that_was_shown():
         assert (values[row, 6:] == 16).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_few_steps_lower_the_loss_of_every_arm(arm):
     torch.set_default_dtype(torch.float32)

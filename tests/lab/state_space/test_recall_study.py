@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from lab.state_space import recall_study
+from lab.state_space.recall import RecallRun
 from lab.state_space.recall_study import best
 
 
@@ -27,3 +28,12 @@ def test_the_study_tries_every_arm_rate_and_seed(tmp_path):
     rows = recall_study.main([*options.split(), "--record", str(path)])
     assert len(rows) == (2 + 1) * 2 * 2
     assert json.loads(path.read_text())["runs"] == rows
+    assert {row["steps"] for row in rows} == {1}
+
+
+def test_the_linear_arms_train_longer(monkeypatch):
+    monkeypatch.setattr(
+        recall_study, "train", lambda config: RecallRun({4: config.steps}, None)
+    )
+    rows = recall_study.study(["delta rule", "hybrid"], [0.01], 1)
+    assert [row["recall"]["4"] for row in rows] == [600, 600, 300]
