@@ -41,6 +41,7 @@ def qwen_attention():
     return Qwen3NextAttention(config, 0).eval()
 
 
+@pytest.mark.slow  # imports their model
 def test_gate_norm_and_partial_rotation_are_those_of_qwen3_next():
     with warnings.catch_warnings(), in_double():
         warnings.simplefilter("ignore")

@@ -102,13 +102,28 @@ def train(config: GrowthConfig) -> Growth:
 
 
 @torch.no_grad()
-def attention_of(model: GPT, ids: Tensor) -> tuple[float, float]:
-    """The largest |q·k|/√K of all pairs, before a cap, and the mean largest weight."""
+def scores_and_weights(model: GPT, ids: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """For each layer q·k/√K before a cap, 0 at later keys, and the weights of attention."""
     taps: dict[str, Tensor] = {}
     model.eval()(ids, taps=taps)
-    scores, tops = [], []
+    found = []
     for i in range(model.config.n_layers):
         q, k, weights = (taps[f"blocks.{i}.attention.{n}"] for n in ("q", "k", "weights"))
-        scores.append(float((q @ k.mT / math.sqrt(q.shape[-1])).tril().abs().max()))
-        tops.append(float(weights[:, :, 8:].amax(-1).mean()))
-    return max(scores), sum(tops) / len(tops)
+        found.append(((q @ k.mT / math.sqrt(q.shape[-1])).tril(), weights))
+    return found
+
+
+def attention_of(model: GPT, ids: Tensor) -> tuple[float, float]:
+    """The largest |q·k|/√K of all pairs, before a cap, and the mean largest weight."""
+    layers = scores_and_weights(model, ids)
+    score = max(float(z.abs().max()) for z, _ in layers)
+    tops = [float(A[:, :, 8:].amax(-1).mean()) for _, A in layers]
+    return score, sum(tops) / len(tops)
+
+
+def share_beyond(model: GPT, ids: Tensor, size: float | int) -> float:
+    """Share of the scores of all layers, before a cap, that are larger than ``size``."""
+    T = ids.shape[1]
+    seen = torch.ones(T, T, dtype=torch.bool).tril()
+    z = torch.stack([z[..., seen] for z, _ in scores_and_weights(model, ids)])
+    return float((z.abs() > size).double().mean())

@@ -37,12 +37,15 @@ def study(arms: Iterable[str], rates: Iterable[float], seeds: int, steps: int) -
 
 
 def by_rate(rows: Iterable[Mapping], name: str) -> dict[str, dict[float, tuple[float, float]]]:
-    """For each arm and rate the mean of a measure over seeds, and its standard deviation."""
+    """For each arm and rate the mean of a measure over seeds, and its standard deviation.
+
+    The deviation is that of a sample, divided by n - 1, of two seeds or more.
+    """
     found: dict[str, dict[float, list[float]]] = {}
     for row in rows:
         found.setdefault(row["arm"], {}).setdefault(row["lr"], []).append(row[name])
     return {
-        arm: {lr: (statistics.mean(x), statistics.pstdev(x)) for lr, x in rates.items()}
+        arm: {lr: (statistics.mean(x), statistics.stdev(x)) for lr, x in rates.items()}
         for arm, rates in found.items()
     }
 

@@ -113,7 +113,8 @@ def gemma_variant(fields: Mapping[str, Any], kind: str) -> dict[str, Any]:
 def window_of(fields: Mapping[str, Any], kind: str) -> tuple[int | None, int | None]:
     """The window, and every how many layers there is none."""
     layers, often = fields.get("layer_types"), OFTEN.get(kind)
-    often = fields.get("sliding_window_pattern", often)
+    if kind == "gemma3_text":
+        often = fields.get("sliding_window_pattern", often)
     if kind == "olmo2":
         return None, None
     if layers is None:
@@ -147,6 +148,11 @@ def bases_of(fields: Mapping[str, Any], kind: str) -> tuple[float, Any, float]:
     said = fields.get("rope_parameters")
     usual, local = BASES.get(kind, (1e4, 1e4))
     if not (isinstance(said, dict) and "full_attention" in said):
+        if kind in BASES and said:
+            raise CheckpointMismatchError(
+                f"config.json has rope_parameters={said!r}; a model of type {kind!r} has them "
+                "for 'full_attention' and 'sliding_attention'"
+            )
         base, scaling = rope_of({"rope_theta": usual} | dict(fields))
         local = local if kind == "gemma3_text" else base
         found = fields.get("rope_local_base_freq", local)

@@ -44,6 +44,15 @@ def test_the_score_that_is_measured_is_that_of_the_model(own_text):
     assert logit_growth.attention_of(run.model, ids)[0] > 100 * before
 
 
+def test_the_share_of_large_scores_is_that_of_the_pairs_that_are_seen(own_text):
+    """With a largest score m, none is larger than m, and all but ties with 0 than -1."""
+    run, ids = small(), torch.arange(32).view(1, 32)
+    largest = logit_growth.attention_of(run.model, ids)[0]
+    assert logit_growth.share_beyond(run.model, ids, largest) == 0
+    assert logit_growth.share_beyond(run.model, ids, 0.99 * largest) > 0
+    assert logit_growth.share_beyond(run.model, ids, 0) == 1
+
+
 def test_the_rate_rises_and_falls():
     config = GrowthConfig(lr=1.0, steps=100)
     assert rate(config, 0) == 1 / 20
@@ -59,7 +68,7 @@ def test_the_study_is_recorded_and_summed_up(own_text, tmp_path):
     mean, spread = logit_growth_study.by_rate(rows, "loss")["plain"][0.01]
     a, b = (row["loss"] for row in rows)
     assert mean == pytest.approx((a + b) / 2)
-    assert spread == pytest.approx(abs(a - b) / 2)
+    assert spread == pytest.approx(abs(a - b) / 2**0.5)
 
 
 def test_what_is_no_run_is_refused():

@@ -6,6 +6,7 @@ from mathlm.errors import CheckpointMismatchError
 from mathlm.models import GPT
 
 
+@pytest.mark.slow  # the first case imports their models
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_is_read_by_us_and_by_transformers_alike(tmp_path, kind):
     from transformers import AutoModelForCausalLM

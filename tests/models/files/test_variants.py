@@ -56,6 +56,22 @@ def test_older_files_say_the_bases_and_the_pattern_in_fields_of_their_own(tmp_pa
     assert config.rope_scaling.factor == 2.0
 
 
+def test_a_field_that_the_type_does_not_have_is_passed_over(tmp_path):
+    """As transformers does; gemma2 has no sliding_window_pattern."""
+    saved(tmp_path, "gemma2", torch.float32)
+    change_config(tmp_path, layer_types="absent", sliding_window_pattern=3, brand_new=1)
+    assert GPT.from_pretrained(tmp_path).config.windows == (5, None, 5)
+
+
+@pytest.mark.parametrize("kind", ["gemma3_text", "olmo3"])
+def test_one_base_where_the_type_has_two_is_refused(tmp_path, kind):
+    """transformers would take neither of the two from it."""
+    saved(tmp_path, kind, torch.float32)
+    change_config(tmp_path, rope_parameters={"rope_type": "default", "rope_theta": 9.0})
+    with pytest.raises(CheckpointMismatchError, match="for 'full_attention' and 'sliding"):
+        GPT.from_pretrained(tmp_path)
+
+
 def test_what_a_file_does_not_say_is_as_its_type_has_it(tmp_path):
     saved(tmp_path, "gemma3_text", torch.float32)
     change_config(tmp_path, rope_parameters="absent", layer_types="absent")
