@@ -20,7 +20,7 @@ def fill_masks(
     mask_id: int,
     *,
     steps: int,
-    order: Order = "random",
+    order: str = "random",
     sampler: Sampler | None = None,
     generator: Generator | None = None,
 ) -> Int[Tensor, "B T"]:
@@ -75,7 +75,7 @@ def fill_masks(
 
 
 def _rank(
-    p: Float[Tensor, "B T V"], order: Order, generator: Generator | None
+    p: Float[Tensor, "B T V"], order: str, generator: Generator | None
 ) -> Float[Tensor, "B T"]:
     """The largest come first."""
     if order == "random":

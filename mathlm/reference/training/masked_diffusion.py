@@ -124,7 +124,7 @@ def any_order_bound(x: Sequence[int], denoise: Denoiser) -> float:
 
 
 def absorbing_bound(
-    x: Sequence[int], denoise: Denoiser, visible: Sequence[float] | Float[ndarray, " N"]
+    x: Sequence[int], denoise: Denoiser, visible: Sequence[float | int] | ndarray
 ) -> float:
     """The bound of a sequence under a diffusion of finitely many steps.
 
