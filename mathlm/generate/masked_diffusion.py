@@ -41,7 +41,8 @@ def fill_masks(
         mask_id: Id of ``[MASK]``; the model must give it the probability 0.
         steps: Passes, at least 1; more than there are masks serve nothing.
         order: Which masks first: ``random``; ``confidence``, those whose likeliest token is
-            likeliest; ``left``, those that stand first.
+            likeliest for the model, whatever the sampler makes of it; ``left``, those that
+            stand first.
         sampler: How a token is drawn; None = from the model's distribution.
         generator: Source of the randomness, on the CPU; None = torch's own.
 
@@ -66,9 +67,10 @@ def fill_masks(
         hidden = z == mask_id
         if not bool(hidden.any()):
             break
-        p = sampler.probabilities(model(z))  # (B, T, V)
+        logits = model(z)  # (B, T, V)
+        p = sampler.probabilities(logits)
         _require_no_mask(p, mask_id)
-        chosen = _choose(hidden, _rank(p, order, generator), left)
+        chosen = _choose(hidden, _rank(logits, order, generator), left)
         drawn = torch.multinomial(p[chosen].cpu(), 1, generator=generator)[:, 0]
         z[chosen] = drawn.to(z.device)
     return z

@@ -86,7 +86,7 @@ def test_stratified_levels_have_one_in_each_equal_part():
 
 
 @pytest.mark.parametrize("stratified", [True, False])
-def test_each_level_is_uniform(stratified):
+def test_the_levels_of_all_rows_together_are_uniform(stratified):
     g = draws()
     levels = torch.stack([mask_levels(4, g, stratified=stratified) for _ in range(4000)])
     shares = torch.histc(levels, 4, 0, 1) / levels.numel()
