@@ -77,14 +77,15 @@ def fill_masks(
 
 
 def _rank(
-    p: Float[Tensor, "B T V"], order: str, generator: Generator | None
+    logits: Float[Tensor, "B T V"], order: str, generator: Generator | None
 ) -> Float[Tensor, "B T"]:
     """The largest come first."""
+    (B, T), device = logits.shape[:2], logits.device
     if order == "random":
-        return torch.rand(p.shape[:2], generator=generator).to(p.device)
-    if order == "confidence":
-        return p.amax(-1)
-    return -torch.arange(p.shape[1], device=p.device).expand(p.shape[:2]).to(p.dtype)
+        return torch.rand(B, T, generator=generator).to(device)
+    if order == "confidence":  # the model's own: after a greedy sampler all would be 1
+        return logits.softmax(-1).amax(-1)
+    return -torch.arange(T, device=device, dtype=torch.float32).expand(B, T)
 
 
 def _choose(

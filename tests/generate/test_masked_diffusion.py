@@ -110,6 +110,16 @@ def test_the_order_says_which_places_come_first(order, first):
     assert (model.read[1][0] != 4).nonzero().flatten().tolist() == first
 
 
+def test_confidence_is_a_probability_and_not_a_logit():
+    model = Seen()
+
+    def raised(z):  # more at the left: no probability changes
+        return model(z) + torch.arange(9.0, 3.0, -1.0)[:, None] * 5
+
+    fill_masks(raised, torch.full((1, 6), 4), 4, steps=3, order="confidence")
+    assert (model.read[1][0] != 4).nonzero().flatten().tolist() == [4, 5]
+
+
 def test_a_greedy_sampler_leaves_the_confidence_of_the_model():
     model, ids = Seen(), torch.full((1, 6), 4)
     fill_masks(model, ids, 4, steps=3, order="confidence", sampler=Sampler(0))
