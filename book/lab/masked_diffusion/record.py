@@ -30,7 +30,7 @@ from mathlm.train.record import record_on_cpu
 
 from .letters import MASK, SYMBOLS, WINDOW, Kind, begun, build, held_out, letters, task
 
-RATES = (3e-3, 6e-3, 1.2e-2)
+RATES = (7.5e-4, 1.5e-3, 3e-3, 6e-3, 1.2e-2)
 PASSES = (1, 2, 4, 8, 16, 32, 64)
 ORDERS: tuple[Order, ...] = ("random", "confidence")
 
