@@ -15,14 +15,15 @@ IGNORED = -100
 def mask_levels(
     count: int, generator: Generator | None = None, *, stratified: bool = True
 ) -> Float[Tensor, " B"]:
-    """Levels of masking, each uniform between 0 and 1, of the rows of a batch.
+    """Levels of masking of the rows of a batch, together uniform between 0 and 1.
 
     Implements eq-diffusion-stratified::
 
         mᵢ = (i + u) / B,   i = 0 … B - 1,   one u uniform on (0, 1] for all rows
 
-    Each level alone is uniform, so that the mean of a batch has the same expectation as with
-    independent levels; together they cover the interval evenly, and it varies less.
+    Row i has its level in the i-th of B equal parts, and a row picked at random has a uniform
+    one. So the mean over a batch whose rows stand in random order has the same expectation as
+    with independent levels, and it varies less.
 
     Args:
         count: Rows, B.

@@ -20,7 +20,7 @@ def fill_masks(
     mask_id: int,
     *,
     steps: int,
-    order: Order = "random",
+    order: str = "random",
     sampler: Sampler | None = None,
     generator: Generator | None = None,
 ) -> Int[Tensor, "B T"]:
@@ -41,7 +41,8 @@ def fill_masks(
         mask_id: Id of ``[MASK]``; the model must give it the probability 0.
         steps: Passes, at least 1; more than there are masks serve nothing.
         order: Which masks first: ``random``; ``confidence``, those whose likeliest token is
-            likeliest; ``left``, those that stand first.
+            likeliest for the model, whatever the sampler makes of it; ``left``, those that
+            stand first.
         sampler: How a token is drawn; None = from the model's distribution.
         generator: Source of the randomness, on the CPU; None = torch's own.
 
@@ -66,23 +67,25 @@ def fill_masks(
         hidden = z == mask_id
         if not bool(hidden.any()):
             break
-        p = sampler.probabilities(model(z))  # (B, T, V)
+        logits = model(z)  # (B, T, V)
+        p = sampler.probabilities(logits)
         _require_no_mask(p, mask_id)
-        chosen = _choose(hidden, _rank(p, order, generator), left)
+        chosen = _choose(hidden, _rank(logits, order, generator), left)
         drawn = torch.multinomial(p[chosen].cpu(), 1, generator=generator)[:, 0]
         z[chosen] = drawn.to(z.device)
     return z
 
 
 def _rank(
-    p: Float[Tensor, "B T V"], order: Order, generator: Generator | None
+    logits: Float[Tensor, "B T V"], order: str, generator: Generator | None
 ) -> Float[Tensor, "B T"]:
     """The largest come first."""
+    (B, T), device = logits.shape[:2], logits.device
     if order == "random":
-        return torch.rand(p.shape[:2], generator=generator).to(p.device)
-    if order == "confidence":
-        return p.amax(-1)
-    return -torch.arange(p.shape[1], device=p.device).expand(p.shape[:2]).to(p.dtype)
+        return torch.rand(B, T, generator=generator).to(device)
+    if order == "confidence":  # the model's own: after a greedy sampler all would be 1
+        return logits.softmax(-1).amax(-1)
+    return -torch.arange(T, device=device, dtype=torch.float32).expand(B, T)
 
 
 def _choose(

@@ -66,14 +66,15 @@ def test_the_mean_over_subsets_of_each_size_is_the_enumerated_bound():
     assert bound == pytest.approx(ref.any_order_bound((2, 0, 1), denoise), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_estimates_have_the_enumerated_bound_as_their_mean():
     model, denoise = table_model()
     x = torch.tensor([[2, 0, 1], [0, 0, 2]])
-    found = masked_diffusion_bound(model, x, 3, samples=3000, generator=draws())
+    found = masked_diffusion_bound(model, x, 3, samples=1500, generator=draws())
     for row, text in zip(found.T, x.tolist(), strict=True):
         expected = ref.any_order_bound(tuple(text), denoise)
         standard_error = float(row.std()) / len(row) ** 0.5
-        assert abs(float(row.mean()) - expected) < 4 * standard_error < 0.2
+        assert abs(float(row.mean()) - expected) < 4 * standard_error < 0.25
 
 
 def test_stratified_levels_have_one_in_each_equal_part():
@@ -85,7 +86,7 @@ def test_stratified_levels_have_one_in_each_equal_part():
 
 
 @pytest.mark.parametrize("stratified", [True, False])
-def test_each_level_is_uniform(stratified):
+def test_the_levels_of_all_rows_together_are_uniform(stratified):
     g = draws()
     levels = torch.stack([mask_levels(4, g, stratified=stratified) for _ in range(4000)])
     shares = torch.histc(levels, 4, 0, 1) / levels.numel()

@@ -46,7 +46,7 @@ def world():
     return np.random.default_rng(0).dirichlet(np.full(8, 0.7)).reshape(2, 2, 2)
 
 
-@pytest.mark.parametrize("order", ["random", "left"])
+@pytest.mark.parametrize("order", ["random", "left", "confidence"])
 def test_one_at_a_time_writes_the_distribution(order):
     p, n = world(), 4000
     blank = torch.full((n, T), MASK)
@@ -110,6 +110,22 @@ def test_the_order_says_which_places_come_first(order, first):
     assert (model.read[1][0] != 4).nonzero().flatten().tolist() == first
 
 
+def test_confidence_is_a_probability_and_not_a_logit():
+    model = Seen()
+
+    def raised(z):  # more at the left: no probability changes
+        return model(z) + torch.arange(9.0, 3.0, -1.0)[:, None] * 5
+
+    fill_masks(raised, torch.full((1, 6), 4), 4, steps=3, order="confidence")
+    assert (model.read[1][0] != 4).nonzero().flatten().tolist() == [4, 5]
+
+
+def test_a_greedy_sampler_leaves_the_confidence_of_the_model():
+    model, ids = Seen(), torch.full((1, 6), 4)
+    fill_masks(model, ids, 4, steps=3, order="confidence", sampler=Sampler(0))
+    assert (model.read[1][0] != 4).nonzero().flatten().tolist() == [4, 5]
+
+
 def test_a_random_order_is_another_one_for_each_row():
     model = Seen()
     fill_masks(model, torch.full((300, 4), 4), 4, steps=4, generator=draws())
@@ -139,3 +155,22 @@ def test_what_cannot_be_is_refused():
         fill_masks(Seen(), ids, 4, steps=1, order="right")
     with pytest.raises(InputError, match="gives the mask 3"):
         fill_masks(Seen(), torch.full((1, 3), 3), 3, steps=1)
+
+
+@pytest.mark.slow
+def test_diffusion_gemma_draws_random_tokens_and_accepts_by_a_bound_on_entropies():
+    """What the page says of the class of transformers: as many of the surest as fit."""
+    theirs = pytest.importorskip(
+        "transformers.models.diffusion_gemma.generation_diffusion_gemma"
+    )
+    bound, n = 1.5, 20
+    sampler = theirs.EntropyBoundSampler(theirs.EntropyBoundSamplerConfig(bound), n, 7, 10)
+    canvas = sampler.initialize_canvas(500, torch.device("cpu"))
+    assert len(canvas.unique()) == 7  # any token: none of them is a mask
+    logits = 2 * torch.randn(500, n, 7, generator=draws())
+    sampler.accept_canvas(canvas, canvas, logits, 1)
+    for row, kept in zip(logits.softmax(-1), sampler.accepted_token_mask, strict=True):
+        entropy = torch.special.entr(row).sum(-1).sort().values
+        k = int(kept.sum())
+        assert entropy[: k - 1].sum() <= bound + 1e-5  # all but the largest
+        assert entropy[:k].sum() > bound - 1e-5  # one more would not fit

@@ -42,7 +42,7 @@ def test_it_has_the_parameters_of_a_gpt():
 
 @pytest.mark.slow
 def test_a_llama_of_transformers_that_sees_both_ways_gives_the_same_logits(tmp_path):
-    """LLaDA's published body is one; transformers has no class for it."""
+    """The body of the class is a Llama that reads both ways."""
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = transformers.LlamaConfig(

@@ -8,12 +8,13 @@ diffusion model four times as many letters, and its models write in few and in m
 """
 
 import argparse
+import itertools
 import math
 import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ from mathlm.train.record import record_on_cpu
 
 from .letters import MASK, SYMBOLS, WINDOW, Kind, begun, build, held_out, letters, task
 
-RATES = (3e-3, 6e-3, 1.2e-2)
+RATES = (7.5e-4, 1.5e-3, 3e-3, 6e-3, 1.2e-2)
 PASSES = (1, 2, 4, 8, 16, 32, 64)
 ORDERS: tuple[Order, ...] = ("random", "confidence")
 
@@ -101,49 +102,45 @@ def run(kind: Kind, lr: float, seed: int, args: argparse.Namespace, times: int =
     return row, model
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Train, judge and write; returns, and may record, the rows."""
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Options from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
     parser.add_argument("--weights", type=Path, help="folder for the best model of seed 0")
-    for name, default in (
-        ("steps", 400), ("seeds", 3), ("windows", 400), ("count", 50), ("times", 4)
-    ):  # fmt: skip
+    numbers = {"steps": 400, "seeds": 3, "windows": 400, "count": 50, "times": 4}
+    for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    args = parser.parse_args(argv)
-    kinds: tuple[Kind, ...] = ("gpt", "diffusion")
-    found = {
-        (kind, lr, seed): run(kind, lr, seed, args)
-        for kind in kinds
-        for lr in RATES
-        for seed in range(args.seeds)
-    }
-    best = {
-        kind: min(
-            RATES, key=lambda lr: sum(found[kind, lr, s][0]["bits"] for s in range(args.seeds))
-        )
-        for kind in kinds
-    }
-    longer = [
-        run("diffusion", best["diffusion"], s, args, args.times) for s in range(args.seeds)
-    ]
-    samples = []
-    for seed, (_, model) in enumerate(longer):
-        gpt = found["gpt", best["gpt"], seed][1]
-        start = torch.full((args.count, 1), MASK)
-        own = generate(gpt, start, WINDOW, seed=seed)[:, 1:]
-        row: dict[str, Any] = {"seed": seed, "rows": written(model, gpt, seed, args.count)}
-        row["by the gpt"] = {"ngram": judged(own), "gpt": bits(gpt, "gpt", own)}
-        row["held out"] = {"ngram": judged(held_out(args.windows))}
-        row["held out"]["gpt"] = bits(gpt, "gpt", held_out(args.windows))
-        samples.append(row)
-        print(row, flush=True)
+    return parser.parse_args(argv)
+
+
+def read(model: nn.Module, gpt: nn.Module, seed: int, args: argparse.Namespace) -> dict:
+    """What the texts of a diffusion model, of the GPT and of the plays cost the two judges."""
+    own = generate(gpt, torch.full((args.count, 1), MASK), WINDOW, seed=seed)[:, 1:]
+    row: dict[str, Any] = {"seed": seed, "rows": written(model, gpt, seed, args.count)}
+    for name, text in (("by the gpt", own), ("held out", held_out(args.windows))):
+        row[name] = {"ngram": judged(text), "gpt": bits(gpt, "gpt", text)}
+    print(row, flush=True)
+    return row
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Train, judge and write; returns, and may record, the rows."""
+    args = parse(argv)
+    seeds, kinds = range(args.seeds), get_args(Kind)
+    arms = itertools.product(kinds, RATES, seeds)
+    found = {arm: run(*arm, args) for arm in arms}
+
+    def total(kind: Kind, lr: float) -> float:
+        return sum(found[kind, lr, seed][0]["bits"] for seed in seeds)
+
+    best = {kind: min(RATES, key=lambda lr: total(kind, lr)) for kind in kinds}
+    longer = [run("diffusion", best["diffusion"], seed, args, args.times) for seed in seeds]
+    gpts = [found["gpt", best["gpt"], seed][1] for seed in seeds]
+    samples = [read(longer[seed][1], gpts[seed], seed, args) for seed in seeds]
     if args.weights:
         save_pretrained(longer[0][1].gpt, args.weights, dtype=torch.float16)
-    results: dict[str, Any] = {
-        "runs": [row for row, _ in found.values()] + [row for row, _ in longer]
-    }
-    results |= {"samples": samples, "best": best}
+    runs = [row for row, _ in [*found.values(), *longer]]
+    results: dict[str, Any] = {"runs": runs, "samples": samples, "best": best}
     record_on_cpu(args.record, config=vars(args), results=results)
     return results
 

@@ -30,7 +30,7 @@ def masked_diffusion_loss(
         ℓ = (1/m) Σ_{t hidden} -log p(xₜ | z)
 
     Args:
-        logits: About the token at each place itself.
+        logits: a, about the token at each place itself.
         targets: x where it is hidden, -100 elsewhere.
         levels: m of each row, 0 < m ≤ 1.
 
@@ -51,8 +51,8 @@ def masked_diffusion_loss(
     hidden = targets != IGNORED
     right = np.where(hidden, targets, 0)[..., None]  # (B, T, 1)
     logp = log_softmax(logits)
-    surprise = -np.take_along_axis(logp, right, -1)[..., 0] * hidden
-    return surprise.sum(1) / levels, (logp, right, hidden, levels)
+    nll = -np.take_along_axis(logp, right, -1)[..., 0] * hidden
+    return nll.sum(1) / levels, (logp, right, hidden, levels)
 
 
 def masked_diffusion_loss_backward(
@@ -62,7 +62,7 @@ def masked_diffusion_loss_backward(
 
     Implements eq-diffusion-gradient::
 
-        dzₜ = (dℓ/m) (softmax(zₜ) - e_{xₜ}) at hidden places,  0 at the others
+        daₜ = (dℓ/m) (softmax(aₜ) - e_{xₜ}) at hidden places,  0 at the others
 
     Args:
         dy: Gradient of the total in ℓ.
@@ -124,7 +124,7 @@ def any_order_bound(x: Sequence[int], denoise: Denoiser) -> float:
 
 
 def absorbing_bound(
-    x: Sequence[int], denoise: Denoiser, visible: Sequence[float] | Float[ndarray, " N"]
+    x: Sequence[int], denoise: Denoiser, visible: Sequence[float | int] | ndarray
 ) -> float:
     """The bound of a sequence under a diffusion of finitely many steps.
 

@@ -10,6 +10,7 @@ from mathlm.errors import InputError
 from mathlm.reference import (
     absorbing_bound,
     any_order_bound,
+    entropy,
     exact_denoiser,
     kl_divergence,
     masked_diffusion_loss,
@@ -151,6 +152,18 @@ def test_the_error_of_a_group_is_its_conditional_total_correlation(rng):
     assert kl_divergence(p.ravel(), q.ravel()) == pytest.approx(lost, rel=1e-10)
     assert q.sum() == pytest.approx(1, rel=1e-12)
     assert lost > 1e-3
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_a_group_loses_at_most_its_entropies_but_the_largest(rng, equal):
+    p = world(rng)
+    if equal:  # all places the same token: the bound is reached
+        p = np.zeros((V,) * T)
+        p[0, 0, 0], p[1, 1, 1] = 0.3, 0.7
+    H = [entropy(p.sum(tuple({*range(T)} - {t}))) for t in range(T)]
+    lost = kl_divergence(p.ravel(), parallel_commits(p, [range(T)]).ravel())
+    assert 0 < lost <= sum(H) - max(H) + 1e-12
+    assert equal == (abs(lost - (sum(H) - max(H))) < 1e-9)
 
 
 def test_another_denoiser_writes_its_own_distribution(rng):
