@@ -53,6 +53,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "17-architectures",
     "17-current-models",
     "17-masked-diffusion",
+    "17-mixture-of-experts",
     "17-model-costs",
     "17-state-space",
     "23-policy-optimization",

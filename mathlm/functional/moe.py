@@ -17,7 +17,7 @@ Routing = tuple[Tensor, Tensor]  # gates (..., k) and the numbers of the experts
 def top_k_softmax(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
     """Weights of the k experts with the largest scores: the softmax of these scores alone.
 
-    Computes::
+    Implements eq-moe-top-k::
 
         C = the k largest of z,   g_e = exp z_e / Σ_{c in C} exp z_c   for e in C
 
@@ -46,7 +46,7 @@ def top_k_softmax(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
 def softmax_top_k(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
     """Weights of the k likeliest experts: their probabilities among all, as they are.
 
-    Computes::
+    Implements eq-moe-switch::
 
         g_e = exp z_e / Σ_c exp z_c   over all experts c,   for the k largest
 
@@ -67,7 +67,7 @@ def sigmoid_top_k(
 ) -> Routing:
     """Weights of k experts from sigmoids, divided by their sum; a bias affects only the choice.
 
-    Computes::
+    Implements eq-moe-sigmoid::
 
         s = σ(z),   C = the k largest of s + b,   g_e = scale · s_e / Σ_{c in C} s_c
 
@@ -107,7 +107,7 @@ def mix_experts(
 ) -> Float[Tensor, "N D"]:
     """The weighted sum of what each token's experts return; an expert sees its tokens only.
 
-    Computes::
+    Implements eq-moe-mixture::
 
         y = Σ_{e in C} g_e W_out⁽ᵉ⁾ (silu(W_gate⁽ᵉ⁾ x) ⊙ W_in⁽ᵉ⁾ x)
 
@@ -156,7 +156,7 @@ def balance_loss(
 ) -> Float[Tensor, ""]:
     """Auxiliary loss that lowers the scores of experts by their share of the load.
 
-    Computes::
+    Implements eq-moe-balance-loss::
 
         L = E Σ_e f_e P_e,   f_e = choices of e / (N k),   P_e = (1/N) Σₙ softmax(zₙ)_e
         ∂L/∂zₙ = (E/N) pₙ ⊙ (f - f·pₙ)
@@ -175,8 +175,8 @@ def balance_loss(
         Fedus et al. (2022), arXiv:2101.03961, eq. (4) to (6).
     """
     E = logits.shape[-1]
-    share = expert_load(chosen, E) / chosen.numel()
     p = _scores(logits, 1).softmax(-1).flatten(0, -2).mean(0)
+    share = expert_load(chosen, E).to(p) / chosen.numel()
     return E * (share * p).sum()
 
 
@@ -185,7 +185,7 @@ def balance_bias(
 ) -> Float[Tensor, " E"]:
     """The bias after a step: raised for experts with little load, lowered for those with much.
 
-    Computes::
+    Implements eq-moe-bias::
 
         b_e ← b_e + u sign(mean load - load_e)
 
@@ -213,7 +213,7 @@ def balance_bias(
 def expert_capacity(tokens: int, n_experts: int, k: int, factor: float) -> int:
     """Room that each expert reserves in a batch.
 
-    Computes::
+    Implements eq-moe-capacity::
 
         ⌈factor · k N / E⌉
 

@@ -18,7 +18,7 @@ ROUTERS = ("top_k_softmax", "softmax_top_k", "sigmoid")
 class MixtureOfExperts(nn.Module):
     """SwiGLU experts, a router that sends each token to k of them, and experts that all share.
 
-    Computes::
+    Implements eq-moe-mixture::
 
         z = W_router x,   y = shared(x) + Σ_{e in C} g_e f_e(x)
         f_e(x) = W_out⁽ᵉ⁾ (silu(W_gate⁽ᵉ⁾ x) ⊙ W_in⁽ᵉ⁾ x)

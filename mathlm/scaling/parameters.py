@@ -119,7 +119,7 @@ def mixture(config: MixtureConfig) -> Parts:
 def active_parameters(config: MixtureConfig) -> int:
     """Parameters that one token uses in a model with experts.
 
-    Computes::
+    Implements eq-moe-active::
 
         N_active = N_total - 3 L (E - k) F D
 

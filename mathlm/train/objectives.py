@@ -355,7 +355,7 @@ class TokenLoss:
 class BalancedExperts:
     """Cross-entropy of the next token, and losses on the routers of a model with experts.
 
-    Computes::
+    Implements eq-moe-objective::
 
         (Σₜ ℓₜ + n Σ_layers (α E Σ_e f_e P_e + λ mean (log Σ_e exp z_e)²), n targets)
 

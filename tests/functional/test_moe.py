@@ -101,6 +101,13 @@ def test_the_balance_loss_may_be_below_one_and_is_one_when_scores_are_equal():
     torch.testing.assert_close(F.balance_loss(torch.zeros(4, 2), chosen), torch.tensor(1.0))
 
 
+def test_the_balance_loss_of_double_scores_is_exact_whatever_the_default_dtype():
+    logits, chosen = torch.randn(7, 3), torch.randint(3, (7, 1))
+    right = F.balance_loss(logits, chosen)
+    torch.set_default_dtype(torch.float32)  # conftest sets it anew for each test
+    torch.testing.assert_close(F.balance_loss(logits, chosen), right, **TIGHT)
+
+
 def test_the_bias_moves_against_the_load_by_the_rate():
     bias = F.balance_bias(torch.zeros(3), torch.tensor([5, 3, 1]), 0.25)
     assert bias.tolist() == [-0.25, 0.0, 0.25]

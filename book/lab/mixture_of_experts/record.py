@@ -3,7 +3,7 @@
     cd book
     python -m lab.mixture_of_experts.record --record mixture-of-experts.json
 
-Every arm at three step sizes and three seeds.
+Every arm at step sizes a factor of two apart, on both sides of its best one, and three seeds.
 """
 
 import argparse
@@ -18,17 +18,21 @@ from mathlm.train.record import record_on_cpu
 
 from .expert_runs import ARMS, ExpertRunConfig, train
 
-RATES = (4e-3, 8e-3, 1.6e-2)
+STEP_SIZES = {
+    "dense, active": (4e-3, 8e-3, 1.6e-2, 3.2e-2),
+    "dense, total": (4e-3, 8e-3, 1.6e-2),
+} | dict.fromkeys(("no balance", "balance loss", "bias"), (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2))
+RUNS = [(arm, lr) for arm in ARMS for lr in STEP_SIZES[arm]]
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict]:
-    """Train every arm at every rate and seed; returns, and may record, what came out."""
+    """Train every arm at its step sizes and all seeds; returns, and may record, the results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
     for name, default in (("steps", 200), ("seeds", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args, results = parser.parse_args(argv), []
-    for seed, arm, lr in itertools.product(range(args.seeds), ARMS, RATES):
+    for seed, (arm, lr) in itertools.product(range(args.seeds), RUNS):
         config = ExpertRunConfig(arm=arm, lr=lr, steps=args.steps, seed=seed)
         began = time.process_time()
         run = train(config)

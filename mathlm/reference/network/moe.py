@@ -20,7 +20,7 @@ def top_k_softmax(
 ) -> tuple[Float[ndarray, "*batch E"], tuple]:
     """Gates of all experts: a softmax over the k largest scores, 0 for the others.
 
-    Computes::
+    Implements eq-moe-top-k::
 
         C = the k largest of z,   g_e = exp z_e / Σ_{c in C} exp z_c   for e in C, else 0
 
@@ -47,7 +47,7 @@ def top_k_softmax(
 def top_k_softmax_backward(dg: Numbers, cache: tuple) -> ndarray:
     """Pull the gradient of the loss back through :func:`top_k_softmax`.
 
-    Computes::
+    Implements eq-moe-top-k-backward::
 
         dz_e = g_e (dg_e - Σ_c g_c dg_c),   0 for experts that were not chosen
 
@@ -71,7 +71,7 @@ def sigmoid_top_k(
 ) -> tuple[Float[ndarray, "*batch E"], tuple]:
     """Gates of all experts: sigmoids of k experts, divided by their sum; 0 for the others.
 
-    Computes::
+    Implements eq-moe-sigmoid::
 
         s = σ(z),   C = the k largest of s + b,   g_e = s_e / Σ_{c in C} s_c   for e in C
 
@@ -100,7 +100,7 @@ def sigmoid_top_k(
 def sigmoid_top_k_backward(dg: Numbers, cache: tuple) -> ndarray:
     """Pull the gradient of the loss back through :func:`sigmoid_top_k`.
 
-    Computes::
+    Implements eq-moe-sigmoid-backward::
 
         dz_e = (1 - s_e) g_e (dg_e - Σ_c g_c dg_c),   0 for experts that were not chosen
 
@@ -124,7 +124,7 @@ def mixture_of_experts(
 ) -> tuple[Float[ndarray, "N D"], tuple]:
     """A feed-forward network in E parts, of which each token passes k.
 
-    Computes::
+    Implements eq-moe-mixture::
 
         g = top_k_softmax(x W_routerᵀ),   y = Σ_e g_e W_out⁽ᵉ⁾ (silu(W_gate⁽ᵉ⁾ x) ⊙ W_in⁽ᵉ⁾ x)
 
@@ -161,7 +161,7 @@ def mixture_of_experts(
 def mixture_of_experts_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gradients]:
     """Pull the gradient of the loss back through :func:`mixture_of_experts`.
 
-    Computes::
+    Implements eq-moe-backward::
 
         dg_e = dy · f_e(x),   dz as in top_k_softmax_backward
         dx = W_routerᵀ dz + Σ_e g_e (∂f_e/∂x)ᵀ dy,   dW_router = dzᵀ x
@@ -195,7 +195,7 @@ def mixture_of_experts_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gra
 def balance_loss(logits: Float[ndarray, "N E"], k: int) -> tuple[Any, tuple]:
     """Auxiliary loss that lowers the scores of experts by their share of the load.
 
-    Computes::
+    Implements eq-moe-balance-loss::
 
         L = E Σ_e f_e P_e,   f_e = choices of e / (N k),   P_e = (1/N) Σₙ softmax(zₙ)_e
 
@@ -220,7 +220,7 @@ def balance_loss(logits: Float[ndarray, "N E"], k: int) -> tuple[Any, tuple]:
 def balance_loss_backward(dloss: float, cache: tuple) -> ndarray:
     """Pull the gradient of the loss back through :func:`balance_loss`; f is held.
 
-    Computes::
+    Implements eq-moe-balance-loss::
 
         dzₙ = (E/N) pₙ ⊙ (f - f·pₙ) dL
 

@@ -1,11 +1,15 @@
 """Small runs: every arm trains, and the record finds the best step size of each."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from lab.mixture_of_experts import plot, record
 from lab.mixture_of_experts.expert_runs import ARMS, ExpertRunConfig, build, train
 from mathlm.scaling import active_parameters, count_parameters
 
+RESULTS = Path(__file__).parents[3] / "book/results"
 SMALL = {"steps": 3, "d_model": 8, "d_ff": 4, "context": 8, "batch": 2}
 
 
@@ -43,3 +47,10 @@ def test_figures_show_what_they_are_given():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
     lines = plot.experts_read([1, 2], {"a": [0.1, 0.2]}).axes[0].lines
     assert lines[0].get_ydata().tolist() == [0.1, 0.2]
+
+
+def test_the_best_step_size_of_every_arm_lies_inside_its_grid():
+    results = json.loads((RESULTS / "mixture-of-experts.json").read_text())["results"]
+    for arm, (lr, runs) in record.best(results).items():
+        assert min(record.STEP_SIZES[arm]) < lr < max(record.STEP_SIZES[arm]), arm
+        assert [run["config"]["seed"] for run in runs] == [0, 1, 2]
