@@ -78,10 +78,11 @@ class NGramCounts:
             unit = "bytes" if isinstance(data, bytes) else "tokens"
             raise InputError(f"a text of {len(ids)} {unit} holds no n-gram of order {order}")
         self.order, self.vocab_size = order, vocab_size
-        self.tables = [
-            count_table(*np.unique(pack(ids, n, vocab_size), return_counts=True), vocab_size)
-            for n in range(1, order + 1)
-        ]  # lowest order first
+        grams, occur = np.unique(pack(ids, order, vocab_size), return_counts=True)
+        self.tables = [count_table(grams, occur, vocab_size)]  # lowest order first
+        for n in range(order - 1, 0, -1):
+            last = pack(ids[len(ids) - n :], n, vocab_size)[0]
+            self.tables.insert(0, count_table(*beginnings(self.tables[0], last), vocab_size))
 
     def unseen(self, n: int, data: bytes | ndarray) -> Bool[ndarray, " T"]:
         """Whether each n-gram of ``data`` never occurs in the text that was counted.
@@ -142,6 +143,19 @@ def count_table(grams: ndarray, counts: ndarray, vocab_size: int) -> CountTable:
     )
 
 
+def beginnings(table: CountTable, last: int) -> tuple[ndarray, ndarray]:
+    """The n-grams one token shorter and their counts, where ``last`` ends the text.
+
+    Every n-gram but that of the text begins a longer one, so its count is that of a history.
+    """
+    i = int(np.searchsorted(table.histories, last))
+    if i < len(table.histories) and table.histories[i] == last:
+        counts = table.totals.copy()
+        counts[i] += 1
+        return table.histories, counts
+    return np.insert(table.histories, i, last), np.insert(table.totals, i, 1)
+
+
 def find(sorted_keys: ndarray, keys: ndarray) -> tuple[ndarray, ndarray]:
     """Position of each key, and whether it is there."""
     i = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
@@ -191,7 +205,7 @@ class NGramModel:
             raise InputError(
                 f"order={order} must be between 1 and the order counted, {counts.order}"
             )
-        self.order, self.vocab_size = order, counts.vocab_size
+        self.order, self.vocab_size, self.counts = order, counts.vocab_size, counts
         self.tables = self.make_tables(counts)
 
     def make_tables(self, counts: NGramCounts) -> list[CountTable]:
@@ -207,11 +221,27 @@ class NGramModel:
 
         The first tokens have shorter histories and are scored by the lower orders.
         """
+        return np.log(self._by_level(data)[-1])
+
+    def log_probabilities_by_order(
+        self, data: bytes | ndarray
+    ) -> Float[ndarray, " order tokens"]:
+        """As :meth:`log_probabilities`, for the models of order 1 to ``order`` [nats].
+
+        All of them are made of the same counts; the last row is that of this model.
+        """
+        return np.log(self._by_level(data))
+
+    def _by_level(self, data: bytes | ndarray) -> ndarray:
+        """Probabilities on the way up: row n - 1 is made of the tables of order 1 to n."""
         ids = as_ids(data, self.vocab_size)
-        p = np.full(len(ids), 1 / self.vocab_size)
-        for n in range(1, min(self.order, len(ids)) + 1):
-            p[n - 1 :] = self.level(n, pack(ids, n, self.vocab_size), p[n - 1 :])
-        return np.log(p)
+        p = np.full((self.order + 1, len(ids)), 1 / self.vocab_size)
+        for n in range(1, self.order + 1):
+            p[n] = p[n - 1]
+            if n <= len(ids):
+                grams = pack(ids, n, self.vocab_size)
+                p[n, n - 1 :] = self.level(n, grams, p[n - 1, n - 1 :])
+        return p[1:]
 
     def distribution(self, history: bytes | ndarray) -> Float[ndarray, " V"]:
         """Probabilities of all tokens that may follow ``history``; they sum to one."""
@@ -282,6 +312,13 @@ class KneserNey(NGramModel):
             tables.insert(0, count_table(*grams, V))
         self.discounts = [table.discount for table in tables]
         return tables
+
+    def log_probabilities_by_order(
+        self, data: bytes | ndarray
+    ) -> Float[ndarray, " order tokens"]:
+        """As in every model; here the tables of lower orders depend on the highest."""
+        models = [KneserNey(n, self.counts) for n in range(1, self.order)]
+        return np.stack([m.log_probabilities(data) for m in (*models, self)])
 
     def level(self, n: int, grams: ndarray, lower: ndarray) -> Float[ndarray, " N"]:
         """Discounted counts, and what was taken given to the lower order."""

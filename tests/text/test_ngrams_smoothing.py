@@ -91,6 +91,15 @@ def test_scores_of_a_text_are_its_conditional_probabilities(make, rng):
     np.testing.assert_allclose(model.log_probabilities(text), one_by_one, rtol=1e-12)
 
 
+@pytest.mark.parametrize("length", [0, 2, 20])
+@pytest.mark.parametrize("make", [make for make, _ in EVERY])
+def test_scores_of_each_order_are_those_of_the_models_of_that_order(make, length, rng):
+    data, text = rng.integers(0, 4, 60), rng.integers(0, V, length)
+    found = make(4, data).log_probabilities_by_order(text)
+    expected = [make(n, data).log_probabilities(text) for n in (1, 2, 3, 4)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("make", [make for make, _ in EVERY])
 def test_padding_on_either_side_changes_no_score(make, rng):
     model, text = make(3, rng.integers(0, 4, 60)), rng.integers(0, V, 7)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from mathlm import reference as ref
@@ -18,7 +19,8 @@ def caches(model: Any, ids: Any) -> tuple:
 
 def largest_singular_values(model: Any, ids: Any) -> ndarray:
     """σ₁ of the Jacobian of the state after 1, 2, ..., T steps in the initial state, (T)."""
-    return ref.state_singular_values(caches(model, ids))[0, :, 0]
+    P = ref.jacobian_products(ref.state_jacobians(caches(model, ids)))[0]
+    return np.sqrt(np.linalg.eigvalsh(P.mT @ P)[:, -1])  # σ₁² is the largest eigenvalue of PᵀP
 
 
 def gates(model: Any, ids: Any) -> list[ndarray]:
