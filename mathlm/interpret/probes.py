@@ -10,9 +10,14 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ..errors import InputError, InputTypeError
+from ..optim.update import Eager
 from ..shapes import Bool, Float, Int
 
 EVALUATIONS = 2000  # of the loss, at most
+
+
+class Search(Eager, torch.optim.LBFGS):
+    """The search for a least loss by its gradients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +127,7 @@ def fit(
     half = torch.linalg.solve_triangular(lower, decay.sqrt(), upper=False)
     prior, y = half @ half.mT, one_hot(rows, C).to(x)
     u = x.new_zeros(C, a.shape[1])
-    search = torch.optim.LBFGS(
+    search = Search(
         [u], max_iter=EVALUATIONS, max_eval=EVALUATIONS, tolerance_grad=tolerance,
         tolerance_change=0.0, history_size=20, line_search_fn="strong_wolfe",
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """What every optimizer here does alike: refuse bad input, make the state, update."""
 
 import math
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, cast
@@ -14,7 +15,28 @@ from .clipping import local, sum_over_shards
 from .schedules import check_peak, check_step
 
 
-class Update(torch.optim.Optimizer):
+def of_torch(name: str) -> Callable[..., Any]:
+    """A method of torch's optimizer, bare as long as the compiler is not loaded.
+
+    Torch wraps it to keep it from being compiled, and loads the compiler for that: 1.3 s.
+    """
+    method = getattr(torch.optim.Optimizer, name)
+    return method if "torch._dynamo" in sys.modules else getattr(method, "__wrapped__", method)
+
+
+class Eager(torch.optim.Optimizer):
+    """An optimizer that does not load torch's compiler."""
+
+    def add_param_group(self, param_group: dict) -> None:
+        """Add a group of parameters with options of its own."""
+        of_torch("add_param_group")(self, param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or set them to 0."""
+        of_torch("zero_grad")(self, set_to_none)
+
+
+class Update(Eager):
     """An optimizer whose equation is a subclass.
 
     The state of a parameter is ``step``, the number of its updates, and the tensors that

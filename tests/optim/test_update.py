@@ -2,6 +2,8 @@
 
 import copy
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -228,3 +230,31 @@ def test_what_is_not_a_number_is_refused(make, name):
 def test_decay_rates_must_be_numbers():
     with pytest.raises(InputTypeError, match="betas must be a number, got None"):
         Adam([{"params": [parameter()], "betas": (0.9, None)}])
+
+
+@pytest.mark.slow
+def test_no_step_loads_the_compiler():
+    """Torch's own optimizers do, to except themselves from it: 1.3 s."""
+    code = """
+import sys, torch
+from mathlm.interpret.probes import Search
+from mathlm.optim import Adam
+p = torch.nn.Parameter(torch.ones(2))
+for make in (Adam, Search):
+    optimizer = make([p], lr=0.1)
+    optimizer.zero_grad()
+    p.square().sum().backward()
+    optimizer.step(*[lambda: p.detach().sum()] * (make is Search))
+assert "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@EVERY
+def test_gradients_are_forgotten_or_set_to_zero(make):
+    p = parameter()
+    p.grad = torch.ones_like(p)
+    make([p]).zero_grad(set_to_none=False)
+    assert not p.grad.any()
+    make([p]).zero_grad()
+    assert p.grad is None

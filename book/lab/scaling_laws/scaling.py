@@ -52,9 +52,7 @@ class SweepConfig:
 
 
 SETTINGS = {
-    "live": SweepConfig(
-        widths=(8, 16, 24, 32, 40, 48), steps=(48, 72, 108, 162), held_out=8192
-    ),
+    "live": SweepConfig(widths=(8, 24), steps=(64, 91), held_out=16_384),
     "recorded": SweepConfig(
         widths=(8, 16, 24, 32, 40, 48, 64, 96),
         steps=(64, 91, 128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
