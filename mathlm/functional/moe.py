@@ -181,7 +181,7 @@ def balance_loss(
 
 
 def balance_bias(
-    bias: Float[Tensor, " E"], load: Int[Tensor, " E"], rate: float
+    bias: Float[Tensor, " E"], load: Int[Tensor, " E"] | Float[Tensor, " E"], rate: float
 ) -> Float[Tensor, " E"]:
     """The bias after a step: raised for experts with little load, lowered for those with much.
 

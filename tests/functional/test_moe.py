@@ -132,7 +132,7 @@ def test_a_k_that_does_not_fit_is_refused(route, k):
         route(torch.randn(2, E), k)
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused(unchecked):
     with pytest.raises(InputError, match="one entry for 6 experts"):
         F.sigmoid_top_k(torch.randn(2, E), 2, torch.zeros(5))
     with pytest.raises(InputError, match="rate=0"):

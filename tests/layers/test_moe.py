@@ -140,6 +140,6 @@ def test_gradients_pass_numerical_tests():
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_choices_that_do_not_fit_are_refused(args, options, says):
+def test_choices_that_do_not_fit_are_refused(unchecked, args, options, says):
     with pytest.raises(ConfigError, match=says):
         MixtureOfExperts(*args, **options)

@@ -97,7 +97,7 @@ def test_the_past_does_not_see_the_future():
     torch.testing.assert_close(model(ids)[:, :-1], model(other)[:, :-1])
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused(unchecked):
     with pytest.raises(ConfigError, match="top_k=5 must be 1 to n_experts=4"):
         MixtureConfig(gpt=SMALL, n_experts=4, top_k=5)
     with pytest.raises(ConfigError, match="must be 'swiglu'"):
