@@ -60,6 +60,7 @@ def test_only_the_first_features_turn_and_scores_see_distances_only():
     torch.testing.assert_close(score(9, 2), score(25, 18), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_errors_name_the_numbers():
     with pytest.raises(InputError, match="cap=-1"):
         F.soft_cap(torch.zeros(2), -1)

@@ -159,6 +159,7 @@ def test_the_fused_step_leaves_it_to_the_model():
     assert prepared_step(GPT(GPTConfig(**SIZES)).eval()) is not None
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
@@ -176,6 +177,7 @@ def test_a_choice_out_of_range_is_refused(choice, words):
         BlockVariant(**choice)
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

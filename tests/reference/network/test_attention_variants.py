@@ -48,6 +48,7 @@ def test_a_cap_is_never_passed_and_large_scores_do_not_overflow():
     np.testing.assert_allclose(A, [[[0.5, 0.5]]])
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_errors_name_the_numbers(rng):
     with pytest.raises(InputError, match="cap=0"):
         ref.soft_cap([1.0], 0)
