@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from mathlm.functional import masked_diffusion_bound, token_cross_entropy
 from mathlm.generate import fill_masks, generate
 from mathlm.generate.masked_diffusion import Order
-from mathlm.models import save_pretrained
+from mathlm.models import GPT, save_pretrained
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.text import KneserNey
 from mathlm.train import Trainer, TrainerConfig
@@ -113,7 +113,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def read(model: nn.Module, gpt: nn.Module, seed: int, args: argparse.Namespace) -> dict:
+def read(model: nn.Module, gpt: GPT, seed: int, args: argparse.Namespace) -> dict:
     """What the texts of a diffusion model, of the GPT and of the plays cost the two judges."""
     own = generate(gpt, torch.full((args.count, 1), MASK), WINDOW, seed=seed)[:, 1:]
     row: dict[str, Any] = {"seed": seed, "rows": written(model, gpt, seed, args.count)}
