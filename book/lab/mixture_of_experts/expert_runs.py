@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from mathlm import functional as F
+from mathlm.layers import Taps
+from mathlm.layers.moe import Router
 from mathlm.models import GPT, GPTConfig, MixtureConfig, MixtureGPT
 from mathlm.optim import AdamW, clip_grad_norm, warmup_cosine
 from mathlm.text import corpus
@@ -94,7 +96,7 @@ def build(config: ExpertRunConfig) -> nn.Module:
     )
     if config.arm in used:
         return GPT(gpt)
-    router = "sigmoid" if config.arm == "bias" else "top_k_softmax"
+    router: Router = "sigmoid" if config.arm == "bias" else "top_k_softmax"
     return MixtureGPT(
         MixtureConfig(gpt=gpt, n_experts=config.n_experts, top_k=config.top_k, router=router)
     )
@@ -139,7 +141,8 @@ def measure(model: nn.Module, config: ExpertRunConfig) -> tuple[float, list[list
     load = torch.zeros(config.n_layers, config.n_experts)
     sparse = isinstance(model, MixtureGPT)
     for _ in range(20):
-        batch, taps = windows(letters()[1], config, rng), {}
+        batch = windows(letters()[1], config, rng)
+        taps: Taps = {}
         logits = model(batch["ids"], taps=taps)
         part, n = F.cross_entropy(logits, batch["targets"])
         total, count = total + part.item(), count + int(n)
