@@ -81,7 +81,7 @@ class NGramCounts:
         grams, occur = np.unique(pack(ids, order, vocab_size), return_counts=True)
         self.tables = [count_table(grams, occur, vocab_size)]  # lowest order first
         for n in range(order - 1, 0, -1):
-            last = pack(ids[len(ids) - n :], n, vocab_size)[0]
+            last = int(pack(ids[len(ids) - n :], n, vocab_size)[0])
             self.tables.insert(0, count_table(*beginnings(self.tables[0], last), vocab_size))
 
     def unseen(self, n: int, data: bytes | ndarray) -> Bool[ndarray, " T"]:
