@@ -43,5 +43,5 @@ def test_on_a_periodic_text_each_shift_learns_its_own_label():
 
 
 def test_a_shift_outside_the_window_is_refused():
-    with pytest.raises(ConfigError, match="shift=64 must be smaller than context=64"):
-        ShiftConfig(shift=64)
+    with pytest.raises(ConfigError, match="shift=32 must be smaller than context=32"):
+        ShiftConfig(shift=32)
