@@ -209,7 +209,9 @@ def gated_linear_attention(
     """
     state = _start(q, k, v, log_decay[..., 0], state, chunk)
     if log_decay.shape != k.shape:
-        raise InputError(f"log_decay {tuple(log_decay.shape)} needs the shape of k {k.shape}")
+        raise InputError(
+            f"log_decay {tuple(log_decay.shape)} needs the shape of k {tuple(k.shape)}"
+        )
     T = v.shape[1]
     q, k, v, log_decay = (_chunks(x, chunk) for x in (q, k, v, log_decay))
     total = log_decay.cumsum(-2)  # (B, c, H, C, N)

@@ -43,6 +43,7 @@ def open_markup(file):
     return [(name, marks) for name, marks in found if marks]
 
 
+@pytest.mark.slow
 def test_stars_and_underscores_of_mathematics_stand_in_literals():
     expect_in_none(open_markup)
 

@@ -47,7 +47,7 @@ def study(
 
 
 class Best(dict[int, tuple[float, float]]):
-    """Mean recall and spread over seeds for each number of pairs, at the best step size."""
+    """For each number of pairs the mean recall over seeds and its sample deviation."""
 
     lr: float
 
@@ -66,7 +66,7 @@ def best(rows: Iterable[Mapping]) -> dict[tuple[str, int], Best]:
         curve = Best()
         for n in sorted(rates[lr][0]["recall"], key=int):
             shares = [row["recall"][n] for row in rates[lr]]
-            curve[int(n)] = (statistics.mean(shares), statistics.pstdev(shares))
+            curve[int(n)] = (statistics.mean(shares), statistics.stdev(shares))
         curve.lr = lr
         found[arm] = curve
     return found

@@ -17,7 +17,7 @@ def test_each_arm_is_taken_at_its_best_rate_with_its_spread():
     ]
     found = best(rows)["decay", 8]
     assert found.lr == 0.1
-    assert found == {4: (pytest.approx(0.5), pytest.approx(0.1))}
+    assert found == {4: (pytest.approx(0.5), pytest.approx(0.02**0.5))}
 
 
 @pytest.mark.slow
