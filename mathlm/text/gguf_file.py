@@ -32,7 +32,7 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
     if not Path(path).is_file():
         raise DataNotFoundError(f"there is no file {path}")
     try:
-        from gguf import GGUFReader
+        from gguf import GGUFReader, GGUFValueType
     except ImportError as error:
         raise DataNotFoundError(
             "reading GGUF needs the gguf package: pip install 'gguf>=0.10'"
@@ -54,6 +54,26 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
             text, number = offset + 8, np.dtype(np.uint64).newbyteorder(self.byte_order)
             length = self._plain[offset:text].view(number)
             return length, self._plain[text : text + int(length[0])]
+
+        def _get_field_parts(self, orig_offs: Any, raw_type: Any) -> Any:
+            """A list of strings or numbers in one walk: kind, count, then its entries."""
+            kind = self._get(orig_offs, np.uint32)
+            if raw_type != GGUFValueType.ARRAY or kind[0] == GGUFValueType.ARRAY:
+                return super()._get_field_parts(orig_offs, raw_type)
+            count, end = self._get(orig_offs + 4, np.uint64), orig_offs + 12
+            parts, entry = [kind, count], GGUFValueType(kind[0])
+            if entry == GGUFValueType.STRING:
+                for _ in range(count[0]):
+                    parts += self._get_str(end)
+                    end += 8 + len(parts[-1])
+                places = range(3, len(parts), 2)
+            else:
+                numbers = self._get(end, self.gguf_scalar_to_np[entry], count[0])
+                parts.extend(numbers.reshape(-1, 1))
+                end += numbers.nbytes
+                places = range(2, len(parts))
+            types = [GGUFValueType.ARRAY, entry][: 1 + bool(places)]
+            return end - orig_offs, parts, list(places), types
 
     try:
         return PlainReader(path)

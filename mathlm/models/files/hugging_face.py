@@ -104,10 +104,15 @@ def fill(
     model = model.to(first.dtype)
     for name, parameter in model.named_parameters():  # a shared one has one name
         own.setdefault(rename(name), {})[name] = parameter
-    check_tensors_fit(complaint, tensors, {n: torch.cat([*g.values()]) for n, g in own.items()})
+    check_tensors_fit(complaint, tensors, {n: joined([*g.values()]) for n, g in own.items()})
     require_finite(tensors, complaint)
     state = {n: t for their, g in own.items() for n, t in cut_rows(tensors[their], g).items()}
     model.load_state_dict(state, strict=False, assign=True)  # the names have been checked
+
+
+def joined(parts: list[Tensor]) -> Tensor:
+    """The shape of ``parts`` one below the other; ``torch.cat`` would load the compiler."""
+    return parts[0].new_empty(sum(len(part) for part in parts), *parts[0].shape[1:])
 
 
 def cut_rows(tensor: Tensor, like: Mapping[str, Tensor]) -> dict[str, Tensor]:

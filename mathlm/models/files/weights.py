@@ -20,11 +20,17 @@ PICKLE_SUFFIXES = {".bin", ".pt", ".pth", ".ckpt", ".pkl"}
 
 
 class _Undrawn(TorchFunctionMode):
-    """Random tensors stay as they are."""
+    """Random tensors stay as they are; positions are counted, in memory.
+
+    Without memory, ``torch.arange`` and what is computed of it run in Python, which loads the
+    compiler: two seconds. Tables of positions are small, and no weights.
+    """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func.__name__ in {"normal_", "uniform_"}:
             return args[0] if args else kwargs["tensor"]
+        if func is torch.arange:
+            kwargs = {"device": "cpu", **(kwargs or {})}
         return func(*args, **(kwargs or {}))
 
 

@@ -187,14 +187,20 @@ def test_a_model_of_shapes_only_draws_nothing_and_has_no_memory():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 def test_a_model_of_shapes_only_does_not_load_the_compiler():
     """Random numbers without memory would: two seconds and many modules."""
     code = """
 import sys
 from torch import nn
+from mathlm.models import GPT
 from mathlm.models.files.weights import shapes_only
+from mathlm.text import pretrained
 with shapes_only():
     nn.init.normal_(nn.Embedding(7, 3).weight), nn.Linear(3, 2)
+assert "torch._dynamo" not in sys.modules
+model = GPT.from_pretrained(pretrained.find("smollm2"))
+assert model.position.cos.shape == (8192, 32)
 assert "torch._dynamo" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
