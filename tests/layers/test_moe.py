@@ -41,7 +41,7 @@ def randomize(module):
 
 
 def test_it_is_the_layer_of_mixtral():
-    """transformers 5, a random layer."""
+    """transformers 5.23.0, a random layer."""
     from transformers import MixtralConfig
     from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 
