@@ -81,7 +81,8 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     wanted = [(a, r, s) for s, a, r in product(range(args.seeds), args.arms, args.rates)]
     for row in study([run for run in wanted if run not in known], args.steps):
         rows.append(row)
-        record_on_cpu(args.record, options=vars(args), runs=rows)
+        record_on_cpu(args.record, options=vars(args), runs=rows)  # a stop loses nothing
+    record_on_cpu(args.record, options=vars(args), runs=rows)
     return rows
 
 
