@@ -64,6 +64,9 @@ def sigmoid_top_k(
     k: int,
     bias: Float[Tensor, " E"] | None = None,
     scale: float = 1.0,
+    *,
+    n_groups: int = 1,
+    top_groups: int = 1,
 ) -> Routing:
     """Weights of k experts from sigmoids, divided by their sum; a bias affects only the choice.
 
@@ -71,17 +74,22 @@ def sigmoid_top_k(
 
         s = σ(z),   C = the k largest of s + b,   g_e = scale · s_e / Σ_{c in C} s_c
 
+    With several groups, C is chosen within :func:`expert_groups`.
+
     Args:
         logits: Scores z of the router.
         k: Experts for each token, 1 to E.
         bias: b, one number for each expert, which no gradient reaches. None = 0.
         scale: Sum of the gates of a token.
+        n_groups: Groups of experts, such as those of one device.
+        top_groups: Groups that a token may use.
 
     Returns:
         Gates and numbers of the chosen experts, each (..., k).
 
     Raises:
-        InputError: If k is not 1 to the number of experts, or the bias has another length.
+        InputError: If k is not 1 to the number of experts that a token may use, or the bias
+            has another length.
 
     References:
         DeepSeek-AI (2024), arXiv:2412.19437, eq. (13) to (16).
@@ -91,9 +99,61 @@ def sigmoid_top_k(
         raise InputError(
             f"bias {tuple(bias.shape)} must have one entry for {s.shape[-1]} experts"
         )
-    chosen = (s if bias is None else s.detach() + bias).topk(k, -1).indices
+    wanted = s if bias is None else s.detach() + bias
+    if (n_groups, top_groups) != (1, 1):
+        allowed = expert_groups(wanted, n_groups, top_groups)
+        room = top_groups * (s.shape[-1] // n_groups)
+        if k > room:
+            raise InputError(
+                f"k={k} must be at most the {room} experts of {top_groups=} groups"
+            )
+        wanted = wanted.masked_fill(~allowed, -torch.inf)
+    chosen = wanted.topk(k, -1).indices
     kept = s.gather(-1, chosen)
     return scale * kept / (kept.sum(-1, keepdim=True) + 1e-20), chosen
+
+
+def expert_groups(
+    scores: Float[Tensor, "*batch E"], n_groups: int, top_groups: int
+) -> Bool[Tensor, "*batch E"]:
+    """Which experts a token may use, if it may use those of a few groups only.
+
+    Implements eq-moe-groups::
+
+        Γ_j = sum of the two largest scores of group j,   allowed = the experts of the
+        top_groups groups with the largest Γ
+
+    Experts of a group have consecutive numbers. If a group lies on one node, a token is sent
+    to ``top_groups`` nodes at most. The paper takes the k / top_groups largest scores of a
+    group, which are two in the published model.
+
+    Args:
+        scores: What the experts are chosen by, with the bias.
+        n_groups: Groups of E / n_groups experts, 2 or more in each.
+        top_groups: Groups that a token may use, 1 to ``n_groups``.
+
+    Returns:
+        True at the experts that are allowed.
+
+    Raises:
+        InputError: If the groups do not divide the experts, have fewer than two, or
+            ``top_groups`` is not 1 to their number.
+
+    References:
+        DeepSeek-AI (2024), arXiv:2412.19437, section 2.1.2 (node-limited routing).
+    """
+    E = scores.shape[-1]
+    require_counts(1, n_groups=n_groups, top_groups=top_groups)
+    if E % n_groups or E // n_groups < 2 or top_groups > n_groups:
+        raise InputError(
+            f"n_groups={n_groups} must divide n_experts={E} into groups of 2 or more, of which "
+            f"top_groups={top_groups} are used; give n_groups up to n_experts / 2 and "
+            "top_groups up to n_groups"
+        )
+    grouped = scores.unflatten(-1, (n_groups, -1))  # (..., n_groups, E / n_groups)
+    best = grouped.topk(2, -1).values.sum(-1).topk(top_groups, -1).indices
+    allowed = torch.zeros_like(grouped[..., 0], dtype=torch.bool).scatter(-1, best, True)
+    return allowed.repeat_interleave(E // n_groups, -1)
 
 
 def mix_experts(

@@ -24,7 +24,7 @@ class MixtureOfExperts(nn.Module):
         f_e(x) = W_out⁽ᵉ⁾ (silu(W_gate⁽ᵉ⁾ x) ⊙ W_in⁽ᵉ⁾ x)
 
     C and g are those of the router: :func:`mathlm.functional.top_k_softmax` (Mixtral),
-    ``softmax_top_k`` (Switch) or ``sigmoid_top_k`` (DeepSeek-V3 with one group). In training
+    ``softmax_top_k`` (Switch) or ``sigmoid_top_k`` (DeepSeek-V3). In training
     the layer counts its load; :meth:`step_bias` turns the count into a step of the bias.
 
     Args:
@@ -35,6 +35,8 @@ class MixtureOfExperts(nn.Module):
         n_shared: Experts of that width that every token uses, stored as one network.
         router: How scores become gates.
         scale: Sum of a token's gates; sigmoid only.
+        n_groups: Groups of experts; sigmoid only. See :func:`mathlm.functional.expert_groups`.
+        top_groups: Groups that a token may use.
         capacity_factor: Room of an expert over its mean load; None = room for all.
 
     Raises:
@@ -58,13 +60,17 @@ class MixtureOfExperts(nn.Module):
         n_shared: int = 0,
         router: Router = "top_k_softmax",
         scale: float = 1.0,
+        n_groups: int = 1,
+        top_groups: int = 1,
         capacity_factor: float | None = None,
     ) -> None:
         super().__init__()
         require_router(n_experts, top_k, n_shared, router, scale, capacity_factor)
+        require_groups(n_experts, top_k, router, n_groups, top_groups)
         if min(d_model, d_ff) < 1:
             raise ConfigError(f"d_model={d_model} and d_ff={d_ff} must be at least 1")
         self.top_k, self.router, self.scale = top_k, router, scale
+        self.n_groups, self.top_groups = n_groups, top_groups
         self.capacity_factor = capacity_factor
         self.W_router = nn.Linear(d_model, n_experts, bias=False)
         self.W_in = nn.Parameter(torch.empty(n_experts, d_ff, d_model))
@@ -86,7 +92,8 @@ class MixtureOfExperts(nn.Module):
     def route(self, logits: Float[Tensor, "N E"]) -> tuple[Tensor, Tensor]:
         """Gates and numbers of the experts of each token, (N, k) each."""
         if self.router == "sigmoid":
-            return F.sigmoid_top_k(logits, self.top_k, self.bias, self.scale)
+            groups = {"n_groups": self.n_groups, "top_groups": self.top_groups}
+            return F.sigmoid_top_k(logits, self.top_k, self.bias, self.scale, **groups)
         choose = F.top_k_softmax if self.router == "top_k_softmax" else F.softmax_top_k
         return choose(logits, self.top_k)
 
@@ -138,3 +145,24 @@ def require_router(
         raise ConfigError(f"scale={scale} must be positive, and 1 unless router='sigmoid'")
     if capacity_factor is not None and not 0 < capacity_factor < float("inf"):
         raise ConfigError(f"capacity_factor={capacity_factor} must be positive, or None")
+
+
+def require_groups(
+    n_experts: int, top_k: int, router: str, n_groups: int, top_groups: int
+) -> None:
+    """Refuse groups that do not divide the experts or have no room for a token's choices."""
+    if not 1 <= top_groups <= n_groups:
+        raise ConfigError(f"top_groups={top_groups} must be 1 to n_groups={n_groups}")
+    if n_groups == 1:
+        return
+    if router != "sigmoid":
+        raise ConfigError(f"n_groups={n_groups} must be 1 unless router='sigmoid'")
+    if n_experts % n_groups or n_experts < 2 * n_groups:
+        raise ConfigError(
+            f"n_groups={n_groups} must divide n_experts={n_experts} into groups of 2 or more"
+        )
+    room = top_groups * (n_experts // n_groups)
+    if top_k > room:
+        raise ConfigError(
+            f"top_k={top_k} must be at most the {room} experts of top_groups={top_groups}"
+        )

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ..errors import ConfigError
 from ..layers import Block, MixtureOfExperts, Taps
-from ..layers.moe import Router, require_router
+from ..layers.moe import Router, require_groups, require_router
 from ..shapes import Float
 from .gpt import GPT, INIT_STD
 from .gpt_config import GPTConfig
@@ -25,6 +25,8 @@ class MixtureConfig:
         n_shared: Experts that every token uses.
         router: How scores become gates; see :class:`mathlm.layers.MixtureOfExperts`.
         scale: Sum of a token's gates; sigmoid only.
+        n_groups: Groups of experts; sigmoid only.
+        top_groups: Groups that a token may use.
         capacity_factor: Room of an expert over its mean load; None = room for all.
 
     Raises:
@@ -37,6 +39,8 @@ class MixtureConfig:
     n_shared: int = 0
     router: Router = "top_k_softmax"
     scale: float = 1.0
+    n_groups: int = 1
+    top_groups: int = 1
     capacity_factor: float | None = None
 
     def __post_init__(self) -> None:
@@ -48,6 +52,8 @@ class MixtureConfig:
             self.scale,
             self.capacity_factor,
         )
+        groups = self.n_groups, self.top_groups
+        require_groups(self.n_experts, self.top_k, self.router, *groups)
         if self.gpt.activation != "swiglu" or self.gpt.bias is True:
             raise ConfigError(
                 f"experts are swiglu networks without biases: activation="
@@ -110,6 +116,8 @@ def make_mixture(config: MixtureConfig) -> MixtureOfExperts:
         n_shared=config.n_shared,
         router=config.router,
         scale=config.scale,
+        n_groups=config.n_groups,
+        top_groups=config.top_groups,
         capacity_factor=config.capacity_factor,
     )
     layer.reset_parameters(INIT_STD, INIT_STD / math.sqrt(2 * config.gpt.n_layers))

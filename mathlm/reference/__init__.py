@@ -109,6 +109,7 @@ from .network.low_rank import (
 from .network.moe import (
     balance_loss,
     balance_loss_backward,
+    expert_groups,
     mixture_of_experts,
     mixture_of_experts_backward,
     sigmoid_top_k,
@@ -359,6 +360,7 @@ __all__ = [
     "expected_calibration_error",
     "expected_negative_sampling",
     "expected_negative_sampling_backward",
+    "expert_groups",
     "feed_forward",
     "feed_forward_backward",
     "fit_normal",

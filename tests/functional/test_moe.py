@@ -76,6 +76,67 @@ def test_a_bias_changes_the_choice_and_not_the_gates_of_the_chosen():
         torch.testing.assert_close(gate, right[e], **TIGHT)
 
 
+GROUPED = [[0.9, 0.1, 0.6, 0.5, 0.8, 0.1]]  # sums of pairs 1.0, 1.1, 0.9
+
+
+@pytest.mark.parametrize(
+    ("top_groups", "allowed"), [(1, [2, 3]), (2, [0, 1, 2, 3]), (3, [0, 1, 2, 3, 4, 5])]
+)
+def test_groups_by_hand(top_groups, allowed):
+    found = F.expert_groups(torch.tensor(GROUPED), 3, top_groups)
+    assert found.nonzero()[:, 1].tolist() == allowed
+
+
+def test_a_group_is_judged_by_its_two_largest_scores():
+    scores = torch.tensor([[5.0, -9, 5, 1, 2, 2]])  # sums of two: 10, 4; of three: 1, 5
+    assert F.expert_groups(scores, 2, 1).tolist() == [[True] * 3 + [False] * 3]
+
+
+def test_experts_are_chosen_within_groups_with_the_bias_and_weighted_without_it():
+    """The bias makes the third group the best, whose sigmoids are the weights."""
+    bias = torch.tensor([0.0, 0, 0, 0, 0.5, 0.5])
+    logits = torch.tensor(GROUPED).logit()
+    gates, chosen = F.sigmoid_top_k(logits, 2, bias, scale=1.8, n_groups=3, top_groups=1)
+    assert chosen.tolist() == [[4, 5]]
+    torch.testing.assert_close(gates, torch.tensor([[1.6, 0.2]]), **TIGHT)
+    everywhere = F.sigmoid_top_k(logits, 2, bias)[1]
+    assert everywhere.tolist() == [[4, 0]]
+
+
+def test_experts_outside_the_groups_are_never_chosen_whatever_the_bias():
+    """With a bias of -2 every score is negative, so that a mask of 0 would win."""
+    logits, bias = torch.tensor(GROUPED).logit(), torch.full((E,), -2.0)
+    _, chosen = F.sigmoid_top_k(logits, 2, bias, n_groups=3, top_groups=1)
+    assert chosen.tolist() == [[2, 3]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_groups", "top_groups"), [(1, 1), (4, 2), (4, 4), (2, 1), (8, 3)])
+def test_groups_are_those_of_the_router_of_deepseek_v3(n_groups, top_groups):
+    """transformers 5.23.0: DeepseekV3TopkRouter in float32, random weights and bias."""
+    from transformers import DeepseekV3Config
+    from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3TopkRouter
+
+    config = DeepseekV3Config(
+        hidden_size=D, n_routed_experts=16, num_experts_per_tok=4, n_group=n_groups,
+        topk_group=top_groups, routed_scaling_factor=2.5, norm_topk_prob=True,
+    )  # fmt: skip
+    peer, x = DeepseekV3TopkRouter(config).float(), torch.randn(200, D, dtype=torch.float32)
+    with torch.no_grad():
+        peer.weight.normal_()
+        peer.e_score_correction_bias.copy_(0.3 * torch.randn(16))
+        logits, weights, right = peer(x)
+        groups = {"n_groups": n_groups, "top_groups": top_groups}
+        bias = peer.e_score_correction_bias
+        gates, chosen = F.sigmoid_top_k(logits, 4, bias, 2.5, **groups)
+    found = torch.zeros(200, 16, dtype=torch.float32).scatter(1, chosen, gates)
+    theirs = torch.zeros(200, 16, dtype=torch.float32).scatter(1, right, weights)
+    torch.testing.assert_close(found, theirs, rtol=1e-5, atol=1e-6)
+    without = F.sigmoid_top_k(logits, 4, bias)[1]
+    limited = (without.sort(-1).values != chosen.sort(-1).values).any()
+    assert bool(limited) == (top_groups < n_groups)
+
+
 def test_half_precision_is_routed_in_float32():
     gates, _ = F.top_k_softmax(torch.randn(N, E).bfloat16(), 2)
     assert gates.dtype == torch.float32
@@ -135,6 +196,19 @@ def test_a_k_that_does_not_fit_is_refused(route, k):
 def test_what_does_not_fit_is_refused(unchecked):
     with pytest.raises(InputError, match="one entry for 6 experts"):
         F.sigmoid_top_k(torch.randn(2, E), 2, torch.zeros(5))
+    for groups, says in (
+        ((4, 1), "n_groups=4 must divide n_experts=6 into groups of 2 or more"),
+        ((6, 1), "n_groups=6 must divide n_experts=6 into groups of 2 or more"),
+        ((3, 4), "top_groups=4 are used; give .* top_groups up to n_groups"),
+        ((3, 0), "top_groups=0 must be an integer of at least 1"),
+        ((0, 1), "n_groups=0 must be an integer of at least 1"),
+    ):
+        with pytest.raises(InputError, match=says):
+            F.expert_groups(torch.randn(2, E), *groups)
+    with pytest.raises(InputError, match="top_groups=2 are used"):
+        F.sigmoid_top_k(torch.randn(2, E), 2, top_groups=2)
+    with pytest.raises(InputError, match="k=3 must be at most the 2 experts of top_groups=1"):
+        F.sigmoid_top_k(torch.randn(2, E), 3, n_groups=3, top_groups=1)
     with pytest.raises(InputError, match="rate=0"):
         F.balance_bias(torch.zeros(2), torch.zeros(2), 0)
     with pytest.raises(InputError, match="must fit"):

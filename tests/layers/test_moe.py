@@ -7,6 +7,7 @@ from mathlm.errors import ConfigError
 from mathlm.layers import MixtureOfExperts
 
 B, T, D, WIDTH, E, K = 2, 5, 8, 6, 4, 2
+SIGMOID = {"router": "sigmoid"}
 
 
 def test_it_is_the_reference_in_value_and_gradient():
@@ -40,7 +41,7 @@ def randomize(module):
 
 
 def test_it_is_the_layer_of_mixtral():
-    """transformers 5, a random layer."""
+    """transformers 5.23.0, a random layer."""
     from transformers import MixtralConfig
     from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 
@@ -55,23 +56,27 @@ def test_it_is_the_layer_of_mixtral():
     torch.testing.assert_close(layer(x), peer(x.clone()), rtol=1e-4, atol=1e-5)
 
 
-def test_it_is_the_layer_of_deepseek_v3():
-    """transformers 5, a random layer with one group of experts, a bias and a shared expert."""
+@pytest.mark.parametrize(("n_groups", "top_groups"), [(1, 1), (4, 2)])
+def test_it_is_the_layer_of_deepseek_v3(n_groups, top_groups):
+    """transformers 5.23.0, a random layer with groups, a bias and two shared experts."""
     from transformers import DeepseekV3Config
     from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE
 
     config = DeepseekV3Config(
-        hidden_size=D, moe_intermediate_size=WIDTH, n_routed_experts=E, num_experts_per_tok=K,
-        n_group=1, topk_group=1, n_shared_experts=2, routed_scaling_factor=2.5,
+        hidden_size=D, moe_intermediate_size=WIDTH, n_routed_experts=8, num_experts_per_tok=K,
+        n_group=n_groups, topk_group=top_groups, n_shared_experts=2, routed_scaling_factor=2.5,
         norm_topk_prob=True,
     )  # fmt: skip
     config._experts_implementation = "eager"
     peer = randomize(DeepseekV3MoE(config))
-    layer = MixtureOfExperts(D, WIDTH, E, K, n_shared=2, router="sigmoid", scale=2.5).float()
+    layer = MixtureOfExperts(
+        D, WIDTH, 8, K, n_shared=2, router="sigmoid", scale=2.5, n_groups=n_groups,
+        top_groups=top_groups,
+    ).float()  # fmt: skip
     copy_experts(layer, peer.gate, peer.experts)
     names = {"W_gate": "gate_proj", "W_in": "up_proj", "W_out": "down_proj"}
     with torch.no_grad():
-        peer.gate.e_score_correction_bias.copy_(torch.randn(E))
+        peer.gate.e_score_correction_bias.copy_(torch.randn(8))
         layer.bias.copy_(peer.gate.e_score_correction_bias)
         for ours, theirs in names.items():
             getattr(layer.shared, ours).weight.copy_(
@@ -137,6 +142,16 @@ def test_gradients_pass_numerical_tests():
         ((8, 6, 4, 2), {"scale": 2.5}, "scale=2.5 must be positive, and 1 unless"),
         ((8, 6, 4, 2), {"capacity_factor": 0.0}, "capacity_factor=0.0 must be positive"),
         ((8, 0, 4, 2), {}, "d_ff=0 must be at least 1"),
+        ((8, 6, 4, 2), {"top_groups": 2}, "top_groups=2 must be 1 to n_groups=1"),
+        (
+            (8, 6, 4, 2),
+            {"n_groups": 2, "top_groups": 0},
+            "top_groups=0 must be 1 to n_groups=2",
+        ),
+        ((8, 6, 4, 2), {"n_groups": 2}, "n_groups=2 must be 1 unless router='sigmoid'"),
+        ((8, 6, 4, 2), SIGMOID | {"n_groups": 4}, "n_groups=4 must divide n_experts=4 into"),
+        ((8, 6, 8, 2), SIGMOID | {"n_groups": 3}, "n_groups=3 must divide n_experts=8 into"),
+        ((8, 6, 8, 3), SIGMOID | {"n_groups": 4}, "top_k=3 must be at most the 2 experts of"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mathlm.errors import ConfigError, InputError, InputTypeError
-from mathlm.functional import balance_loss, z_loss
+from mathlm.functional import balance_loss, sigmoid_top_k, z_loss
 from mathlm.models import GPT, GPTConfig, MixtureConfig, MixtureGPT
 from mathlm.scaling import active_parameters, count_parameters
 from mathlm.train import BalancedExperts, next_token
@@ -97,7 +97,20 @@ def test_the_past_does_not_see_the_future():
     torch.testing.assert_close(model(ids)[:, :-1], model(other)[:, :-1])
 
 
+def test_every_layer_has_the_groups_of_the_configuration():
+    groups = {"n_experts": 8, "router": "sigmoid", "n_groups": 4, "top_groups": 2}
+    model = MixtureGPT(MixtureConfig(gpt=SMALL, top_k=2, **groups))
+    taps = {}
+    model(batch()["ids"], taps=taps)
+    for i, layer in enumerate(model.mixtures()):
+        logits = taps[f"blocks.{i}.feed_forward.router_logits"]
+        right = sigmoid_top_k(logits, 2, layer.bias, n_groups=4, top_groups=2)[1]
+        assert torch.equal(taps[f"blocks.{i}.feed_forward.experts"], right)
+
+
 def test_what_does_not_fit_is_refused(unchecked):
+    with pytest.raises(ConfigError, match="n_groups=2 must be 1 unless router='sigmoid'"):
+        MixtureConfig(gpt=SMALL, n_experts=4, top_k=2, n_groups=2)
     with pytest.raises(ConfigError, match="top_k=5 must be 1 to n_experts=4"):
         MixtureConfig(gpt=SMALL, n_experts=4, top_k=5)
     with pytest.raises(ConfigError, match="must be 'swiglu'"):

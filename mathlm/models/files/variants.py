@@ -13,6 +13,8 @@ UNBUILT = {  # what a model has that GPT does not build
     "deepseek_v2": "multi-head latent attention and a mixture of experts",
     "deepseek_v3": "multi-head latent attention and a mixture of experts",
     "deepseek_v32": "latent attention, an indexer that picks keys, and a mixture of experts",
+    "deepseek_v4": "hyper-connections, an indexer that picks keys, and a mixture of experts",
+    "gemma4_text": "embeddings for each layer, and layers that share keys and values",
     "gpt_oss": "a mixture of experts",
     "qwen3_moe": "a mixture of experts",
     "qwen3_next": "layers of linear attention and a mixture of experts",

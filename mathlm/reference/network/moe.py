@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...checks import require_counts
 from ...errors import InputError
-from ...shapes import Float
+from ...shapes import Bool, Float
 from ..arrays import Numbers, finite_array, gradient_array
 from ..statistics.softmax import softmax
 from .activation import swiglu, swiglu_backward
@@ -67,7 +68,12 @@ def top_k_softmax_backward(dg: Numbers, cache: tuple) -> ndarray:
 
 
 def sigmoid_top_k(
-    logits: Float[ndarray, "*batch E"], k: int, bias: Numbers | None = None
+    logits: Float[ndarray, "*batch E"],
+    k: int,
+    bias: Numbers | None = None,
+    *,
+    n_groups: int = 1,
+    top_groups: int = 1,
 ) -> tuple[Float[ndarray, "*batch E"], tuple]:
     """Gates of all experts: sigmoids of k experts, divided by their sum; 0 for the others.
 
@@ -79,22 +85,74 @@ def sigmoid_top_k(
         logits: Scores z.
         k: Experts for each token, 1 to E.
         bias: b (E,), which takes part in the choice only; None = 0.
+        n_groups: Groups of experts.
+        top_groups: Groups that C is chosen from, see :func:`expert_groups`.
 
     Returns:
         g, and the cache that :func:`sigmoid_top_k_backward` needs.
 
     Raises:
-        InputError: If k is not 1 to E, or a number is not finite.
+        InputError: If k is not 1 to the number of experts that a token may use, or a number
+            is not finite.
 
     References:
         DeepSeek-AI (2024), arXiv:2412.19437, eq. (13) to (16).
     """
     z = finite_array(logits, "logits")
     s = 1 / (1 + np.exp(-z))
-    chosen = largest(s if bias is None else s + finite_array(bias, "bias"), k)
+    wanted = s if bias is None else s + finite_array(bias, "bias")
+    if (n_groups, top_groups) != (1, 1):
+        allowed = expert_groups(wanted, n_groups, top_groups)
+        room = top_groups * (z.shape[-1] // n_groups)
+        if k > room:
+            raise InputError(
+                f"k={k} must be at most the {room} experts of {top_groups=} groups"
+            )
+        wanted = np.where(allowed, wanted, -np.inf)
+    chosen = largest(wanted, k)
     total = (s * chosen).sum(-1, keepdims=True)
     g = s * chosen / total
     return g, (g, s)
+
+
+def expert_groups(
+    scores: Float[ndarray, "*batch E"], n_groups: int, top_groups: int
+) -> Bool[ndarray, "*batch E"]:
+    """Which experts a token may use, if it may use those of a few groups only.
+
+    Implements eq-moe-groups::
+
+        Γ_j = sum of the two largest scores of group j,   allowed = the experts of the
+        top_groups groups with the largest Γ
+
+    Args:
+        scores: What the experts are chosen by, with the bias; of equal groups the first ones
+            are kept.
+        n_groups: Groups of E / n_groups experts of consecutive numbers, 2 or more in each.
+        top_groups: Groups that a token may use, 1 to ``n_groups``.
+
+    Returns:
+        True at the experts that are allowed.
+
+    Raises:
+        InputError: If the groups do not divide the experts, have fewer than two, or
+            ``top_groups`` is not 1 to their number.
+
+    References:
+        DeepSeek-AI (2024), arXiv:2412.19437, section 2.1.2 (node-limited routing).
+    """
+    scores = finite_array(scores, "scores")
+    E = scores.shape[-1]
+    require_counts(1, n_groups=n_groups, top_groups=top_groups)
+    if E % n_groups or E // n_groups < 2 or top_groups > n_groups:
+        raise InputError(
+            f"n_groups={n_groups} must divide n_experts={E} into groups of 2 or more, of which "
+            f"top_groups={top_groups} are used; give n_groups up to n_experts / 2 and "
+            "top_groups up to n_groups"
+        )
+    grouped = np.sort(scores.reshape(*scores.shape[:-1], n_groups, -1), -1)
+    kept = largest(grouped[..., -2:].sum(-1), top_groups)
+    return np.repeat(kept, E // n_groups, -1)
 
 
 def sigmoid_top_k_backward(dg: Numbers, cache: tuple) -> ndarray:

@@ -36,7 +36,7 @@ def test_normalized_queries_and_keys_bound_the_scores_by_the_product_of_their_ga
 
 
 def test_the_score_that_is_measured_is_that_of_the_model(own_text):
-    """Queries doubled, scores doubled."""
+    """Queries a thousand times as long, scores much larger."""
     run, ids = small(), torch.arange(32).view(1, 32)
     before = logit_growth.attention_of(run.model, ids)[0]
     for block in run.model.blocks[:1]:
@@ -69,6 +69,18 @@ def test_the_study_is_recorded_and_summed_up(own_text, tmp_path):
     a, b = (row["loss"] for row in rows)
     assert mean == pytest.approx((a + b) / 2)
     assert spread == pytest.approx(abs(a - b) / 2**0.5)
+
+
+def test_a_record_is_extended_by_the_runs_that_it_lacks(own_text, tmp_path):
+    torch.set_default_dtype(torch.float32)
+    args = ["--arms", "plain", "--seeds", "2", "--steps", "2", "--record", f"{tmp_path}/r"]
+    first = logit_growth_study.main([*args, "--rates", "0.01"])
+    rows = logit_growth_study.main([*args, "--rates", "0.01", "0.1"])
+    assert rows[:2] == first  # with the processor seconds of the first time
+    assert [(row["lr"], row["seed"]) for row in rows[2:]] == [(0.1, 0), (0.1, 1)]
+    assert logit_growth_study.recorded(tmp_path / "r", 2) == rows
+    with pytest.raises(ConfigError, match="r has runs of 2 steps, not of steps=3"):
+        logit_growth_study.recorded(tmp_path / "r", 3)
 
 
 def test_what_is_no_run_is_refused():

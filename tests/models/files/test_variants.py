@@ -96,6 +96,8 @@ def test_what_a_file_does_not_say_is_as_its_type_has_it(tmp_path):
         ("olmo2", {"model_type": "deepseek_v3"}, "latent attention and a mixture of experts"),
         ("olmo2", {"model_type": "gpt_oss"}, "'gpt_oss', which has a mixture of experts"),
         ("olmo2", {"model_type": "deepseek_v32"}, "an indexer that picks keys"),
+        ("olmo2", {"model_type": "deepseek_v4"}, "has hyper-connections, an indexer"),
+        ("olmo2", {"model_type": "gemma4_text"}, "layers that share keys and values"),
         ("olmo2", {"model_type": "qwen3_next"}, "linear attention"),
         ("olmo2", {"model_type": "phi"}, "model_type='phi', this model has"),
     ],

@@ -7,6 +7,7 @@ from mathlm.errors import InputError
 from mathlm.reference import (
     balance_loss,
     balance_loss_backward,
+    expert_groups,
     mixture_of_experts,
     mixture_of_experts_backward,
     numerical_vjp,
@@ -56,6 +57,35 @@ def test_a_bias_takes_part_in_the_choice_only():
     np.testing.assert_allclose(g, [[0, 0.5, 0.5]])
 
 
+@pytest.mark.parametrize(("n_groups", "top_groups"), [(1, 1), (2, 1), (3, 2), (6, 4)])
+def test_choices_within_groups_are_those_of_the_torch_half(rng, n_groups, top_groups):
+    z, bias = rng.normal(size=(2, N, 12)), rng.normal(size=12) - 2  # most scores negative
+    groups = {"n_groups": n_groups, "top_groups": top_groups}
+    gates, chosen = F.sigmoid_top_k(torch.tensor(z), 3, torch.tensor(bias), **groups)
+    right = torch.zeros(2, N, 12).scatter(-1, chosen, gates)
+    np.testing.assert_allclose(sigmoid_top_k(z, 3, bias, **groups)[0], right, rtol=1e-12)
+
+
+def test_groups_by_hand():
+    """Sums of pairs 1.0, 1.1 and 0.9: the group of the largest score, 0.9, comes second."""
+    scores = np.array([[0.9, 0.1, 0.6, 0.5, 0.8, 0.1]])
+    assert expert_groups(scores, 3, 1).tolist() == [[False, False, True, True, False, False]]
+    assert expert_groups(scores, 3, 2).tolist() == [[True, True, True, True, False, False]]
+    three = np.array([[5.0, -9, 5, 1, 2, 2]])  # sums of two 10 and 4, of three 1 and 5
+    assert expert_groups(three, 2, 1).tolist() == [[True] * 3 + [False] * 3]
+    equal = expert_groups(np.zeros((1, 6)), 3, 1)  # the first of equals
+    assert equal.tolist() == [[True, True] + [False] * 4]
+
+
+def test_the_gradient_within_groups_is_the_numerical_one(rng):
+    z, dg = rng.normal(size=(7, 8)), rng.normal(size=(7, 8))
+    groups = {"n_groups": 4, "top_groups": 2}
+    g, cache = sigmoid_top_k(z, 3, **groups)
+    assert not np.array_equal(g > 0, sigmoid_top_k(z, 3)[0] > 0)
+    (numeric,) = numerical_vjp(lambda z: sigmoid_top_k(z, 3, **groups)[0], (z,), dg)
+    np.testing.assert_allclose(sigmoid_top_k_backward(dg, cache), numeric, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("k", [1, 2, E])
 def test_the_gradient_of_the_layer_is_the_numerical_one(rng, k):
     x, weights = rng.normal(size=(N, D)), drawn(rng)
@@ -99,3 +129,10 @@ def test_what_does_not_fit_is_refused(rng):
     weights = drawn(rng) | {"W_out": np.ones((E, D + 1, WIDTH))}
     with pytest.raises(InputError, match="do not fit; expected"):
         mixture_of_experts(np.ones((N, D)), weights, 2)
+    for groups in ((2, 1), (5, 1), (1, 2)):  # of 5 experts
+        with pytest.raises(InputError, match=f"n_groups={groups[0]} must divide n_experts=5"):
+            expert_groups(np.zeros((2, E)), *groups)
+    with pytest.raises(InputError, match="n_groups=0 must be an integer of at least 1"):
+        expert_groups(np.zeros((2, E)), 0, 1)
+    with pytest.raises(InputError, match="k=3 must be at most the 2 experts of top_groups=1"):
+        sigmoid_top_k(np.zeros((2, 6)), 3, n_groups=3, top_groups=1)
