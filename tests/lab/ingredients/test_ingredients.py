@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from lab.pretraining import ingredients as study
-from lab.pretraining.one_ingredient import held_out_bits, optimizers, schedule, train
-from lab.pretraining.small_gpt import SIZES, START, Ingredients, build
+from lab.ingredients import ingredients_study as study
+from lab.ingredients.one_ingredient import held_out_bits, optimizers, schedule, train
+from lab.ingredients.small_gpt import SIZES, START, Ingredients, build
 from mathlm.errors import ConfigError
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import SGD, AdamW, Muon

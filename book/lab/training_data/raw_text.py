@@ -1,7 +1,7 @@
 """From raw text to documents: what each stage finds of the dirt that was put in.
 
 cd book
-python -m lab.pretraining.raw_text --record raw-text.json
+python -m lab.training_data.raw_text --record raw-text.json
 """
 
 import argparse
