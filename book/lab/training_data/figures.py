@@ -53,7 +53,32 @@ def packed_mask(mask: ArrayLike, documents: ArrayLike) -> Figure:
     return fig
 
 
+def pipeline_stages(left: Mapping[str, int], kinds: Mapping[str, str]) -> Figure:
+    """The stages of a data pipeline as boxes, with what is left after each.
+
+    Args:
+        left: Stage and number of documents after it, in order; the first is what arrives.
+        kinds: Stage and what it drops, in a few words.
+    """
+    fig, ax = plt.subplots(figsize=(6.4, 0.75 * len(left) + 0.2))
+    most = max(left.values())
+    before = None
+    for row, (stage, count) in enumerate(left.items()):
+        ax.barh(-row, count / most, height=0.56, color=BLUE if row else GRAY)
+        if before is not None:
+            dropped = (before - count) / most
+            ax.barh(-row, dropped, left=count / most, height=0.56, color=ORANGE, alpha=0.6)
+        words = f"{stage}: {count:,}" + (f" left, {before - count} dropped" if before else "")
+        ax.text(0.01, -row, words, va="center", color="white", fontsize=9)
+        ax.text(1.02, -row, kinds[stage], va="center", color=GRAY, fontsize=9)
+        before = count
+    ax.set_xlim(0, 1.75)
+    ax.axis("off")
+    return fig
+
+
 __all__ = [
     "collision_curves",
     "packed_mask",
+    "pipeline_stages",
 ]
