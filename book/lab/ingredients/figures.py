@@ -10,53 +10,46 @@ from numpy.typing import ArrayLike
 from mathlm.plot.style import BLUE, GREEN, ORANGE, RED
 
 
-def ingredient_costs(
-    changes: Mapping[str, Sequence[float]],
-    baseline: float,
-    spread: float,
-    baseline_name: str = "baseline",
-) -> Figure:
-    """What each change of a recipe costs, beside what another seed changes.
+def ingredient_costs(changes: Mapping[str, Sequence[float]], spread: float) -> Figure:
+    """What each change of a recipe costs, next to what another seed changes.
 
     Args:
-        changes: Name of the change and bits per held-out byte after it, one for each seed.
-        baseline: Mean of the unchanged runs [bits/byte].
-        spread: Half the distance between the best and the worst of them [bits/byte].
-        baseline_name: Label of the band.
+        changes: Name of the change and what it costs more than the unchanged run of the same
+            seed [bits/byte], one for each seed.
+        spread: Standard deviation of the unchanged runs over seeds [bits/byte].
     """
     means = {name: float(np.mean(bits)) for name, bits in changes.items()}
     names = sorted(means, key=lambda name: -means[name])
     fig, ax = plt.subplots(figsize=(6.4, 1.2 + 0.27 * len(names)))
-    ax.axvspan(baseline - spread, baseline + spread, color=GREEN, alpha=0.3, lw=0)
-    ax.axvline(baseline, color=GREEN, lw=1.2, label=baseline_name)
+    ax.axvspan(-2 * spread, 2 * spread, color=GREEN, alpha=0.3, lw=0)
+    ax.axvline(0, color=GREEN, lw=1.2, label="baseline, ± 2 standard deviations over seeds")
     for row, name in enumerate(names):
-        color = RED if means[name] > baseline + spread else BLUE
-        ax.plot([baseline, means[name]], [row, row], color=color, lw=1)
+        color = RED if means[name] > 2 * spread else BLUE
+        ax.plot([0, means[name]], [row, row], color=color, lw=1)
         ax.plot(changes[name], [row] * len(changes[name]), "o", ms=5, color=color, alpha=0.8)
     ax.set_yticks(range(len(names)), names)
-    ax.set(xlabel="cost of a held-out byte [bits]")
+    ax.set(xlabel="cost above the baseline of the same seed [bits/byte]")
     ax.legend(loc="upper right")
     return fig
 
 
-def ingredient_sweeps(rates: Mapping[float, float], sizes: Mapping[int, float]) -> Figure:
-    """Cost of a held-out byte by step size, and by batch size at equal tokens.
+def costs_by_step_size(arms: Mapping[str, Mapping[float, Sequence[float]]]) -> Figure:
+    """Cost of a held-out byte by step size, mean and seeds, for several arms.
 
     Args:
-        rates: Step size and cost [bits/byte].
-        sizes: Windows in a batch and cost [bits/byte].
+        arms: Name, then step size and the cost of each seed [bits/byte].
     """
-    fig, axes = plt.subplots(1, 2, sharey=True, figsize=(6.4, 3.2))
-    curves: tuple[tuple[str, list[tuple[float, float]]], ...] = (
-        ("largest step size", sorted(rates.items())),
-        ("windows in a batch", sorted(sizes.items())),
-    )
-    for ax, (label, points) in zip(axes, curves, strict=True):
-        ax.semilogx(*zip(*points, strict=True), "o-", color=BLUE)
-        ax.set_xlabel(label)
-    axes[1].set_xticks(sorted(sizes), [f"{size}" for size in sorted(sizes)])
-    axes[1].minorticks_off()
-    axes[0].set_ylabel("cost of a held-out byte [bits]")
+    fig, ax = plt.subplots()
+    for (name, costs), color in zip(arms.items(), (GREEN, BLUE, RED), strict=False):
+        rates = sorted(costs)
+        ax.semilogx(rates, [np.mean(costs[lr]) for lr in rates], "-", color=color, label=name)
+        for lr in rates:
+            ax.semilogx([lr] * len(costs[lr]), costs[lr], "o", ms=4, color=color, alpha=0.7)
+    every = sorted({lr for costs in arms.values() for lr in costs})
+    ax.set_xticks(every, [f"{lr:g}" for lr in every])
+    ax.minorticks_off()
+    ax.set(xlabel="largest step size", ylabel="cost of a held-out byte [bits]")
+    ax.legend()
     return fig
 
 
@@ -98,8 +91,8 @@ def loss_surface(a: ArrayLike, b: ArrayLike, loss: ArrayLike, unit: str = "bits"
 
 
 __all__ = [
+    "costs_by_step_size",
     "ingredient_costs",
-    "ingredient_sweeps",
     "loss_slices",
     "loss_surface",
 ]

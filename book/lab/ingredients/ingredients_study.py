@@ -144,6 +144,19 @@ def finished(rows: Sequence[dict[str, Any]]) -> dict[str, Arm]:
     return found
 
 
+def differences(arms: Mapping[str, Arm], against: str = "baseline") -> dict[str, np.ndarray]:
+    """What each arm costs more than another one, seed by seed [bits/byte].
+
+    Implements eq-ingredient-difference::
+
+        Δ_s = b_s(arm, its best step size) - b_s(baseline, its best step size)
+
+    A seed fixes the first weights and the order of the text, so runs of one seed are a pair.
+    """
+    base = np.array(arms[against].bits)
+    return {name: np.array(arm.bits) - base for name, arm in arms.items() if name != against}
+
+
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Options from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])

@@ -64,7 +64,7 @@ def runs(ids: np.ndarray, steps: int, seed: int, forks: Sequence[int]) -> dict[s
 
 def length(direction: Direction) -> float:
     """Euclidean length over all parameters."""
-    return math.sqrt(sum(float(d.square().sum()) for d in direction))
+    return math.sqrt(sum(float(d.detach().square().sum()) for d in direction))
 
 
 def study(training: np.ndarray, batch: Batch, args: argparse.Namespace) -> dict[str, Any]:

@@ -2,6 +2,12 @@
 
 from mathlm.plot import style
 
-from .figures import ingredient_costs, ingredient_sweeps, loss_slices, loss_surface
+from .figures import costs_by_step_size, ingredient_costs, loss_slices, loss_surface
 
-__all__ = ["ingredient_costs", "ingredient_sweeps", "loss_slices", "loss_surface", "style"]
+__all__ = [
+    "costs_by_step_size",
+    "ingredient_costs",
+    "loss_slices",
+    "loss_surface",
+    "style",
+]
