@@ -137,12 +137,16 @@ def test_every_number_of_eight_bits_is_kept_and_all_between_go_to_a_nearest_one(
 @pytest.mark.parametrize("dtype", EIGHT)
 def test_eight_bits_round_as_torch_converts(dtype):
     x = numbers_of_all_sizes(torch.float32)
-    x = x[(x.abs() <= torch.finfo(dtype).max) | ~x.isfinite()]
+    x = x[(x.abs() <= torch.finfo(dtype).max) | x.isnan()]  # beyond, versions differ
     assert same_bits(round_to(x, dtype), x.to(dtype).float())
 
 
 def test_beyond_its_largest_number_e4m3_has_no_infinity_and_e5m2_has():
-    """448 = 1.75 · 2^8: half a spacing more, 464, is a tie that goes to it (1.75 is even)."""
+    """448 = 1.75 · 2^8: half a spacing more, 464, is a tie that goes to it (1.75 is even).
+
+    Beyond, E4M3 has NaN, as the specification of the Open Compute Project says for a conversion
+    that does not saturate.
+    """
     x = torch.tensor([448.0, 464.0, 465.0, 57344.0, 70000.0])
     assert round_to(x, EIGHT[0])[:2].tolist() == [448.0, 448.0]
     assert round_to(x, EIGHT[0])[2:].isnan().all()

@@ -111,7 +111,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--forks",
         type=int,
         nargs="*",
-        default=[0, 20, 60, 120],
+        default=[0, 20, 120],
         help="steps; the order changes",
     )
     add("--points", type=int, default=25, help="points of a line")

@@ -76,7 +76,7 @@ def ring_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return y + unused
 
 
-def context_parallel(length: int = 24, width: int = 8) -> dict[str, Any]:
+def context_parallel(length: int = 128, width: int = 32) -> dict[str, Any]:
     """Two ranks with half of a sequence each, against one process that has all of it."""
     draws = torch.Generator().manual_seed(3)
     q, k, v, dy = torch.randn(4, length, width, generator=draws, dtype=torch.float64)

@@ -74,6 +74,12 @@ def parallel_mixture(
 ) -> Tensor:
     """The same with experts · r / n to experts · (r + 1) / n on rank r, for its own tokens.
 
+    Implements eq-scale-experts::
+
+        2 k (n - 1) / n · T_r D b   bytes sent by a rank in a forward pass, if choices are even
+
+    Two all-to-all: each token to the rank of its expert, and what the expert says back.
+
     Args:
         x: This rank's tokens, (T / n, D).
         choice: The expert of each, 0 to ``experts`` - 1.
@@ -97,7 +103,7 @@ def parallel_mixture(
     return gate[:, None] * back[order.argsort()]
 
 
-def expert_parallel(tokens: int = 32, experts: int = 4, width: int = 8) -> dict[str, Any]:
+def expert_parallel(tokens: int = 512, experts: int = 4, width: int = 32) -> dict[str, Any]:
     """Two ranks with half of the tokens and half of the experts each, against one process."""
     draws = torch.Generator().manual_seed(4)
 

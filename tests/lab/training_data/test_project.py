@@ -29,7 +29,7 @@ def all_pairs(sets, threshold, jaccard):
 FAULTS = {
     "not (16, 2)": planted(("return np.array(least)", "return np.array(least).T")),
     "depends on the other sets": planted(
-        ("(2, functions, 1), dtype=np.uint64)", "(2, functions, 1), dtype=np.uint64) + np.uint64(min(sets[0]) % 97)")
+        ("(2, functions, 1), dtype=np.uint64)", "(2, functions, 1), dtype=np.uint64) + np.uint64(sum(sets[0]) % 97)")
     ),
     "the seed changes nothing": planted(("default_rng(seed)", "default_rng(0)")),
     "are alike": planted(("a |= np.uint64(1)", "a, b = a[:1] | 1 + 0 * a, b[:1] + 0 * b")),
