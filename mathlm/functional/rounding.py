@@ -49,7 +49,8 @@ def round_to(x: Float[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tensor, "*
         s round(x / s)   with s = float_spacing(x, dtype)
 
     What rounds to more than the largest number of the format becomes infinite, or NaN in
-    float8_e4m3fn, which has no infinity (a conversion that does not saturate). What lies below half the smallest becomes 0. NaN and infinity stay. The rounding has no gradient.
+    float8_e4m3fn, which has no infinity (a conversion that does not saturate). What lies below
+    half the smallest becomes 0. NaN and infinity stay. The rounding has no gradient.
 
     Args:
         x: Numbers, in float32 or float64.

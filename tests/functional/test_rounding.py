@@ -166,7 +166,9 @@ def test_a_scale_brings_every_block_into_range_by_a_power_of_two():
 
 
 def test_blocks_that_do_not_fit_and_numbers_that_are_not_finite_have_no_scale():
-    with pytest.raises(InputError, match=r"blocks of 3 do not divide the last axis of \(2, 4\)"):
+    with pytest.raises(
+        InputError, match=r"blocks of 3 do not divide the last axis of \(2, 4\)"
+    ):
         round_scaled(torch.ones(2, 4), EIGHT[0], block=3)
     with pytest.raises(InputError, match="NaN and infinity have no scale"):
         round_scaled(torch.tensor([np.inf]), EIGHT[0])

@@ -94,7 +94,10 @@ def study(training: np.ndarray, batch: Batch, args: argparse.Namespace) -> dict[
                 "t": t.tolist(),
                 "from_start": line(start, towards(start, end), t, batch).tolist(),
                 "between": {name: path.tolist() for name, path in paths.items()},
-                "plane": {"x": few.tolist(), "loss": plane(end, *ways, few, few, batch).tolist()},
+                "plane": {
+                    "x": few.tolist(),
+                    "loss": plane(end, *ways, few, few, batch).tolist(),
+                },
             }
         logging.info("seed %d: %s, moved %.2f", seed, barriers[-1], moved[-1])
     return found | {"barriers": barriers, "moved": moved, "ends": ends}

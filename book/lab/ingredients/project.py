@@ -37,10 +37,12 @@ def rows(arm: str, losses: dict[float, list[float]]) -> list[dict[str, Any]]:
 def arms(shift: float = 0.0) -> list[dict[str, Any]]:
     """A baseline that is best at 4e-3 and an arm at 2e-3, among four step sizes."""
     base = rows("base", {
-        1e-3: [3.5, 3.7, 3.9], 2e-3: [3.2, 3.4, 3.6], 4e-3: [3.0, 3.2, 3.4], 8e-3: [4.0, 4.2, 4.4],
+        1e-3: [3.5, 3.7, 3.9], 2e-3: [3.2, 3.4, 3.6],
+        4e-3: [3.0, 3.2, 3.4], 8e-3: [4.0, 4.2, 4.4],
     })  # fmt: skip
     other = rows("other", {
-        1e-3: [3.4, 3.6, 3.8], 2e-3: [3.1, 3.3, 3.5], 4e-3: [3.6, 3.8, 4.0], 8e-3: [5.0, 5.0, 5.0],
+        1e-3: [3.4, 3.6, 3.8], 2e-3: [3.1, 3.3, 3.5],
+        4e-3: [3.6, 3.8, 4.0], 8e-3: [5.0, 5.0, 5.0],
     })  # fmt: skip
     return base + [r | {"loss": r["loss"] + shift} for r in other]
 
@@ -106,7 +108,9 @@ def _mean(compare: Compare) -> None:
     })  # fmt: skip
     lr, _, _ = _result(compare, table)
     if lr == 2e-3:
-        raise FaultError("the step size with the single best run is chosen; take the best mean.")
+        raise FaultError(
+            "the step size with the single best run is chosen; take the best mean."
+        )
     if lr != 1e-3:
         raise FaultError(f"means 4.0, 3.1, 3.37, 5.0: the best step size is 0.001, not {lr:g}.")
 

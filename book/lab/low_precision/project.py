@@ -60,7 +60,9 @@ def _scale(quantize: Quantize) -> None:
             raise FaultError("the scale is max|x| / 448: it must be a power of two.")
         if s[0, 0] * 448 < most:
             raise FaultError(f"a block with the largest number {most:g} overflows: round up.")
-        raise FaultError(f"the largest number {most:g} needs the scale {right:g}, not {s[0, 0]:g}.")
+        raise FaultError(
+            f"the largest number {most:g} needs the scale {right:g}, not {s[0, 0]:g}."
+        )
 
 
 def _kept(quantize: Quantize) -> None:

@@ -3,7 +3,7 @@
     cd book
     python -m lab.pretraining.baselines_study --record baselines.json
 
-Fifteen seconds on one core, most of them for the compressors.
+Twenty seconds on one core, most of them for the compressors.
 """
 
 import argparse
@@ -14,7 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mathlm.text import KneserNey, bits_per_byte, conditional_bits_per_byte, corpus
+from mathlm.text import (
+    KneserNey,
+    bits_per_byte,
+    conditional_bits_per_byte,
+    contamination,
+    corpus,
+)
 from mathlm.train.record import record_on_cpu
 
 COMPRESSORS = {"xz": lambda text: lzma.compress(text, preset=6), "bz2": bz2.compress}
@@ -27,6 +33,9 @@ def study(training: bytes, held_out: bytes) -> dict[str, Any]:
     return {
         "training_bytes": len(training),
         "held_out_bytes": len(held_out),
+        "shared_runs_of_13_words": len(
+            contamination([training.decode()], [held_out.decode()], n=13).documents
+        ),
         "tables": {k: bits_per_byte(n, len(held_out)) for k, n in nats.items()},
         "compressors": {
             name: {

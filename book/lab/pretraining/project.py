@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -98,7 +97,9 @@ def _windows(_: Callable, windows: Callable, *__: Callable) -> None:
         raise FaultError(f"shapes are {inputs.shape} and {targets.shape}, not (windows, 3).")
     real = targets >= 0
     if np.array_equal(inputs[real], targets[real]):
-        raise FaultError("targets equal inputs: shift them by one, or the model learns to copy.")
+        raise FaultError(
+            "targets equal inputs: shift them by one, or the model learns to copy."
+        )
     if not np.array_equal(targets[real], inputs[real] + 1):
         raise FaultError("a target is not the id that follows its input.")
     found = sorted(targets[real].tolist())
@@ -172,7 +173,11 @@ def _unequal(*functions: Callable) -> None:
         )
 
 
-BACK, WINDOWS, NOTHING = "back to the text", "windows tile the text", "a model that knows nothing"
+BACK, WINDOWS, NOTHING = (
+    "back to the text",
+    "windows tile the text",
+    "a model that knows nothing",
+)
 TESTS = (
     Case(BACK, _back),
     Case("unseen characters", _unseen, (BACK,)),

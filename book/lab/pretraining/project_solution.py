@@ -41,9 +41,7 @@ def windows(ids: Sequence[int], context: int) -> tuple[ndarray, ndarray]:
     return inputs.reshape(count, context), targets.reshape(count, context)
 
 
-def bits(
-    logits_of: Callable[[ndarray], Any], tokenizer: Any, text: str, context: int
-) -> float:
+def bits(logits_of: Callable[[ndarray], Any], tokenizer: Any, text: str, context: int) -> float:
     """Bits per byte of a text: all nats of all its tokens, over its bytes."""
     inputs, targets = windows(tokenizer.encode(text), context)
     nats = 0.0

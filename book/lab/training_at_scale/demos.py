@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-
-from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
 from mathlm.scaling import sharded_memory
 

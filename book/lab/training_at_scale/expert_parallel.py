@@ -125,7 +125,9 @@ def expert_parallel(tokens: int = 512, experts: int = 4, width: int = 32) -> dic
     with traffic.counting():
         y = parallel_mixture(own[0], mine(choice), mine(gate), own[1], own[2], experts)
         y.backward(mine(dy))
-    pairs = [(a.grad, mine(b.grad)) for a, b in zip(own, whole, strict=True) if b.grad is not None]
+    pairs = [
+        (a.grad, mine(b.grad)) for a, b in zip(own, whole, strict=True) if b.grad is not None
+    ]
     elsewhere = mine(choice) // (experts // ranks()) != rank()
     here = torch.cat([c // (experts // ranks()) == rank() for i, c in
                       enumerate(choice.chunk(ranks())) if i != rank()])  # fmt: skip

@@ -136,7 +136,9 @@ def _sent(step: Step) -> None:
             f"64 bytes are {least:.0f}."
         )
     if sent < least:
-        raise FaultError("less is sent than two ranks need: use the ring for what is not yours.")
+        raise FaultError(
+            "less is sent than two ranks need: use the ring for what is not yours."
+        )
 
 
 def _pad(step: Step) -> None:

@@ -42,7 +42,7 @@ class Compared:
         self.sets, self.asked = sets, 0
 
     def __call__(self, i: int, j: int) -> float:
-        """|A ∩ B| / |A ∪ B|; 0 if one is empty."""
+        """Share of the elements of both that both have; 0 if there are none."""
         self.asked += 1
         union = len(self.sets[i] | self.sets[j])
         return len(self.sets[i] & self.sets[j]) / union if union else 0.0

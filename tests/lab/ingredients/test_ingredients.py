@@ -152,10 +152,12 @@ def test_arms_are_compared_at_their_own_best_step_size_and_seed_by_seed():
         ]
 
     table = (
-        rows("baseline", 1e-3, [3.0, 3.0, 3.0]) + rows("baseline", 2e-3, [2.0, 2.5, 3.0])
-        + rows("no clipping", 1e-3, [2.5, 3.0, 3.0]) + rows("no clipping", 2e-3, [2.0, None, 2.0])
+        rows("baseline", 1e-3, [3.0, 3.0, 3.0])
+        + rows("baseline", 2e-3, [2.0, 2.5, 3.0])
+        + rows("no clipping", 1e-3, [2.5, 3.0, 3.0])
+        + rows("no clipping", 2e-3, [2.0, None, 2.0])
         + rows("no warm-up", 1e-3, [1.0, 1.0])
-    )  # fmt: skip
+    )
     arms = study.finished(table)
     assert arms["baseline"] == study.Arm(2e-3, (2.0, 2.5, 3.0))
     assert arms["no clipping"].lr == 1e-3

@@ -20,20 +20,38 @@ def planted(old, new):
 PAIRS = "pairs = [runs[seed] - base[seed] for seed in sorted(runs.keys() & base.keys())]"
 ERROR = "stdev(pairs) / math.sqrt(len(pairs))"
 FAULTS = {
-    "each arm has a step size of its own": ("runs = tables[arm][best[arm]]", "best[arm] = best[baseline]; runs = tables[arm][best[arm]]"),
-    "at the step size of the baseline": ("runs = tables[arm][best[arm]]", "runs = tables[arm][best[baseline]]"),
+    "each arm has a step size of its own": (
+        "runs = tables[arm][best[arm]]",
+        "best[arm] = best[baseline]; runs = tables[arm][best[arm]]",
+    ),
+    "at the step size of the baseline": (
+        "runs = tables[arm][best[arm]]",
+        "runs = tables[arm][best[baseline]]",
+    ),
     "at the step size of the arm": (PAIRS, "base = tables[baseline][best[arm]]; " + PAIRS),
-    "is that of two samples": (ERROR, "math.sqrt((stdev(runs.values()) ** 2 + stdev(base.values()) ** 2) / 3)"),
+    "is that of two samples": (
+        ERROR,
+        "math.sqrt((stdev(runs.values()) ** 2 + stdev(base.values()) ** 2) / 3)",
+    ),
     "divide by the root of the pairs": (ERROR, "stdev(pairs)"),
-    "divides by two": (ERROR, "(sum((x - mean(pairs)) ** 2 for x in pairs) / 3) ** 0.5 / 3**0.5"),
-    "match runs by seed": (PAIRS, "pairs = [a - b for a, b in zip(runs.values(), sorted(base.values()))]"),
+    "divides by two": (
+        ERROR,
+        "(sum((x - mean(pairs)) ** 2 for x in pairs) / 3) ** 0.5 / 3**0.5",
+    ),
+    "match runs by seed": (
+        PAIRS,
+        "pairs = [a - b for a, b in zip(runs.values(), sorted(base.values()))]",
+    ),
     "has no pair": (PAIRS, "pairs = [runs[s] - base.get(s, 0.0) for s in sorted(runs)]"),
     "take the best mean": ("mean(table[lr].values())", "min(table[lr].values())"),
-    "diverged (NaN) is chosen": ("math.inf if math.isnan(loss) else loss", "3.0 if math.isnan(loss) else loss"),
+    "diverged (NaN) is chosen": (
+        "math.inf if math.isnan(loss) else loss",
+        "3.0 if math.isnan(loss) else loss",
+    ),
     "it may lie beyond": ("best in (rates[0], rates[-1])", "False"),
     "as if they were three": ("len(pairs) < 3", "False"),
     "one entry for each arm but": ("        if arm == baseline:\n            continue\n", ""),
-}  # fmt: skip
+}
 
 
 def test_the_solution_passes():

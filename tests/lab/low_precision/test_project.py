@@ -21,20 +21,41 @@ def planted(old, new):
 
 
 FAULTS = {
-    "must be a power of two": ("np.where(most > 0, np.ldexp(1.0, exponent), 1.0)", "np.where(most > 0, most, 1.0)"),
-    "overflows: round up": ("exponent = exponent - (mantissa == 0.5)", "exponent = exponent - 1"),
+    "must be a power of two": (
+        "np.where(most > 0, np.ldexp(1.0, exponent), 1.0)",
+        "np.where(most > 0, most, 1.0)",
+    ),
+    "overflows: round up": (
+        "exponent = exponent - (mantissa == 0.5)",
+        "exponent = exponent - 1",
+    ),
     "needs the scale": ("exponent = exponent - (mantissa == 0.5)", "pass"),
-    "3 bits after the point": ("LEAST_EXPONENT, BITS = 448.0, -6, 3", "LEAST_EXPONENT, BITS = 448.0, -6, 2"),
-    "subnormal numbers are not kept": ("spacing * np.round(y / spacing)", "spacing * np.round(y / spacing) * (np.abs(y) >= 2.0**-6)"),
+    "3 bits after the point": (
+        "LEAST_EXPONENT, BITS = 448.0, -6, 3",
+        "LEAST_EXPONENT, BITS = 448.0, -6, 2",
+    ),
+    "subnormal numbers are not kept": (
+        "spacing * np.round(y / spacing)",
+        "spacing * np.round(y / spacing) * (np.abs(y) >= 2.0**-6)",
+    ),
     "is no number of E4M3": ("-6, 3", "-9, 3"),
     "do not cut digits off": ("np.round(", "np.trunc("),
     "go to the even": ("np.round(y / spacing)", "np.floor(y / spacing + 0.5)"),
-    "a block of zeros has no logarithm": ("np.where(most > 0, np.ldexp(1.0, exponent), 1.0)", "np.where(most > 0, np.ldexp(1.0, exponent), np.nan)"),
-    "each has its own": ("np.abs(parts).max(axis=-1, keepdims=True)", "(np.abs(parts).max() + 0 * parts[..., :1])"),
+    "a block of zeros has no logarithm": (
+        "np.where(most > 0, np.ldexp(1.0, exponent), 1.0)",
+        "np.where(most > 0, np.ldexp(1.0, exponent), np.nan)",
+    ),
+    "each has its own": (
+        "np.abs(parts).max(axis=-1, keepdims=True)",
+        "(np.abs(parts).max() + 0 * parts[..., :1])",
+    ),
     "return s · fl(x / s)": ("(s * rounded)", "(np.minimum(s, 1) ** 0 * rounded)"),
     "the scales have shape": ("s[..., 0]", "s"),
-    "return the pair": ("(s * rounded).reshape(x.shape), s[..., 0]", "(s * rounded).reshape(x.shape)"),
-}  # fmt: skip
+    "return the pair": (
+        "(s * rounded).reshape(x.shape), s[..., 0]",
+        "(s * rounded).reshape(x.shape)",
+    ),
+}
 
 
 def test_the_solution_passes_and_is_what_the_package_computes():

@@ -78,17 +78,15 @@ def mean_of_means(logits_of, tokenizer, text, context):
 
 
 FAULTS = {
-    "not in 0 ... vocab_size": (
-        lambda t, v: Beyond(tokenizer_from(t, v)), windows, bits
-    ),
+    "not in 0 ... vocab_size": (lambda t, v: Beyond(tokenizer_from(t, v)), windows, bits),
     "does not come back": (lambda t, v: Words(t, True), windows, bits),
     "raises ValueError": (lambda t, v: Words(t, False), windows, bits),
     "nothing is merged": (no_merge, windows, bits),
-    "targets equal inputs": (
-        tokenizer_from, lambda ids, c: (windows(ids, c)[0],) * 2, bits
-    ),
+    "targets equal inputs": (tokenizer_from, lambda ids, c: (windows(ids, c)[0],) * 2, bits),
     "an id is a target twice": (
-        tokenizer_from, lambda ids, c: [np.tile(x, (2, 1)) for x in windows(ids, c)], bits
+        tokenizer_from,
+        lambda ids, c: [np.tile(x, (2, 1)) for x in windows(ids, c)],
+        bits,
     ),
     "are never a target": (tokenizer_from, short, bits),
     "not (windows, 3)": (tokenizer_from, lambda ids, c: flat(*windows(ids, c)), bits),
@@ -99,21 +97,30 @@ FAULTS = {
     ),
     "in nats": (tokenizer_from, windows, bits_by(lambda n, c: n - 1, n_bytes, 1)),
     "padding is charged": (
-        tokenizer_from, windows,
-        bits_by(lambda n, c: math.ceil((n - 1) / c) * c + 8 * ((n - 1) % c == 0), n_bytes,
-                math.log(2)),
+        tokenizer_from,
+        windows,
+        bits_by(
+            lambda n, c: math.ceil((n - 1) / c) * c + 8 * ((n - 1) % c == 0),
+            n_bytes,
+            math.log(2),
+        ),
     ),
     "short window is left out": (
-        tokenizer_from, windows,
+        tokenizer_from,
+        windows,
         bits_by(lambda n, c: (n - 2) // c * c, n_bytes, math.log(2)),
     ),
     "divided by tokens": (
-        tokenizer_from, windows,
-        lambda f, t, text, c: bits(f, t, text, c) * len(text.encode()) / len(t.encode(text))
-        if isinstance(t, project.Pairs) else bits(f, t, text, c),
+        tokenizer_from,
+        windows,
+        lambda f, t, text, c: (
+            bits(f, t, text, c) * len(text.encode()) / len(t.encode(text))
+            if isinstance(t, project.Pairs)
+            else bits(f, t, text, c)
+        ),
     ),
     "weighs as much as a long one": (tokenizer_from, windows, mean_of_means),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("sentence", FAULTS)
@@ -130,7 +137,7 @@ def test_a_race_names_the_winner():
 def test_batches_of_the_solution_have_each_window_once_an_epoch():
     data = Batches(list(range(33)), 4, 2)
     firsts = [data(step)["ids"][:, 0].tolist() for step in range(4)]
-    assert sorted(sum(firsts, [])) == [0, 4, 8, 12, 16, 20, 24, 28]
+    assert sorted(x for pair in firsts for x in pair) == [0, 4, 8, 12, 16, 20, 24, 28]
     assert torch.equal(data(2)["targets"], data(2)["targets"])
 
 

@@ -19,17 +19,34 @@ def planted(old, new):
 
 
 FAULTS = {
-    "different weights": ("[w[:size] for w in ring.all_gather(parts)]", "[np.r_[w[: len(p) * r], p, w[len(p) * (r + 1) :]][:size] for r, (w, p) in enumerate(zip(weights, parts))]"),
+    "different weights": (
+        "[w[:size] for w in ring.all_gather(parts)]",
+        "[np.r_[w[: len(p) * r], p, w[len(p) * (r + 1) :]][:size] "
+        "for r, (w, p) in enumerate(zip(weights, parts))]",
+    ),
     "not corrected for their start": ("m / (1 - beta1**t), v / (1 - beta2**t)", "m, v"),
     "do not move": ("own - lr", "own - 0 * lr"),
-    "are not those of Adam": ("beta2 * v + (1 - beta2) * g**2", "beta2 * v + (1 - beta2) * abs(g)"),
-    "means of ranks are averaged": ("whole = [np.pad(g, (0, padded - size)) for g in gradients]", "whole = [np.pad(g / c * sum(targets) / n, (0, padded - size)) for g, c in zip(gradients, targets)]"),
-    "are not updated": ("new.append((m, v))", "new.append((m, 0 * v)) if t == 2 else new.append((m, v))"),
-    "a rank sends": ("sums = ring.reduce_scatter(whole)", "sums = np.split(ring.all_reduce(whole)[0], n)"),
+    "are not those of Adam": (
+        "beta2 * v + (1 - beta2) * g**2",
+        "beta2 * v + (1 - beta2) * abs(g)",
+    ),
+    "means of ranks are averaged": (
+        "whole = [np.pad(g, (0, padded - size)) for g in gradients]",
+        "whole = [np.pad(g / c * sum(targets) / n, (0, padded - size)) "
+        "for g, c in zip(gradients, targets)]",
+    ),
+    "are not updated": (
+        "new.append((m, v))",
+        "new.append((m, 0 * v)) if t == 2 else new.append((m, v))",
+    ),
+    "a rank sends": (
+        "sums = ring.reduce_scatter(whole)",
+        "sums = np.split(ring.all_reduce(whole)[0], n)",
+    ),
     "less is sent": ("sums = ring.reduce_scatter(whole)", "sums = np.split(sum(whole), n)"),
     "do not divide by 4 ranks: pad": ("padded = -(-size // n) * n", "padded = size"),
     "return (weights, moments)": (", new\n", "\n"),
-}  # fmt: skip
+}
 
 
 def test_the_solution_passes():

@@ -29,20 +29,26 @@ def all_pairs(sets, threshold, jaccard):
 FAULTS = {
     "not (16, 2)": planted(("return np.array(least)", "return np.array(least).T")),
     "depends on the other sets": planted(
-        ("(2, functions, 1), dtype=np.uint64)", "(2, functions, 1), dtype=np.uint64) + np.uint64(sum(sets[0]) % 97)")
+        (
+            "(2, functions, 1), dtype=np.uint64)",
+            "(2, functions, 1), dtype=np.uint64) + np.uint64(sum(sets[0]) % 97)",
+        )
     ),
     "the seed changes nothing": planted(("default_rng(seed)", "default_rng(0)")),
     "are alike": planted(("a |= np.uint64(1)", "a, b = a[:1] | 1 + 0 * a, b[:1] + 0 * b")),
     "agree in": planted((".min(axis=1)", "[:, 0]")),
-
     "below the threshold": planted((" if jaccard(*pair) >= threshold", "")),
     "only those that agree in a whole band": (project_solution.signatures, all_pairs),
-    "a document is a duplicate of itself": planted(("combinations(group, 2)", "[(i, i) for i in group]")),
-    "with i < j, each once": planted(("combinations(group, 2)", "combinations(group[::-1], 2)")),
+    "a document is a duplicate of itself": planted(
+        ("combinations(group, 2)", "[(i, i) for i in group]")
+    ),
+    "with i < j, each once": planted(
+        ("combinations(group, 2)", "combinations(group[::-1], 2)")
+    ),
     "the numbers of the others stay": planted(
         ("zip(filled, band, strict=True)", "enumerate(band)")
     ),
-}  # fmt: skip
+}
 
 
 def few_bands(sets, threshold, jaccard):
