@@ -4,13 +4,11 @@
     python -m lab.ingredients.landscape_study --record landscape.json
 
 Trains the small GPT of chapter 19 from two starts, and again from the first start in another
-order of the data from the beginning or from a later step: all of that for each seed. The slices
-are those of the first seed. Six minutes on one core.
+order of the data from the beginning or from a later step. Three minutes on one core.
 """
 
 import argparse
 import logging
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
 from mathlm.train.objectives import Batch
 from mathlm.train.record import record_on_cpu
 
-from .directions import Direction, random_direction, towards
+from .directions import random_direction, towards
 from .landscape import barrier, line, plane
 from .small_gpt import CONTEXT, Ingredients, build
 
@@ -53,20 +51,6 @@ def trained(ids: np.ndarray, steps: int, start: int, order: int, fork: int = 0) 
     return model.eval()
 
 
-def runs(ids: np.ndarray, steps: int, seed: int, forks: Sequence[int]) -> dict[str, GPT]:
-    """A run, and those that differ from it in the start or in the data after some step."""
-    found = {"end": trained(ids, steps, start=seed, order=0)}
-    found["another start"] = trained(ids, steps, start=100 + seed, order=1)
-    for fork in forks:
-        found[f"fork at {fork}"] = trained(ids, steps, start=seed, order=1, fork=fork)
-    return found
-
-
-def length(direction: Direction) -> float:
-    """Euclidean length over all parameters."""
-    return math.sqrt(sum(float(d.detach().square().sum()) for d in direction))
-
-
 def study(training: np.ndarray, batch: Batch, args: argparse.Namespace) -> dict[str, Any]:
     """Every slice of the record; losses [nats/byte] of ``batch``."""
 
@@ -74,33 +58,25 @@ def study(training: np.ndarray, batch: Batch, args: argparse.Namespace) -> dict[
         ways = [random_direction(model, seed) for seed in range(3)]
         return [line(model, way, xs, batch).tolist() for way in ways]
 
-    t, found = np.linspace(0, 1, args.points), dict[str, Any]()
-    barriers, moved, ends = list[dict[str, float]](), list[float](), list[list[float]]()
-    for seed in range(args.seeds):
-        start, models = build(Ingredients(), seed), runs(training, args.steps, seed, args.forks)
-        end = models.pop("end")
-        paths = {name: line(end, towards(end, m), t, batch) for name, m in models.items()}
-        barriers.append({name: barrier(path) for name, path in paths.items()})
-        moved.append(length(towards(start, end)) / length(list(start.parameters())))
-        ends.append(paths["another start"][[0, -1]].tolist())
-        if seed == 0:
-            xs, few = np.linspace(-1, 1, args.points), np.linspace(-1, 1, args.side)
-            ways = [random_direction(end, draw) for draw in (0, 1)]
-            found |= {
-                "x": xs.tolist(),
-                "random": {
-                    name: random_slices(m, xs) for name, m in (("start", start), ("end", end))
-                },
-                "t": t.tolist(),
-                "from_start": line(start, towards(start, end), t, batch).tolist(),
-                "between": {name: path.tolist() for name, path in paths.items()},
-                "plane": {
-                    "x": few.tolist(),
-                    "loss": plane(end, *ways, few, few, batch).tolist(),
-                },
-            }
-        logging.info("seed %d: %s, moved %.2f", seed, barriers[-1], moved[-1])
-    return found | {"barriers": barriers, "moved": moved, "ends": ends}
+    start, steps = build(Ingredients(), 0), args.steps
+    end = trained(training, steps, start=0, order=0)
+    others = {"another start": trained(training, steps, start=1, order=1)}
+    for fork in args.forks:
+        others[f"fork at {fork}"] = trained(training, steps, start=0, order=1, fork=fork)
+    xs, t = np.linspace(-1, 1, args.points), np.linspace(0, 1, args.points)
+    paths = {name: line(end, towards(end, model), t, batch) for name, model in others.items()}
+    first, second = (random_direction(end, seed) for seed in (0, 1))
+    few = np.linspace(-1, 1, args.side)
+    heights = plane(end, first, second, few, few, batch)
+    return {
+        "x": xs.tolist(),
+        "random": {name: random_slices(m, xs) for name, m in (("start", start), ("end", end))},
+        "t": t.tolist(),
+        "from_start": line(start, towards(start, end), t, batch).tolist(),
+        "between": {name: path.tolist() for name, path in paths.items()},
+        "barriers": {name: barrier(path) for name, path in paths.items()},
+        "plane": {"x": few.tolist(), "loss": heights.tolist()},
+    }
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -108,13 +84,12 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--record", type=Path, help="JSON file of the slices")
-    add("--seeds", type=int, default=3, help="sets of runs; the slices are of the first")
     add("--steps", type=int, default=350, help="optimizer steps of every model")
     add(
         "--forks",
         type=int,
         nargs="*",
-        default=[0, 20, 120],
+        default=[0, 20, 60, 120],
         help="steps; the order changes",
     )
     add("--points", type=int, default=25, help="points of a line")
@@ -134,6 +109,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     texts = corpus.split("shakespeare")
     training, held_out = (np.frombuffer(text.encode(), np.uint8) for text in texts)
     found = study(training, windows(held_out, 0, args.batch_size)(0), args)
+    logging.info("%s", found["barriers"])
     record_on_cpu(args.record, options=vars(args), results=found)
     return found
 

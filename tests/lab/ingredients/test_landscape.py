@@ -138,7 +138,7 @@ def study(tmp_path_factory):
     """A very short study, with the function that trained its models."""
     path = tmp_path_factory.mktemp("study") / "landscape.json"
     torch.set_default_dtype(torch.float32)
-    options = "--steps 4 --forks 0 3 --points 3 --side 2 --batch-size 1 --seeds 2"
+    options = "--steps 4 --forks 0 3 --points 3 --side 2 --batch-size 1"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SIZES, "d_model", 32)
         found = landscape_study.main(f"{options} --record {path}".split())
@@ -152,9 +152,6 @@ def test_the_study_records_every_slice(study):
     assert np.shape(found["plane"]["loss"]) == (2, 2)
     assert set(found["between"]) == {"another start", "fork at 0", "fork at 3"}
     assert record["options"]["steps"] == 4
-    assert [set(heights) for heights in found["barriers"]] == [set(found["between"])] * 2
-    assert len(found["moved"]) == len(found["ends"]) == 2
-    assert found["ends"][0][0] == pytest.approx(found["from_start"][-1], rel=1e-5)
 
 
 def test_all_ways_of_the_study_start_at_one_end_and_the_way_there_ends_at_it(study):
