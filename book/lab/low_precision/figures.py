@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, ORANGE, RED, WIDE
+from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED, WIDE
 
 ZERO, NORMAL, LARGEST = -25, -14, 16  # exponents at which float16 begins and ends
 
@@ -87,24 +87,6 @@ def sixteen_bit_runs(steps: ArrayLike, curves: Mapping[str, ArrayLike]) -> Figur
     return fig
 
 
-def spread_of_runs(results: Mapping[str, Sequence[float]], baseline: str) -> Figure:
-    """Held-out loss of each way to round, one point for each seed.
-
-    Args:
-        results: Name -> losses [nats].
-        baseline: Name whose mean is drawn as a line.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for i, (name, losses) in enumerate(results.items()):
-        color = GREEN if name == baseline else BLUE
-        ax.plot(losses, [i] * len(losses), "o", color=color, ms=6, alpha=0.8)
-    ax.axvline(float(np.mean(results[baseline])), color=GRAY, ls=":", lw=1.2)
-    ax.set_yticks(range(len(results)), list(results))
-    ax.invert_yaxis()
-    ax.set(xlabel="held-out loss [nats/byte]")
-    return fig
-
-
 def block_errors(results: Mapping[str, Sequence[float]]) -> Figure:
     """Relative error of a product by how its operands were rounded, one dot for each draw.
 
@@ -126,5 +108,4 @@ __all__ = [
     "rounding_errors",
     "running_sums",
     "sixteen_bit_runs",
-    "spread_of_runs",
 ]

@@ -9,7 +9,6 @@ from .figures import (
     rounding_errors,
     running_sums,
     sixteen_bit_runs,
-    spread_of_runs,
 )
 
 __all__ = [
@@ -19,6 +18,5 @@ __all__ = [
     "rounding_errors",
     "running_sums",
     "sixteen_bit_runs",
-    "spread_of_runs",
     "style",
 ]

@@ -27,23 +27,6 @@ def segment_memory(segments: ArrayLike, kept: Mapping[str, ArrayLike]) -> Figure
     return fig
 
 
-def memory_against_time(points: Mapping[str, tuple[float, float]]) -> Figure:
-    """What a way to compute one gradient keeps, and how long it takes.
-
-    Args:
-        points: Name -> memory [MB] and time over that of the plain way.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for i, (name, (memory, time)) in enumerate(points.items()):
-        ax.plot(time, memory, MARKS[i % len(MARKS)], color=COLORS[i % len(COLORS)], ms=8)
-        ax.annotate(name, (time, memory), (7, 5), textcoords="offset points", fontsize=9)
-    ax.set(xlabel="time over that of one plain pass", ylabel="kept for backward [MB]")
-    ax.set_yscale("log", base=2)
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.margins(x=0.3, y=0.15)
-    return fig
-
-
 def pipeline_rows(schedules: Mapping[str, Sequence[Task]]) -> Figure:
     """Schedules of a pipeline: one row for each stage, one box for each pass.
 
@@ -106,7 +89,6 @@ def sending_shares(devices: ArrayLike, shares: Mapping[str, ArrayLike]) -> Figur
 
 
 __all__ = [
-    "memory_against_time",
     "pipeline_rows",
     "segment_memory",
     "sending_shares",

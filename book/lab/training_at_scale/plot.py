@@ -4,7 +4,6 @@ from mathlm.plot import style
 
 from .demos import pipeline_demo, zero_memory_demo
 from .figures import (
-    memory_against_time,
     pipeline_rows,
     segment_memory,
     sending_shares,
@@ -12,7 +11,6 @@ from .figures import (
 )
 
 __all__ = [
-    "memory_against_time",
     "pipeline_demo",
     "pipeline_rows",
     "segment_memory",

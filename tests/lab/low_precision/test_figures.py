@@ -1,5 +1,3 @@
-import numpy as np
-
 from lab.low_precision import figures
 
 
@@ -23,12 +21,6 @@ def test_running_sums_and_runs_draw_one_line_each():
     assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[1, 2], [1, 1]]
     ax = figures.sixteen_bit_runs([0, 20], {"a": [5.5, 3.0]}).axes[0]
     assert ax.get_lines()[0].get_ydata().tolist() == [5.5, 3.0]
-
-
-def test_each_seed_is_a_point_and_the_baseline_a_line():
-    ax = figures.spread_of_runs({"a": [1.0, 3.0], "b": [2.0, 2.5]}, "a").axes[0]
-    assert [list(line.get_xdata()) for line in ax.get_lines()] == [[1, 3], [2, 2.5], [2, 2]]
-    assert np.array_equal(ax.get_yticks(), [0, 1])
 
 
 def test_block_errors_draw_every_draw():

@@ -9,13 +9,6 @@ def test_segment_memory_and_sending_shares_draw_one_line_each():
     assert ax.get_lines()[0].get_ydata().tolist() == [0.1, 0.3]
 
 
-def test_memory_stands_above_time():
-    ax = figures.memory_against_time({"plain": (64.0, 1.0), "again": (8.0, 1.3)}).axes[0]
-    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.get_lines()]
-    assert points == [(1.0, 64.0), (1.3, 8.0)]
-    assert [text.get_text() for text in ax.texts] == ["plain", "again"]
-
-
 def test_each_pass_of_a_pipeline_is_one_box_as_long_as_it_takes():
     ax = figures.pipeline_rows({"a": pipeline_tasks(2, 2)}).axes[0]
     boxes = [(p.get_x(), p.get_y() + p.get_height() / 2, p.get_width()) for p in ax.patches]
