@@ -56,6 +56,11 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "17-mixture-of-experts",
     "17-model-costs",
     "17-state-space",
+    "19-ingredients",
+    "19-low-precision",
+    "19-pretraining",
+    "19-training-at-scale",
+    "19-training-data",
     "23-policy-optimization",
     "23-reward-hacking",
 )

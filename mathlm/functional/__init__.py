@@ -83,6 +83,7 @@ from .rotary_scaling import (
 from .rounding import (
     expected_rounding_divergence,
     float_spacing,
+    round_scaled,
     round_stochastic,
     round_to,
     rounding_divergence,
@@ -198,6 +199,7 @@ __all__ = [
     "rotate_half_split",
     "rotate_interleaved",
     "rotate_leading",
+    "round_scaled",
     "round_stochastic",
     "round_to",
     "rounding_divergence",

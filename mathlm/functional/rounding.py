@@ -1,4 +1,4 @@
-"""Numbers as a format of 32 or 16 bits holds them, computed in a wider one."""
+"""Numbers as a format of 32, 16 or 8 bits holds them, computed in a wider one."""
 
 import math
 
@@ -9,6 +9,7 @@ from ..errors import InputError, InputTypeError
 from ..shapes import Float
 
 FORMATS = (torch.float32, torch.bfloat16, torch.float16)
+EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
 WIDE = (torch.float64, torch.float32)
 
 
@@ -19,13 +20,13 @@ def float_spacing(x: Float[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tenso
 
         2^(max(e, e_min) - m)   with 2^e ≤ |x| < 2^(e+1)
 
-    The format keeps m bits behind the binary point: 23 in float32, 10 in float16 and 7 in
-    bfloat16.
+    The format keeps m bits behind the binary point: 23 in float32, 10 in float16, 7 in
+    bfloat16, 3 in float8_e4m3fn and 2 in float8_e5m2.
     Below 2^e_min its numbers are subnormal and equally spaced down to 0.
 
     Args:
         x: Numbers, in float32 or float64.
-        dtype: float32, bfloat16 or float16.
+        dtype: float32, bfloat16, float16, float8_e4m3fn or float8_e5m2.
 
     Returns:
         The spacing, in float64.
@@ -47,12 +48,13 @@ def round_to(x: Float[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tensor, "*
 
         s round(x / s)   with s = float_spacing(x, dtype)
 
-    What rounds to more than the largest number of the format becomes infinite, what lies below
+    What rounds to more than the largest number of the format becomes infinite, or NaN in
+    float8_e4m3fn, which has no infinity (a conversion that does not saturate). What lies below
     half the smallest becomes 0. NaN and infinity stay. The rounding has no gradient.
 
     Args:
         x: Numbers, in float32 or float64.
-        dtype: float32, bfloat16 or float16.
+        dtype: float32, bfloat16, float16, float8_e4m3fn or float8_e5m2.
 
     Returns:
         The rounded numbers.
@@ -82,7 +84,7 @@ def round_stochastic(
 
     Args:
         x: Numbers, in float32 or float64.
-        dtype: float32, bfloat16 or float16.
+        dtype: float32, bfloat16, float16, float8_e4m3fn or float8_e5m2.
         generator: Source of u; None takes torch's own.
 
     Returns:
@@ -99,6 +101,43 @@ def round_stochastic(
     return bounded(s * torch.floor(wide / s + u), wide, dtype).to(x.dtype)
 
 
+def round_scaled(
+    x: Float[Tensor, "*shape"], dtype: torch.dtype, block: int | None = None
+) -> Float[Tensor, "*shape"]:
+    """Numbers rounded to a narrow format after a scale has brought them into its range.
+
+    Implements eq-low-block::
+
+        s fl(x / s),   s = 2^k the least with max|x| ≤ s · largest   for each block
+
+    A power of two changes exponents only, so what stays in the normal range is rounded as it
+    would be without a scale. Nothing overflows.
+
+    Args:
+        x: Numbers, finite, in float32 or float64.
+        dtype: As of :func:`round_to`.
+        block: Numbers of the last axis that share a scale; it must divide that axis. None
+            gives the whole tensor one scale.
+
+    Returns:
+        The rounded numbers, in the dtype of ``x``.
+
+    Raises:
+        InputError: If ``dtype`` is another format, ``x`` is not finite, or blocks do not fit.
+        InputTypeError: If ``x`` is narrower than float32.
+    """
+    require_formats(x, dtype)
+    if not x.isfinite().all():
+        raise InputError("NaN and infinity have no scale: round_scaled needs finite x")
+    if block is not None and (block < 1 or x.ndim == 0 or x.shape[-1] % block):
+        raise InputError(f"blocks of {block} do not divide the last axis of {tuple(x.shape)}")
+    parts = x.detach().double().reshape(1, -1) if block is None else x.detach().double()
+    parts = parts if block is None else parts.unflatten(-1, (-1, block))
+    most = parts.abs().amax(-1, keepdim=True) / torch.finfo(dtype).max
+    s = torch.exp2(torch.where(most > 0, most, 1.0).log2().ceil())
+    return (s * round_to(parts / s, dtype)).reshape(x.shape).to(x.dtype)
+
+
 def spacing(x: Tensor, dtype: torch.dtype) -> Tensor:
     """:func:`float_spacing` of float64 numbers; of 0 where they are not finite."""
     format_ = torch.finfo(dtype)
@@ -110,15 +149,23 @@ def spacing(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def bounded(y: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
-    """``y``, infinite beyond the format's largest number; ``x`` where that is not finite."""
-    y = torch.where(y.abs() > torch.finfo(dtype).max, torch.copysign(y * math.inf, x), y)
-    return torch.where(x.isfinite(), torch.copysign(y, x), x)
+    """``y``, infinite beyond the format's largest number; ``x`` where that is not finite.
+
+    A format without infinity has NaN in both places.
+    """
+    beyond = torch.copysign(torch.full_like(x, math.inf), x)
+    kept = x
+    if dtype == torch.float8_e4m3fn:
+        beyond = torch.full_like(x, math.nan)
+        kept = beyond
+    y = torch.where(y.abs() > torch.finfo(dtype).max, beyond, torch.copysign(y, x))
+    return torch.where(x.isfinite(), y, kept)
 
 
 def require_formats(x: Tensor, dtype: torch.dtype) -> None:
     """Refuse another format, and numbers that are narrower than the widest of the formats."""
-    if dtype not in FORMATS:
-        names = ", ".join(map(str, FORMATS))
+    if dtype not in FORMATS + EIGHT:
+        names = ", ".join(map(str, FORMATS + EIGHT))
         raise InputError(f"dtype={dtype} is not one of {names}")
     if x.dtype not in WIDE:
         raise InputTypeError(f"x must be float32 or float64 to be rounded, got {x.dtype}")

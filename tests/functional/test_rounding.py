@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mathlm.errors import InputError, InputTypeError
-from mathlm.functional import float_spacing, round_stochastic, round_to
+from mathlm.functional import float_spacing, round_scaled, round_stochastic, round_to
 
 FORMATS = [torch.float32, torch.bfloat16, torch.float16]
 
@@ -26,6 +26,9 @@ def same_bits(a, b):
     """Equal, signs of zeros and places of NaN included."""
     both = a.isnan() == b.isnan()
     return (both & (a.isnan() | ((a == b) & (a.signbit() == b.signbit())))).all()
+
+
+EIGHT = [torch.float8_e4m3fn, torch.float8_e5m2]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -116,6 +119,59 @@ def test_other_formats_are_refused(f):
         f(torch.ones(2), torch.int8)
     with pytest.raises(InputTypeError, match=r"float32 or float64 .* got torch.float16"):
         f(torch.ones(2, dtype=torch.float16), torch.bfloat16)
+
+
+@pytest.mark.parametrize("dtype", EIGHT)
+def test_every_number_of_eight_bits_is_kept_and_all_between_go_to_a_nearest_one(dtype):
+    """All 256 bit patterns stay; any other number goes to one that none is nearer to."""
+    held = torch.arange(256, dtype=torch.uint8).view(dtype).float()
+    held = held[held.isfinite()]
+    assert torch.equal(round_to(held, dtype), held)
+    largest = torch.finfo(dtype).max
+    x = torch.randn(2000, dtype=torch.float64) * 10.0 ** torch.randint(-6, 3, (2000,))
+    x = x.clamp(-largest, largest)
+    nearest = (x[:, None] - held).abs().min(1).values
+    torch.testing.assert_close((round_to(x, dtype) - x).abs(), nearest, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", EIGHT)
+def test_eight_bits_round_as_torch_converts(dtype):
+    x = numbers_of_all_sizes(torch.float32)
+    x = x[(x.abs() <= torch.finfo(dtype).max) | x.isnan()]  # beyond, versions differ
+    assert same_bits(round_to(x, dtype), x.to(dtype).float())
+
+
+def test_beyond_its_largest_number_e4m3_has_no_infinity_and_e5m2_has():
+    """448 = 1.75 · 2^8: half a spacing more, 464, is a tie that goes to it (1.75 is even).
+
+    Beyond, E4M3 has NaN, as the specification of the Open Compute Project says for a conversion
+    that does not saturate.
+    """
+    x = torch.tensor([448.0, 464.0, 465.0, 57344.0, 70000.0])
+    assert round_to(x, EIGHT[0])[:2].tolist() == [448.0, 448.0]
+    assert round_to(x, EIGHT[0])[2:].isnan().all()
+    assert round_to(x, EIGHT[1])[3:].tolist() == [57344.0, np.inf]
+
+
+def test_a_scale_brings_every_block_into_range_by_a_power_of_two():
+    """Blocks of two: 1000 needs 4 (448 · 2 < 1000 ≤ 448 · 4), 0.001 needs 2^-18."""
+    x = torch.tensor([[1000.0, 0.3, 0.001, 0.0]])
+    found = round_scaled(x, EIGHT[0], block=2)
+    first = round_to(x[:, :2] / 4, EIGHT[0]) * 4
+    second = round_to(x[:, 2:] * 2.0**18, EIGHT[0]) / 2**18
+    assert torch.equal(found, torch.cat([first, second], 1))
+    assert torch.equal(round_scaled(x, EIGHT[0]), round_to(x / 4, EIGHT[0]) * 4)
+    assert torch.equal(round_scaled(8 * x, EIGHT[0], 2), 8 * found)
+    assert not round_scaled(torch.zeros(4), EIGHT[0]).any()
+
+
+def test_blocks_that_do_not_fit_and_numbers_that_are_not_finite_have_no_scale():
+    with pytest.raises(
+        InputError, match=r"blocks of 3 do not divide the last axis of \(2, 4\)"
+    ):
+        round_scaled(torch.ones(2, 4), EIGHT[0], block=3)
+    with pytest.raises(InputError, match="NaN and infinity have no scale"):
+        round_scaled(torch.tensor([np.inf]), EIGHT[0])
 
 
 def test_what_is_not_finite_has_no_spacing():

@@ -19,6 +19,8 @@ from mathlm.errors import MathLMError
 from mathlm.train import process_group
 from mathlm.train.parallel import KINDS
 
+from .context_parallel import context_parallel
+from .expert_parallel import expert_parallel
 from .parallel_demos import data_parallel, pipeline, tensor_parallel
 from .zero_demos import by_torch, trainer, zero
 
@@ -33,7 +35,8 @@ def run(folder: str | Path | None = None) -> dict[str, Any]:
             ``fsdp``; None keeps none.
 
     Returns:
-        ``data_parallel``, ``tensor_parallel``, ``pipeline``: dicts; ``zero``: one for each
+        ``data_parallel``, ``tensor_parallel``, ``pipeline``, ``context_parallel``,
+        ``expert_parallel``: dicts; ``zero``: one for each
         stage; ``trainer``: one for each kind, and ``one``, a single process. ``difference``
         and the like are relative to one process; ``bytes`` is what the kernel counted that
         rank 0 sent in a step (None if not on Linux), ``theory`` what it should be.
@@ -60,6 +63,8 @@ def together(folder: Path) -> dict[str, Any]:
         "data_parallel": data_parallel(),
         "tensor_parallel": tensor_parallel(),
         "pipeline": pipeline(),
+        "context_parallel": context_parallel(),
+        "expert_parallel": expert_parallel(),
         "zero": [zero(stage) for stage in range(4)],
         "trainer": {kind: by_torch(kind, folder) for kind in KINDS},
     }

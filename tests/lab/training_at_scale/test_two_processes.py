@@ -34,6 +34,13 @@ def test_a_cut_block_is_the_whole(found):
     )
 
 
+def test_a_cut_sequence_and_experts_elsewhere_give_the_output_and_gradients_of_one(found):
+    for name in ("context_parallel", "expert_parallel"):
+        assert found[name]["output"] < 1e-12
+        assert found[name]["gradient"] < 1e-12
+    assert found["expert_parallel"]["sent_rows"] > 0
+
+
 def test_every_stage_of_zero_is_adam_in_one_process(found):
     assert [stage["stage"] for stage in found["zero"]] == [0, 1, 2, 3]
     assert max(stage["difference"] for stage in found["zero"]) < 1e-12

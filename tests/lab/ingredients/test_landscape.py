@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from lab.pretraining import landscape_study
-from lab.pretraining.directions import random_direction, towards
-from lab.pretraining.landscape import barrier, line, plane
-from lab.pretraining.small_gpt import SIZES
+from lab.ingredients import landscape_study
+from lab.ingredients.directions import random_direction, towards
+from lab.ingredients.landscape import barrier, line, plane
+from lab.ingredients.small_gpt import SIZES
 from mathlm.errors import InputError, NonFiniteLossError
 
 EMPTY: dict = {}

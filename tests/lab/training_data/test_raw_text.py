@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from lab.pretraining import duplicates, raw_text
+from lab.training_data import duplicates, raw_text
 from mathlm.recipes.whole_stack import dirt
 from mathlm.text import clean, collision_probability, jaccard, read_documents, shingles
 

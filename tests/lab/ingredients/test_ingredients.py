@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from lab.pretraining import ingredients as study
-from lab.pretraining.one_ingredient import held_out_bits, optimizers, schedule, train
-from lab.pretraining.small_gpt import SIZES, START, Ingredients, build
+from lab.ingredients import ingredients_study as study
+from lab.ingredients.one_ingredient import held_out_bits, optimizers, schedule, train
+from lab.ingredients.small_gpt import SIZES, START, Ingredients, build
 from mathlm.errors import ConfigError
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import SGD, AdamW, Muon
@@ -115,7 +115,7 @@ def test_a_run_that_overflows_ends_and_says_so():
     assert len(history) < 6
     assert history[-1].tolist() == [math.inf, math.inf]
     args = study.parse(["--tokens", str(6 * 512), "--held-out", "300"])
-    row = study.run({"optimizer": "sgd", "lr": 1e30, "warmup": 0.0}, 0, args)
+    row = study.run("SGD with momentum", 1e30, 0, args)
     assert row["held_out"] is None
     assert row["curve"][-1] is None
     assert math.isfinite(row["largest_norm"])
@@ -128,26 +128,54 @@ def test_bits_are_nats_per_target_over_log_2():
     assert held_out_bits(model, IDS[:300]) == pytest.approx(8, rel=1e-6)
 
 
-def test_every_variant_changes_something_and_is_one_of_a_kind():
-    changes = [c for cases in study.CASES.values() for c in cases]
-    recipes = [Ingredients(**c) for c in changes]
+def test_every_arm_changes_something_and_is_one_of_a_kind():
+    recipes = [Ingredients(**changes) for changes in study.ARMS.values()]
     assert len(set(recipes)) == len(recipes)
-    plan = study.plan(2)
-    assert [seed for name, _, seed in plan if name == "baseline"] == [0, 1, 2]
-    assert len(plan) == 1 + 2 * len(changes)
+
+
+def test_a_best_step_size_at_the_end_of_the_grid_asks_for_the_next_one():
+    """Costs fall to the right: 8e-3 is tried; with its own neighbors worse, nothing is."""
+    bits = {1e-3: {0: 3.0}, 2e-3: {0: 2.0}, 4e-3: {0: 1.0}}
+    assert study.next_step_size({}, study.GRID) == 1e-3
+    assert study.next_step_size(bits, study.GRID) == 8e-3
+    assert study.next_step_size(bits | {8e-3: {0: 5.0}}, study.GRID) is None
+    assert study.best_and_neighbor(bits | {8e-3: {0: 5.0}}) == [4e-3, 2e-3]
+
+
+def test_arms_are_compared_at_their_own_best_step_size_and_seed_by_seed():
+    """The arm is best at 1e-3 on average, the baseline at 2e-3; an overflow counts as ∞."""
+
+    def rows(arm, lr, costs):
+        return [
+            {"arm": arm, "lr": lr, "seed": seed, "held_out": cost}
+            for seed, cost in enumerate(costs)
+        ]
+
+    table = (
+        rows("baseline", 1e-3, [3.0, 3.0, 3.0])
+        + rows("baseline", 2e-3, [2.0, 2.5, 3.0])
+        + rows("no clipping", 1e-3, [2.5, 3.0, 3.0])
+        + rows("no clipping", 2e-3, [2.0, None, 2.0])
+        + rows("no warm-up", 1e-3, [1.0, 1.0])
+    )
+    arms = study.finished(table)
+    assert arms["baseline"] == study.Arm(2e-3, (2.0, 2.5, 3.0))
+    assert arms["no clipping"].lr == 1e-3
+    assert set(arms) == {"baseline", "no clipping"}  # two seeds are not three
+    assert study.differences(arms)["no clipping"] == pytest.approx([0.5, 0.5, 0.0])
 
 
 def test_the_record_keeps_finished_runs_and_refuses_another_study(tmp_path, monkeypatch):
-    monkeypatch.setattr(study, "CASES", {"baseline": [{}], "clipping": [{"clip": 0.1}]})
+    monkeypatch.setattr(study, "ARMS", {"baseline": {}})
+    monkeypatch.setattr(study, "EDGES", ())
+    monkeypatch.setattr(study, "MOST", 3)
     path = tmp_path / "record.json"
-    command = ["--tokens", "1024", "--held-out", "300", "--seeds", "1", "--record", str(path)]
+    command = ["--tokens", "1024", "--held-out", "300", "--record", str(path)]
     rows = study.main(command)
-    assert [(r["ingredient"], r["seed"]) for r in rows] == [
-        ("baseline", 0), ("baseline", 1), ("clipping", 0)
-    ]  # fmt: skip
-    assert rows[2]["clipped"] == 1.0
+    assert [(r["lr"], r["seed"]) for r in rows[:3]] == [(lr, 0) for lr in study.GRID]
+    assert len(rows) == 3 + 4  # two more seeds at two step sizes
     assert len(rows[0]["curve"]) == 2
     before = json.loads(path.read_text())["results"]
     assert study.main(command) == before
-    with pytest.raises(ConfigError, match=r"holds another study: \{'baseline'"):
+    with pytest.raises(ConfigError, match=r"holds another study: \{'arms'"):
         study.main([*command, "--held-out", "200"])

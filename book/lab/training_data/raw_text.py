@@ -1,7 +1,7 @@
 """From raw text to documents: what each stage finds of the dirt that was put in.
 
 cd book
-python -m lab.pretraining.raw_text --record raw-text.json
+python -m lab.training_data.raw_text --record raw-text.json
 """
 
 import argparse
@@ -64,12 +64,30 @@ def stages(args: argparse.Namespace) -> dict[str, dict[str, float | int]]:
     near = {(kept[i], kept[j]) for i, j, _ in pairs if first[kept[j]] == kept[j]}
     leaks = contamination(texts, data.test)
     return {
+        "left": left_after(texts, kept, first, pairs, data.test),
         "cleaning": {"documents": len(texts), "restored": sum(restored) / len(texts)},
         "quality": score(set(range(len(texts))) - set(kept), data.junk),
         "rules": {name: count for name, count in broken.items() if count},
         "exact duplicates": score(exact, data.exact),
         "near duplicates": score(near, data.near),
         "contamination": score(set(leaks.documents), data.leaked),
+    }
+
+
+def left_after(
+    texts: list[str], kept: list[int], first: np.ndarray, pairs: Any, test: list[str]
+) -> dict[str, int]:
+    """Documents that are left after each stage, one stage after the other."""
+    unique = [i for i in kept if first[i] == i]
+    again = {kept[j] for _, j, _ in pairs}  # each like an earlier one
+    alone = [i for i in unique if i not in again]
+    shared = contamination(test, [texts[i] for i in alone]).documents
+    return {
+        "raw documents": len(texts),
+        "quality": len(kept),
+        "exact duplicates": len(unique),
+        "near duplicates": len(alone),
+        "contamination": len(alone) - len(shared),
     }
 
 

@@ -1,7 +1,7 @@
 """The landscape that pretraining runs through: random slices, the way to the end, barriers.
 
     cd book
-    python -m lab.pretraining.landscape_study --record landscape.json
+    python -m lab.ingredients.landscape_study --record landscape.json
 
 Trains the small GPT of chapter 19 from two starts, and again from the first start in another
 order of the data from the beginning or from a later step. Three minutes on one core.

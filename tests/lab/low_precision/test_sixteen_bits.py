@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from lab.training_at_scale import sixteen_bits_study, sixteen_bits_training
-from lab.training_at_scale.sixteen_bits import RoundedProducts, gradient_sizes, windows
-from lab.training_at_scale.sixteen_bits_training import ARMS, Arm, train, update
+from lab.low_precision import sixteen_bits_study, sixteen_bits_training
+from lab.low_precision.sixteen_bits import RoundedProducts, gradient_sizes, windows
+from lab.low_precision.sixteen_bits_training import ARMS, Arm, train, update
 from mathlm.errors import ConfigError
 from mathlm.functional import round_to
 
