@@ -23,7 +23,7 @@ from mathlm.shapes import Float, Int
 from mathlm.text import KneserNey, corpus
 from mathlm.train.record import record_on_cpu
 
-from .confidence import ConfidenceConfig, train
+from lab.perplexity.confidence import ConfidenceConfig, train
 
 GIVEN, PASSAGES = 32, 400  # bytes read first; passages
 
