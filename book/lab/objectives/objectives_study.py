@@ -1,12 +1,15 @@
 """The runs of :mod:`objectives` at their own step sizes, and what each share of a mask does.
 
     cd book
-    python -m lab.objectives.objectives_study tuned --steps 1200 --record objectives.json
+    python -m lab.objectives.objectives_study tuned --record objectives.json
     python -m lab.objectives.objectives_study masking --record objectives-masking.json
+    python -m lab.objectives.objectives_study kinds --steps 1200 --record objectives-longer.json
+    python -m lab.objectives.objectives_study span --lr 3e-3 --steps 3000 --seeds 1
 
-``tuned`` trains each objective at every step size with one seed, and at the best of them with
-the others; runs that the record holds already are kept. ``masking`` hides other shares of the
-text, and gives the hidden symbols other fates, with every seed.
+``tuned`` trains three objectives at every step size with one seed, and at the best of them with
+the others. ``masking`` gives the masked symbols other fates, with every seed. ``kinds`` trains
+all objectives at one step size, and ``span`` that one alone, which learns nothing at the step
+size that suits the others. Runs that the record holds already are kept.
 """
 
 import argparse
@@ -15,7 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -28,12 +31,8 @@ from .objective_probes import examine
 from .objectives import train
 
 Rows = list[dict[str, Any]]
-GRID: dict[Kind, tuple[float, ...]] = {
-    "causal": (3e-3, 1e-2, 3e-2),
-    "prefix": (3e-3, 1e-2, 3e-2),
-    "masked": (3e-3, 1e-2, 3e-2),
-    "span": (1e-3, 3e-3, 1e-2),
-}
+TUNED: tuple[Kind, ...] = ("causal", "prefix", "masked")
+GRID = (3e-3, 1e-2, 3e-2)
 SHARES = ((0.8, 0.1, 0.1), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0.8, 0.2, 0))
 
 
@@ -77,11 +76,15 @@ def configs(part: str, base: ObjectiveConfig, seeds: int, rows: Rows) -> Iterato
             for shares in SHARES:
                 yield replace(base, kind="masked", shares=shares, seed=seed)
         return
-    for kind, rates in GRID.items():
-        for lr in rates:
+    if part in ("kinds", "span"):
+        kinds = get_args(Kind) if part == "kinds" else ("span",)
+        yield from (replace(base, kind=k, seed=s) for s in range(seeds) for k in kinds)
+        return
+    for kind in TUNED:
+        for lr in GRID:
             yield replace(base, kind=kind, lr=lr)
     for seed in range(1, seeds):
-        for kind in GRID:
+        for kind in TUNED:
             yield replace(base, kind=kind, seed=seed, lr=best(rows, kind, base.steps))
 
 
@@ -95,19 +98,20 @@ def kept(path: Path | None) -> tuple[Rows, Rows]:
 
 def untrained(base: ObjectiveConfig, count: int) -> Rows:
     """What the models answer before any training."""
-    asked = [replace(base, kind=kind) for kind in GRID]
+    asked = [replace(base, kind=kind) for kind in TUNED]
     return [{"config": describe(c)} | judged(build(c), c, count) for c in asked]
 
 
 def main(argv: Sequence[str] | None = None) -> Rows:
     """Train and judge; returns, and may record, a row for each run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("part", choices=["tuned", "masking"])
+    parser.add_argument("part", choices=["tuned", "masking", "kinds", "span"])
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--lr", type=float, default=ObjectiveConfig.lr)
     for name, default in (("steps", 300), ("batch", 32), ("seeds", 3), ("count", 500)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args(argv)
-    base = ObjectiveConfig(steps=args.steps, batch=args.batch)
+    base = ObjectiveConfig(steps=args.steps, batch=args.batch, lr=args.lr)
     results, start = kept(args.record)
     if args.part == "tuned" and not start:
         start = untrained(base, args.count)

@@ -9,11 +9,12 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
+from lab.architectures.one_body import start
 from lab.grading import Case, FaultError, Report, grade_by
 from mathlm.models import GPTConfig
 from mathlm.optim import AdamW, warmup_cosine
 
-from .objective_bodies import BothWays, start
+from .objective_bodies import BothWays
 
 V, MASK = 40, 40  # ordinary tokens of the tests are 0 to 39; the mask has the next id
 ROW = 64
@@ -58,7 +59,7 @@ def grade(corrupt: Corrupt, loss: Loss, fill: Fill) -> Report:
 
 def train(text: str, corrupt: Corrupt, loss: Loss, *, steps: int = 400, lr: float = 3e-3,
           width: int = 64, seed: int = 0) -> Trained:  # fmt: skip
-    """Train a small transformer that reads both ways, of characters, on nine tenths of a text, and judge it on the rest.
+    """Train a small model of letters on nine tenths of a text, and judge it on the rest.
 
     Args:
         text: At least a few thousand characters.
@@ -75,7 +76,8 @@ def train(text: str, corrupt: Corrupt, loss: Loss, *, steps: int = 400, lr: floa
     torch.manual_seed(seed)
     sizes: dict[str, Any] = {"d_model": width, "n_layers": 2, "n_heads": 4, "context": ROW}
     shape = GPTConfig(vocab_size=len(alphabet) + 1, position="rope", activation="gelu", **sizes)
-    model = start(BothWays(shape, pairs=False))
+    model = BothWays(shape, pairs=False)
+    start(model)
     optimizer = AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = warmup_cosine(lr, steps // 10, steps)
     for step in range(steps):
@@ -117,7 +119,9 @@ def _corrupted(corrupt: Corrupt, rows: int = 200) -> tuple[ndarray, ndarray, nda
     for row in ids:
         answer = corrupt(row.copy(), MASK, rng)
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise FaultError(f"corrupt must return (read, targets), not {type(answer).__name__}.")
+            raise FaultError(
+                f"corrupt must return (read, targets), not {type(answer).__name__}."
+            )
         for name, x in zip(("read", "targets"), answer, strict=True):
             if np.shape(x) != row.shape:
                 raise FaultError(f"{name} has shape {np.shape(x)}; the row has {row.shape}.")
@@ -159,7 +163,9 @@ def _fates(corrupt: Corrupt, loss: Loss, fill: Fill) -> None:
     if kept < 0.07:
         raise FaultError("no target is left as it is, except by chance.")
     if abs(kept - 0.1025) > 0.02:
-        raise FaultError(f"{kept:.1%} of the targets stay as they are; it should be about 10 %.")
+        raise FaultError(
+            f"{kept:.1%} of the targets stay as they are; it should be about 10 %."
+        )
     if changed.min() < 0 or changed.max() > MASK:
         raise FaultError("a replaced token is outside the vocabulary.")
     often = np.bincount(changed, minlength=V)[:V] / len(changed)
@@ -201,7 +207,9 @@ def _mean(corrupt: Corrupt, loss: Loss, fill: Fill) -> None:
     if not math.isclose(value, right, rel_tol=1e-4):
         raise FaultError(f"the loss is {value:.4f}; by hand it is {right:.4f}.")
     if not math.isfinite(loss(1000 * logits, targets).item()):
-        raise FaultError("large logits give inf or nan: use log_softmax, not the log of softmax.")
+        raise FaultError(
+            "large logits give inf or nan: use log_softmax, not the log of softmax."
+        )
 
 
 class _Spy(torch.nn.Module):
