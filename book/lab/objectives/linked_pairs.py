@@ -71,8 +71,8 @@ def documents(config: PairConfig, number: int = 1000, seed: int = 0) -> list[lis
     """Documents of six sentences each, as word ids."""
     rng, made = np.random.default_rng([config.seed, seed]), []
     for topic in rng.integers(config.topics, size=number):
-        words = MARKS + topic * config.words + rng.integers(
-            config.words, size=(6, config.length)
+        words = (
+            MARKS + topic * config.words + rng.integers(config.words, size=(6, config.length))
         )
         words[1:, 0] = words[:-1, -1]  # the link
         made.append([*words])

@@ -46,7 +46,7 @@ FAULTS = {
         "rng.permutation(len(ids))[",
         "np.arange(len(ids))[",
     ),
-    "every target is masked": ("fate < 0.8]", "fate < 2]"),
+    "every target is masked": ("rng.random(len(chosen))", "0 * rng.random(len(chosen))"),
     "it should be 80 %": ("fate < 0.8]", "fate < 0.6]"),
     "no target is replaced": ("rng.integers(0, mask_id, len(replaced))", "ids[replaced]"),
     "no target is left as it is": ("& (fate < 0.9)", ""),
@@ -70,6 +70,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 def test_the_solution_passes():
     report = project.grade(*(getattr(project_solution, name) for name in PARTS))
     assert report.passed, report
@@ -81,8 +82,11 @@ def test_a_planted_fault_is_named(sentence, no_training):
     assert any(sentence in fault for fault in report.faults), report
 
 
+@pytest.mark.slow
 def test_a_model_that_learns_nothing_is_named():
-    corrupt, loss, fill = planted("logits[asked].log_softmax", "(0 * logits[asked]).log_softmax")
+    corrupt, loss, fill = planted(
+        "logits[asked].log_softmax", "(0 * logits[asked]).log_softmax"
+    )
     with pytest.raises(project.FaultError, match="the frequencies of the characters alone"):
         project._learns(corrupt, loss, fill)
 
@@ -95,6 +99,7 @@ def test_bits_of_the_baseline_are_those_of_the_frequencies():
     assert found.baseline == pytest.approx(0.811, abs=0.06)
 
 
+@pytest.mark.slow
 def test_a_filled_place_is_read_from_both_sides():
     text = "abcd" * 1500
     model, alphabet, *_ = project.train(

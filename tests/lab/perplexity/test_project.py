@@ -68,7 +68,9 @@ def test_a_planted_fault_is_named(sentence):
     assert any(sentence in fault for fault in report.faults), report
 
 
-@pytest.mark.parametrize(("length", "context", "stride"), [(50, 20, 20), (61, 20, 7), (9, 20, 3)])
+@pytest.mark.parametrize(
+    ("length", "context", "stride"), [(50, 20, 20), (61, 20, 7), (9, 20, 3)]
+)
 def test_the_solution_is_the_function_of_the_package(length, context, stride):
     ids, model = project.text(length), project.Model()
 
