@@ -53,7 +53,9 @@ FAULTS = {
         "logits_of(window)[:", "[logits_of(window) for _ in range(2)][0][:",
     ),
     "return four numbers": (", np.exp(nats / counted)", ""),
-    "changes ids in place": ("    nats, counted = 0.0, 0", "    ids[0] += 1\n    nats, counted = 0.0, 0"),
+    "changes ids in place": (
+        "    nats, counted = 0.0, 0", "    ids[0] += 1\n    nats, counted = 0.0, 0",
+    ),
 }  # fmt: skip
 
 
