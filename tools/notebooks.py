@@ -56,6 +56,8 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "17-mixture-of-experts",
     "17-model-costs",
     "17-state-space",
+    "18-objectives",
+    "18-perplexity",
     "19-ingredients",
     "19-low-precision",
     "19-pretraining",

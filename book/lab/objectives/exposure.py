@@ -1,4 +1,4 @@
-"""What happens behind a model's first slip, where the right letter is known at every place.
+"""What happens after a model's first slip, where the right letter is known at every place.
 
 The texts of :mod:`repeated_words`: a slip leads to a prefix that no text of the source has.
 """
@@ -25,7 +25,7 @@ def forced_slips(
 
 @torch.no_grad()
 def recoveries(model: nn.Module, config: CopyConfig, number: int = 400) -> Float[Tensor, " R"]:
-    """Probability of the right letter one word behind a planted slip in repetition 2, 3, ..."""
+    """Probability of the right letter one word after a planted slip in repetition 2, 3, ..."""
     rng, found = torch.Generator().manual_seed(config.seed + 2), []
     for repetition in range(2, config.repeats - 1):
         x = texts(config, number, rng)
@@ -41,7 +41,7 @@ def recoveries(model: nn.Module, config: CopyConfig, number: int = 400) -> Float
 
 @torch.no_grad()
 def free_slips(model: GPT, config: CopyConfig, number: int = 400) -> Float[Tensor, " R"]:
-    """Share of wrong letters while the model writes, behind the word said twice."""
+    """Share of wrong letters while the model writes, after the word said twice."""
     x = texts(config, number, torch.Generator().manual_seed(config.seed + 3))
     given = 2 * config.period
     said = generate(model, x[:, :given], x.shape[1] - given, seed=config.seed)

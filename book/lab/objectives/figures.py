@@ -36,14 +36,15 @@ def predicted_measured(
 
 
 def score_bars(
-    scores: Mapping[str, Mapping[str, float]],
+    scores: Mapping[str, Mapping[str, ArrayLike]],
     label: str,
     reference: Mapping[str, float] | None = None,
 ) -> Figure:
     """One group of bars for each question, one bar for each model.
 
     Args:
-        scores: Name of the model -> name of the question -> score; NaN draws nothing.
+        scores: Name of the model -> name of the question -> score, or one for each seed: the
+            bar is their mean, the dots are they. NaN draws nothing.
         label: Label of the axis.
         reference: Name of the question -> score of a guess, drawn as a gray line.
     """
@@ -52,7 +53,10 @@ def score_bars(
     width = 0.8 / len(scores)
     for i, (name, row) in enumerate(scores.items()):
         at = np.arange(len(questions)) + (i - (len(scores) - 1) / 2) * width
-        ax.bar(at, [row[q] for q in questions], width, color=COLORS[i], label=name)
+        ax.bar(at, [np.mean(row[q]) for q in questions], width, color=COLORS[i], label=name)
+        for place, q in zip(at, questions, strict=True):
+            if (seeds := np.ravel(row[q])).size > 1:
+                ax.plot(np.full(seeds.size, place), seeds, ".", color=GRAY, ms=5)
     for j, question in enumerate(questions):
         if reference and question in reference:
             ax.plot(

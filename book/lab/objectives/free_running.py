@@ -3,7 +3,7 @@
     cd book
     python -m lab.objectives.free_running --steps 1000
 
-Behind the first lines of passages that the model has never seen, either the play goes on or the
+After the first lines of passages that the model has never seen, either the play goes on or the
 model does. Two judges price every byte: the model itself, and counts of the other plays.
 """
 
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from lab.perplexity.confidence import ConfidenceConfig, train
 from mathlm.errors import InputError
 from mathlm.functional import token_cross_entropy
 from mathlm.generate import generate
@@ -22,8 +23,6 @@ from mathlm.models import GPT
 from mathlm.shapes import Float, Int
 from mathlm.text import KneserNey, corpus
 from mathlm.train.record import record_on_cpu
-
-from .confidence import ConfidenceConfig, train
 
 GIVEN, PASSAGES = 32, 400  # bytes read first; passages
 

@@ -7,6 +7,7 @@ for next-sentence prediction as long as the wrong passage comes from somewhere e
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -35,6 +36,13 @@ def weights(cut: Passages) -> dict[str, float]:
     every = [set(passage) for play in cut for passage in play]
     found = Counter(word for passage in every for word in passage)
     return {word: math.log(len(every) / n) for word, n in found.items()}
+
+
+@lru_cache
+def prepared(words: int) -> tuple[Passages, dict[str, float]]:
+    """Passages and the weights of their words, made once."""
+    cut = passages(words)
+    return cut, weights(cut)
 
 
 def draw_pairs(
@@ -71,8 +79,8 @@ def shortcut(
         number: Pairs to choose the threshold with, and as many to judge.
         seed: Of the pairs.
     """
-    cut, rng = passages(words), np.random.default_rng(seed)
-    weight, held_out = weights(cut), cut[9::10]
+    (cut, weight), rng = prepared(words), np.random.default_rng(seed)
+    held_out = cut[9::10]
     known = [play for i, play in enumerate(cut) if i % 10 != 9]
     pairs, follows = draw_pairs(known, negatives, number, rng)
     score = overlap(pairs, weight)

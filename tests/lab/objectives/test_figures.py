@@ -55,6 +55,12 @@ def test_a_guess_is_a_line_across_its_group():
     np.testing.assert_allclose(line.get_ydata(), 0.1)
 
 
+def test_several_seeds_are_dots_on_a_bar_of_their_mean():
+    ax = figures.score_bars({"GPT": {"next word": [0.2, 0.6]}}, "right").axes[0]
+    assert ax.patches[0].get_height() == pytest.approx(0.4)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.2, 0.6])
+
+
 def test_a_place_that_is_asked_for_has_another_color():
     one, two = FIGURES["asked"]().axes[0].patches
     assert one.get_facecolor() != two.get_facecolor()

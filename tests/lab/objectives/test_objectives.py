@@ -182,27 +182,43 @@ def test_targets_are_what_each_objective_asks_for():
     assert 0 < counts["masked + pairs"] <= counts["masked"]
 
 
-def test_the_study_writes_a_row_for_each_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(objectives_study, "RATES", ())
+def test_the_study_writes_a_row_for_each_run_and_keeps_those_it_has(tmp_path, monkeypatch):
     monkeypatch.setattr(objectives_study, "SHARES", ((0, 0, 1),))
     path, small = tmp_path / "r.json", ["--steps", "1", "--batch", "2", "--count", "20"]
-    rows = objectives_study.main(["masking", "--record", str(path), *small])
-    asked = [(r["config"].kind, r["config"].shares, r["config"].negatives) for r in rows]
-    plain = (0.8, 0.1, 0.1)
-    pairs = [("masked + pairs", plain, kind) for kind in ("same", "swapped")]
-    assert asked == [("masked", (0, 0, 1), "elsewhere"), *pairs]
-    assert set(rows[1]["follows"]) == {"elsewhere [right]", "same [right]", "swapped [right]"}
-    assert path.exists()
+    small += ["--record", str(path), "--seeds"]
+    first = objectives_study.main(["masking", *small, "1"])
+    assert "hidden [bits]" in first[0]["fates"]
+    rows = objectives_study.main(["masking", *small, "2"])
+    asked = [(r["config"]["kind"], r["config"]["shares"], r["config"]["seed"]) for r in rows]
+    assert asked == [("masked", [0, 0, 1], 0), ("masked", [0, 0, 1], 1)]
+    assert rows[0] == objectives_study.kept(path)[0][0]
+    assert rows[0]["cpu_seconds"] == first[0]["cpu_seconds"]  # not run again
+
+
+def test_each_objective_goes_on_at_its_own_best_step_size():
+    """Seed 0 ends with losses 3, 1, 2 at the three step sizes of causal, and so on."""
+    ends = {"causal": (3, 1, 2), "prefix": (1, 2, 3), "masked": (3, 2, 1)}
+    rows = [
+        {"config": {"kind": k, "seed": 0, "lr": lr, "steps": 300}, "loss": [9.0] * 9 + [end]}
+        for k, losses in ends.items()
+        for lr, end in zip(objectives_study.GRID, losses, strict=True)
+    ]
+    configs = list(objectives_study.configs("tuned", ObjectiveConfig(steps=300), 2, rows))
+    assert [(c.kind, c.lr) for c in configs[9:]] == [
+        ("causal", 1e-2),
+        ("prefix", 3e-3),
+        ("masked", 3e-2),
+    ]
 
 
 def test_the_record_has_every_objective_and_every_seed():
     base = ObjectiveConfig()
-    runs = objectives_study.configs("kinds", base, 2)
+    runs = list(objectives_study.configs("kinds", base, 2, []))
     assert [(c.kind, c.seed) for c in runs] == [(k, s) for s in (0, 1) for k in BODIES]
-    assert [c.kind for c in objectives_study.configs("span", base, 2)] == ["span", "span"]
-    masking = objectives_study.configs("masking", base, 2)
-    assert [c.shares for c in masking[:4]] == list(objectives_study.SHARES)
-    assert [c.rate for c in masking[4:8]] == [0.05, 0.3, 0.5, 0.8]
+    span = objectives_study.configs("span", base, 2, [])
+    assert [c.kind for c in span] == ["span", "span"]
+    masking = list(objectives_study.configs("masking", base, 2, []))
+    assert [c.shares for c in masking] == list(objectives_study.SHARES) * 2
 
 
 @pytest.mark.parametrize(

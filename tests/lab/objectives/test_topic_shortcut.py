@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from lab.objectives.topic_shortcut import draw_pairs, overlap, passages, shortcut, weights
+from lab.objectives.topic_shortcut import (
+    draw_pairs,
+    overlap,
+    passages,
+    prepared,
+    shortcut,
+    weights,
+)
 from mathlm.errors import InputError
 
 PLAYS = [
@@ -12,6 +19,9 @@ PLAYS = [
 @pytest.fixture(autouse=True)
 def own_plays(monkeypatch):
     monkeypatch.setattr("mathlm.text.corpora.corpus.documents", lambda name: PLAYS)
+    prepared.cache_clear()
+    yield
+    prepared.cache_clear()
 
 
 def test_a_passage_has_its_words_without_case_and_marks():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from lab.objectives import confidence_study, free_running, said_and_true
-from lab.objectives.confidence import ConfidenceConfig, predictions, train, windows
+from lab.objectives import free_running
+from lab.perplexity import confidence_study, said_and_true
+from lab.perplexity.confidence import ConfidenceConfig, predictions, train, windows
 from mathlm.errors import ConfigError, InputError
 from mathlm.functional import token_cross_entropy
 from mathlm.text import KneserNey

@@ -1,7 +1,7 @@
 """Where the logits go with SGD, with Adam, and with Adam and something that holds them.
 
 cd book
-python -m lab.objectives.drift_study --record logit-drift.json
+python -m lab.perplexity.drift_study --record logit-drift.json
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     """Train every case with every seed; returns, and may record, where the logits went."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
-    for name, default in (("steps", 800), ("seeds", 2), ("every", 20)):
+    for name, default in (("steps", 800), ("seeds", 3), ("every", 20)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args, results = parser.parse_args(argv), []
     for seed, case in itertools.product(range(args.seeds), CASES):

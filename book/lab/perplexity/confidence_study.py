@@ -1,7 +1,7 @@
 """What label smoothing and repeated reading do to calibration, over several seeds.
 
 cd book
-python -m lab.objectives.confidence_study --record confidence.json
+python -m lab.perplexity.confidence_study --record confidence.json
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict]:
     """Train with every smoothing and seed; returns, and may record, what was found."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
-    for name, default in (("steps", 400), ("seeds", 2), ("every", 50), ("size", 20_000)):
+    for name, default in (("steps", 400), ("seeds", 3), ("every", 50), ("size", 20_000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args, results = parser.parse_args(argv), []
     for smoothing, seed in itertools.product(SMOOTHINGS, range(args.seeds)):

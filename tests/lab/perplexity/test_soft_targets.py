@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from lab.objectives.soft_targets import smoothed_target, unsmoothed
+from lab.perplexity.soft_targets import smoothed_target, unsmoothed
 from mathlm.errors import InputError
 from mathlm.reference import label_smoothed_cross_entropy, label_smoothed_cross_entropy_backward
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from lab.objectives import drift_study, logit_drift
-from lab.objectives.logit_drift import DriftConfig, train
+from lab.perplexity import drift_study, logit_drift
+from lab.perplexity.logit_drift import DriftConfig, train
 from mathlm.errors import ConfigError
 
 TEXT = "To be, or not to be, that is the question. " * 400
