@@ -56,6 +56,9 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "17-mixture-of-experts",
     "17-model-costs",
     "17-state-space",
+    "20-fast-generation",
+    "20-generation",
+    "20-serving",
     "23-policy-optimization",
     "23-reward-hacking",
 )

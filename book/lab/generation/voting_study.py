@@ -3,7 +3,7 @@
     cd book
     python -m lab.generation.voting_study --record voting.json
 
-Each question is a sum of three numbers below 100, solved digit by digit from the left, as
+Each question is a sum of three numbers below 30, solved step by step, as
 ``26+20+16=26+20=46,46+16=62;``. Training stops before the model is reliable. The record keeps,
 for each seed and each question, the answers of the sampled solutions and their log-probabilities.
 """
@@ -26,7 +26,7 @@ from mathlm.train.record import record_on_cpu
 
 Question = tuple[int, ...]
 LETTERS = "0123456789+=,; "
-LARGEST, LENGTH = 100, 34  # numbers are below the first; tokens of a padded example
+LARGEST, LENGTH = 30, 34  # numbers are below the first; tokens of a padded example
 SIZES = {"d_model": 64, "n_layers": 2, "n_heads": 4}
 
 
