@@ -46,7 +46,7 @@ def outcome(verify: Verify) -> ndarray:
 
 
 def _accept(verify: Verify) -> None:
-    if _tokens(verify, (0,), (0.99,), 0.1)[0] != 0:
+    if _tokens(verify, (0, 1), (0.0, 0.99), 0.9)[1:2] != [1]:
         raise FaultError("p(x) ≥ q(x), and the draft token is refused: it is always accepted.")
     if _tokens(verify, (2,), (0.39,), 0.1)[0] != 2:
         raise FaultError("p/q = 0.4 and the number 0.39: the draft token is accepted.")
@@ -61,11 +61,11 @@ def _stop(verify: Verify) -> None:
 
 
 def _free(verify: Verify) -> None:
-    found = _tokens(verify, (0, 1), (0.0, 0.0), 0.9)
+    found = _tokens(verify, (0, 1), (0.0, 0.0), 0.7)
     if found == [0, 1]:
         raise FaultError("if all are accepted, one more token comes from the last row of p.")
     if found != [0, 1, 2]:
-        raise FaultError(f"both are accepted and u = 0.9 draws token 2 of p[2]; yours: {found}.")
+        raise FaultError(f"both are accepted and u = 0.7 draws token 2 of p[2]; yours: {found}.")
 
 
 def _exact(verify: Verify) -> None:

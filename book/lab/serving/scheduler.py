@@ -240,8 +240,9 @@ class Server:
         return sum(j.done for j in self.running)
 
     def _fits(self, job: Job) -> bool:
-        if self.pool is not None:
-            return self.pool.available >= pages_needed(job.wanted, self.pool.page_size)
+        if self.pool is not None:  # and a spare page for each row, which will grow
+            needed = pages_needed(job.wanted, self.pool.page_size)
+            return self.pool.available >= needed + len(self.running)
         if self.memory is None:
             return True
         return (len(self.running) + 1) * self.reserve <= self.memory

@@ -9,8 +9,8 @@ from lab.generation import project, project_solution
 
 SOURCE = inspect.getsource(project_solution.nucleus_sample)
 FAULTS = {
-    "the token that reaches P is left out": ("before < P", "before + largest < P - 1e-9"),
-    "with P = 1 the shares are": ("-p, axis=1", "p, axis=1"),
+    "the token that reaches P is left out": ("before < P", "(before + largest < P) | (P == 1)"),
+    "and P = 0.8 the shares are": ("-p, axis=1", "p, axis=1"),
     "the best token alone has 0.95": ("before < P", "before + largest < max(P, 0.9)"),
     "Sort with kind='stable'": (
         "np.argsort(-p, axis=1, kind=\"stable\")",

@@ -19,7 +19,7 @@ FAULTS = {
     "its keys depend on all tokens before them": (
         "page = self.known.get(tuple(tokens[:end]))",
         "ends = {k[-size:]: p for k, p in self.known.items()}\n"
-        "            page = ends.get(tuple(tokens[-size:]))",
+        "            page = ends.get(tuple(tokens[end - size : end]))",
     ),
     "the first 8 tokens are in two full pages": ("page is None", "page is None or end > size"),
     "filled by append is not found": (
