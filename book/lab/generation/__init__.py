@@ -12,5 +12,6 @@
 * ``likeliest``: The likeliest long text of a model that looks back a fixed number of tokens.
 * ``project``: Tests of a reader's nucleus sampling.
 * ``project_solution``: One way to solve the project.
+* ``voting``: What many sampled answers are good for.
 * ``voting_study``: Many sampled solutions of small sums, and their answers.
 """
