@@ -95,7 +95,7 @@ def _written(make: Make) -> None:
 def _prefix(make: Make) -> None:
     tables = make(8, 4)
     tables.start("a", A[:8])
-    if tables.start("b", [*B[:4], *A[4:8]]):
+    if tables.start("b", [*A[4:8], *B[:4]]):
         raise FaultError(
             "a page is found by its own tokens; its keys depend on all tokens before them, so "
             "it may be shared only where everything before it is equal."
