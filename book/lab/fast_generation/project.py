@@ -28,11 +28,15 @@ def grade(verify: Verify) -> Report:
     return grade_by(TESTS, verify)
 
 
-def _tokens(verify: Verify, drafts: tuple[int, ...], accept: tuple[float, ...], u: float) -> list:
+def _tokens(
+    verify: Verify, drafts: tuple[int, ...], accept: tuple[float, ...], u: float
+) -> list:
     arrays = P[: len(drafts) + 1].copy(), Q[: len(drafts)].copy(), np.array(drafts)
     found = verify(*arrays, np.array(accept), u)
     if not isinstance(found, list) or not 1 <= len(found) <= len(drafts) + 1:
-        raise FaultError(f"a round gives a list of 1 to {len(drafts) + 1} tokens, not {found!r}.")
+        raise FaultError(
+            f"a round gives a list of 1 to {len(drafts) + 1} tokens, not {found!r}."
+        )
     return [int(x) for x in found]
 
 
@@ -65,7 +69,9 @@ def _free(verify: Verify) -> None:
     if found == [0, 1]:
         raise FaultError("if all are accepted, one more token comes from the last row of p.")
     if found != [0, 1, 2]:
-        raise FaultError(f"both are accepted and u = 0.7 draws token 2 of p[2]; yours: {found}.")
+        raise FaultError(
+            f"both are accepted and u = 0.7 draws token 2 of p[2]; yours: {found}."
+        )
 
 
 def _exact(verify: Verify) -> None:
@@ -74,7 +80,7 @@ def _exact(verify: Verify) -> None:
         return
     alpha = np.minimum(P[0], Q[0]).sum()
     mistakes = {
-        "the refused token is replaced by a draw from the target; it must come from the residual.":
+        "a refused token is replaced by a draw from the target; it must come from the residual.":
             np.minimum(P[0], Q[0]) + (1 - alpha) * P[0],
         "a refused token is replaced by a draw from the draft's distribution.":
             np.minimum(P[0], Q[0]) + (1 - alpha) * Q[0],
@@ -94,8 +100,8 @@ def _second(verify: Verify) -> None:
             weight += Q[1, x] / len(GRID) ** 2
     if np.abs(found / weight - P[1]).max() > 0.02:
         raise FaultError(
-            f"the second token has the distribution {found.round(2)}, not {P[1]}: at draft token "
-            "i everything is that of row i."
+            f"the second token has the distribution {found.round(2)}, not {P[1]}: at draft "
+            "token i everything is that of row i."
         )
 
 

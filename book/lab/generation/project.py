@@ -71,10 +71,13 @@ def _nucleus(sample: Sample) -> None:
         return
     if _same(found, np.array([0, 0.5, 0, 0.2, 0]) / 0.7):
         raise FaultError(
-            "the token that reaches P is left out: keep a token if the sum *before* it is below P."
+            "the token that reaches P is left out: keep a token if the sum *before* it is "
+            "below P."
         )
     if (found > 0).tolist() == [False, True, False, True, True]:
-        raise FaultError(f"the right tokens are kept, with the shares {found}: divide by their sum.")
+        raise FaultError(
+            f"the right tokens are kept, with the shares {found}: divide by their sum."
+        )
     raise FaultError(f"for {ROW} and P = 0.8 the shares are {found}, not {right(ROW, P)}.")
 
 
@@ -103,7 +106,9 @@ def _impossible(sample: Sample) -> None:
         raise FaultError(f"a token of probability 0 (logit -∞) is drawn, or breaks: {found}.")
     logits = np.log(np.array([[0.5, 0.5]]))
     if sample(logits, 1.0, 1.0, np.array([0.5]))[0] != 1:
-        raise FaultError("u = 0.5 belongs to the second half: take the first sum that is *above* u.")
+        raise FaultError(
+            "u = 0.5 belongs to the second half: take the first sum that is *above* u."
+        )
 
 
 def _temperature(sample: Sample) -> None:

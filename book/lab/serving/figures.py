@@ -19,7 +19,9 @@ def batch_timelines(traces: Mapping[str, Trace], rows: int) -> Figure:
         traces: Title -> what happened.
         rows: Rows of the batch.
     """
-    fig, axes = plt.subplots(len(traces), 1, figsize=(6.4, 1.3 + 1.3 * len(traces)), sharex=True)
+    fig, axes = plt.subplots(
+        len(traces), 1, figsize=(6.4, 1.3 + 1.3 * len(traces)), sharex=True
+    )
     for ax, (title, trace) in zip(np.atleast_1d(axes), traces.items(), strict=True):
         free = [0.0] * rows
         for job in sorted(trace.jobs, key=lambda j: (j.admitted, j.number)):

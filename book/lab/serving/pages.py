@@ -1,4 +1,4 @@
-"""A paged KV cache: fixed pages, a table for each sequence, shared prefixes, counted references."""
+"""A paged KV cache: fixed pages, shared prefixes, counted references."""
 
 from collections import OrderedDict
 from collections.abc import Sequence

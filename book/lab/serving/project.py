@@ -76,7 +76,9 @@ def _share(make: Make) -> None:
     tables.start("a", A[:10])
     found = tables.start("b", [*A[:8], *B[:2]])
     if found == 10 or tables.table("a")[2:] == tables.table("b")[2:]:
-        raise FaultError("a page that is not full is shared: the next token would overwrite it.")
+        raise FaultError(
+            "a page that is not full is shared: the next token would overwrite it."
+        )
     if found != 8:
         raise FaultError(f"the first 8 tokens are in two full pages; start says {found}.")
     if tables.table("a")[:2] != tables.table("b")[:2]:

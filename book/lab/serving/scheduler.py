@@ -257,7 +257,7 @@ class Server:
     def _with_pages(
         self, plan: dict[Job, int], waiting: deque[Job], pool: PagePool
     ) -> dict[Job, int]:
-        """Give each job the pages that it will fill; send the last ones back if none are left."""
+        """Give each job the pages that it will fill; send the last ones back if none is left."""
         for job in list(plan):
             while job in plan:
                 missing = pages_needed(job.held + plan[job], pool.page_size) - len(job.pages)
@@ -272,7 +272,7 @@ class Server:
         last = self.running.pop()
         if not self.running:
             raise InputError(
-                f"request {last.number} alone needs more than the {pool.n_pages} pages there are"
+                f"request {last.number} alone needs more than all {pool.n_pages} pages"
             )
         pool.release(last.pages)
         last.pages, last.held = [], 0
@@ -290,7 +290,11 @@ class Server:
 
 
 def poisson(
-    rng: np.random.Generator, number: int, rate: float, prompt: int = 32, mean_output: float = 64.0
+    rng: np.random.Generator,
+    number: int,
+    rate: float,
+    prompt: int = 32,
+    mean_output: float = 64.0,
 ) -> list[Request]:
     """Requests that arrive independently, with outputs of geometric length.
 

@@ -1,7 +1,7 @@
-"""Seconds of steps of SmolLM2 on one core, for batches and for prompts, and a line through them.
+"""Seconds of steps of SmolLM2 on one core, for batches and prompts, and a line through them.
 
-    cd book
-    python -m lab.serving.step_study --record serving-steps.json
+cd book
+python -m lab.serving.step_study --record serving-steps.json
 """
 
 import argparse

@@ -9,14 +9,20 @@ from lab.fast_generation import project, project_solution
 
 SOURCE = inspect.getsource(project_solution.verify)
 FAULTS = {
-    "it is always accepted": ("accept[i] * q[i, x] >= p[i, x]", "accept[i] * p[i, x] >= q[i, x]"),
+    "it is always accepted": (
+        "accept[i] * q[i, x] >= p[i, x]",
+        "accept[i] * p[i, x] >= q[i, x]",
+    ),
     "the draft token is accepted": (">= p[i, x]", ">= 0.9 * p[i, x]"),
     "the draft token is refused": (">= p[i, x]", ">= 2 * p[i, x]"),
     "the round ends": (
         "return [*tokens, draw(rest / rest.sum(), u)]",
         "tokens.append(draw(rest / rest.sum(), u)); continue",
     ),
-    "one more token comes from the last row": ("return [*tokens, draw(p[-1], u)]", "return tokens"),
+    "one more token comes from the last row": (
+        "return [*tokens, draw(p[-1], u)]",
+        "return tokens",
+    ),
     "token 2 of p[2]": ("draw(p[-1], u)", "draw(p[0], u)"),
     "must come from the residual": ("rest / rest.sum()", "p[i]"),
     "from the draft's distribution": ("rest / rest.sum()", "q[i]"),

@@ -13,8 +13,8 @@ FAULTS = {
     "and P = 0.8 the shares are": ("-p, axis=1", "p, axis=1"),
     "the best token alone has 0.95": ("before < P", "before + largest < max(P, 0.9)"),
     "Sort with kind='stable'": (
-        "np.argsort(-p, axis=1, kind=\"stable\")",
-        "np.argsort(p, axis=1, kind=\"stable\")[:, ::-1]",
+        'np.argsort(-p, axis=1, kind="stable")',
+        'np.argsort(p, axis=1, kind="stable")[:, ::-1]',
     ),
     "above* u": ("ends > u", "ends >= u"),
     "temperature is not used": ("logits / temperature", "logits"),
