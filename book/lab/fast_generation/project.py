@@ -80,7 +80,7 @@ def _exact(verify: Verify) -> None:
         return
     alpha = np.minimum(P[0], Q[0]).sum()
     mistakes = {
-        "a refused token is replaced by a draw from the target; it must come from the residual.":
+        "a refused token becomes a draw from the target; it must come from the residual.":
             np.minimum(P[0], Q[0]) + (1 - alpha) * P[0],
         "a refused token is replaced by a draw from the draft's distribution.":
             np.minimum(P[0], Q[0]) + (1 - alpha) * Q[0],

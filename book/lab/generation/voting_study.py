@@ -4,8 +4,8 @@
     python -m lab.generation.voting_study --record voting.json
 
 Each question is a sum of three numbers below 30, solved step by step, as
-``26+20+16=26+20=46,46+16=62;``. Training stops before the model is reliable. The record keeps,
-for each seed and each question, the answers of the sampled solutions and their
+``26+20+16=26+20=46,46+16=62;``. Training stops as soon as a share of the samples of other
+questions is right, long before the model is reliable. The record keeps, for each seed and each question, the answers of the sampled solutions and their
 log-probabilities.
 """
 
@@ -64,22 +64,40 @@ def examples(asked_for: Sequence[Question]) -> Tensor:
     return torch.tensor([encode(asked(q) + solution(q)) for q in asked_for])
 
 
-def train(seed: int, steps: int, lr: float) -> GPT:
-    """A GPT that has learned to solve sums, to some extent; only solutions are targets."""
+def train(seed: int, steps: int, lr: float, enough: float) -> tuple[GPT, int]:
+    """A GPT that solves some sums, and the steps that it took; only solutions are targets.
+
+    Args:
+        seed: Of the weights and the examples.
+        steps: At most.
+        lr: Step size, after a warm-up.
+        enough: Share of right samples on 64 other questions at which training stops.
+    """
     torch.manual_seed(seed)
     model = GPT(GPTConfig(vocab_size=len(LETTERS), context=LENGTH, **SIZES)).train()
     rng = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.01)
+    other = questions(64, np.random.default_rng(2000 + seed))
+    step = 0
     for step in range(steps):
+        if step % 50 == 49 and _right(model, other, seed) >= enough:
+            break
         ids = examples(questions(128, rng))
         for group in optimizer.param_groups:
-            group["lr"] = lr * min(1.0, (step + 1) / 50) * (1 - step / steps)
+            group["lr"] = lr * min(1.0, (step + 1) / 50)
         logits = model(ids[:, :-1])[:, 8:]  # "26+20+16=" has nine letters
         loss = cross_entropy(logits.flatten(0, 1), ids[:, 9:].flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return model.eval().requires_grad_(False)
+    return model.eval().requires_grad_(False), step
+
+
+def _right(model: GPT, numbers: Sequence[Question], seed: int) -> float:
+    """Share of right answers in one sample of each question; the model goes on training."""
+    answers, _ = sample(model.eval(), numbers, 1, 1.0, seed)
+    model.train()
+    return float(np.mean([a == sum(q) for (a,), q in zip(answers, numbers, strict=True)]))
 
 
 def sample(
@@ -99,12 +117,18 @@ def sample(
 def one(seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """Train with one seed, and solve new questions."""
     began = time.process_time()
-    model = train(seed, args.steps, args.lr)
+    model, steps = train(seed, args.steps, args.lr, args.enough)
     new = questions(args.questions, np.random.default_rng(1000 + seed))
     greedy, _ = sample(model, new, 1, 0.0, seed)
     answers, logp = sample(model, new, args.samples, args.temperature, seed)
     right = [sum(q) for q in new]
-    row = {"seed": seed, "right": right, "greedy": [g for (g,) in greedy], "answers": answers}
+    row = {
+        "seed": seed,
+        "steps": steps,
+        "right": right,
+        "greedy": [g for (g,) in greedy],
+        "answers": answers,
+    }
     row["logp"] = [[round(x, 2) for x in r] for r in logp]
     return row | {"cpu_seconds": round(time.process_time() - began, 1)}
 
@@ -113,9 +137,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Train and sample for each seed; a record that exists is gone on with."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
-    for name, value in (("temperature", 1.0), ("lr", 4e-3)):
+    for name, value in (("temperature", 1.0), ("lr", 3e-3), ("enough", 0.3)):
         parser.add_argument(f"--{name}", type=float, default=value)
-    sizes = {"seeds": 3, "steps": 400, "questions": 100, "samples": 32}
+    sizes = {"seeds": 3, "steps": 800, "questions": 100, "samples": 32}
     for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args(argv)

@@ -257,7 +257,7 @@ class Server:
     def _with_pages(
         self, plan: dict[Job, int], waiting: deque[Job], pool: PagePool
     ) -> dict[Job, int]:
-        """Give each job the pages that it will fill; send the last ones back if none is left."""
+        """Give each job the pages that it will fill; send the last back if none is left."""
         for job in list(plan):
             while job in plan:
                 missing = pages_needed(job.held + plan[job], pool.page_size) - len(job.pages)
