@@ -5,8 +5,8 @@
 
 Each question is a sum of three numbers below 30, solved step by step, as
 ``26+20+16=26+20=46,46+16=62;``. Training stops as soon as a share of the samples of other
-questions is right, long before the model is reliable. The record keeps, for each seed and each question, the answers of the sampled solutions and their
-log-probabilities.
+questions is right, long before the model is reliable. The record keeps, for each
+seed and each question, the answers of the sampled solutions and their log-probabilities.
 """
 
 import argparse
