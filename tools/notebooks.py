@@ -63,6 +63,9 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "19-pretraining",
     "19-training-at-scale",
     "19-training-data",
+    "20-fast-generation",
+    "20-generation",
+    "20-serving",
     "23-policy-optimization",
     "23-reward-hacking",
 )

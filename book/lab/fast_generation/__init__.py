@@ -18,4 +18,6 @@
   formulas say.
 * ``speculation_study``: Guesses for a target: how many are accepted and what they save, on
   plays and on SmolLM2.
+* ``project``: Tests of a reader's round of speculative decoding.
+* ``project_solution``: One way to solve the project.
 """

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -64,3 +65,17 @@ def measure(writer: Writer, written: Written, counts: KneserNey) -> dict[str, An
         "self_bleu": self_bleu(words, 3),
         "compression": compression_ratio(after),
     }
+
+
+def by_groups(
+    writer: Writer, written: Written, counts: KneserNey, groups: int = 4
+) -> list[dict[str, Any]]:
+    """The same measures for each of some groups of passages, which say how far they spread."""
+    parts = []
+    for i in range(min(groups, len(written.ids))):
+        rows = slice(i, None, groups)
+        some = replace(writer, prompts=writer.prompts[rows], human=writer.human[rows])
+        kept = Written(written.ids[rows], written.logp[rows], written.entropy[rows])
+        found = measure(some, kept, counts)
+        parts.append({k: found[k] for k in ("own", "judge", "distinct", "repeated")})
+    return parts

@@ -19,7 +19,7 @@ from typing import Any
 from mathlm.text import KneserNey, corpus
 from mathlm.train.record import record_on_cpu
 
-from .decoding_measures import ORDER, beginnings, measure, said_again
+from .decoding_measures import ORDER, beginnings, by_groups, measure, said_again
 from .decoding_texts import (
     Writer,
     Written,
@@ -31,14 +31,13 @@ from .decoding_texts import (
 )
 
 SETTINGS: list[dict[str, Any]] = [
-    *({"temperature": t} for t in (0.0, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)),
-    *({"top_k": k} for k in (3, 20)),
+    *({"temperature": t} for t in (0.0, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)),
+    {"top_k": 20},
     *({"top_p": p} for p in (0.5, 0.8, 0.95)),
     *({"min_p": p} for p in (0.05, 0.2)),
-    *({"typical_p": p} for p in (0.2, 0.8)),
-    {"temperature": 0.0, "repetition_penalty": 1.3},
+    {"typical_p": 0.2},
 ]
-WIDTHS = (2, 4, 8, 16)  # one beam is temperature 0
+WIDTHS = (8,)  # one beam is temperature 0
 SHOWN, CURVES = 3, 1  # texts of each kind in the record, and rows of log-probabilities
 
 
@@ -64,6 +63,7 @@ def compare(
         began = time.process_time()
         written = write()
         row = {"options": options} | measure(writer, written, counts)
+        row["groups"] = by_groups(writer, written, counts)
         row["texts"] = texts(writer, written.ids[:SHOWN])
         row["logp"] = [[round(x, 3) for x in r] for r in written.logp[:CURVES].tolist()]
         yield row | {"cpu_seconds": time.process_time() - began}
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("writer", choices=["smollm2", "plays"])
     parser.add_argument("--model", type=Path, help="folder of the model of bytes")
     parser.add_argument("--record", type=Path)
-    for name, default in (("number", 8), ("new", 64), ("length", 16), ("times", 10)):
+    for name, default in (("number", 64), ("new", 48), ("length", 16), ("times", 10)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args(argv)
     if args.number < 2 or args.times < 1 or not 1 <= args.length <= args.new:

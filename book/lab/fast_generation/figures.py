@@ -197,3 +197,26 @@ def _powers_of_two(ax: plt.Axes, values: ArrayLike) -> None:
     ticks = ticks[:: 2 if len(ticks) > 6 else 1]
     ax.set_xticks(ticks, [f"{x:,}" for x in ticks])
     ax.minorticks_off()
+
+
+def cache_steps(steps: int) -> Figure:
+    """What each pass computes and reads, without a cache and with one.
+
+    Args:
+        steps: Passes; pass t writes the token after t tokens.
+    """
+    fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.9), sharey=True)
+    colors = {"computed": ORANGE, "read from the cache": BLUE}
+    for ax, cached in zip(axes, (False, True), strict=True):
+        for t in range(1, steps + 1):
+            for s in range(1, t + 1):
+                old = cached and s < t
+                name = "read from the cache" if old else "computed"
+                ax.add_patch(plt.Rectangle((s - 0.45, t - 0.45), 0.9, 0.9, color=colors[name]))
+        ax.set(title="with a cache" if cached else "without", xlabel="key and value of token")
+        ax.set(xlim=(0.4, steps + 0.6), ylim=(steps + 0.6, 0.4), aspect="equal")
+        ax.grid(False)
+    axes[0].set_ylabel("pass")
+    patches = [plt.Rectangle((0, 0), 1, 1, color=c) for c in colors.values()]
+    fig.legend(patches, [*colors], loc="outside upper center", ncols=2, fontsize=9)
+    return fig

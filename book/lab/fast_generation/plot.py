@@ -5,6 +5,7 @@ from mathlm.plot import style
 from .demos import cache_calculator_demo, guesses_demo
 from .figures import (
     cache_answers,
+    cache_steps,
     divergence_by_bits,
     noise_by_bits,
     rates_against_expected,
@@ -18,6 +19,7 @@ from .figures import (
 __all__ = [
     "cache_answers",
     "cache_calculator_demo",
+    "cache_steps",
     "divergence_by_bits",
     "guesses_demo",
     "noise_by_bits",

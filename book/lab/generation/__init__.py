@@ -10,4 +10,8 @@
 * ``edits``: Every short text of a model whose next-token distributions are edited before the
   draw.
 * ``likeliest``: The likeliest long text of a model that looks back a fixed number of tokens.
+* ``project``: Tests of a reader's nucleus sampling.
+* ``project_solution``: One way to solve the project.
+* ``voting``: What many sampled answers are good for.
+* ``voting_study``: Many sampled solutions of small sums, and their answers.
 """

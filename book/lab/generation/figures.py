@@ -92,3 +92,25 @@ def _name_settings(ax: plt.Axes, points: Points, color: str) -> None:
             setting, (x, y), fontsize=9, color=color, ha="right", xytext=(-5, 3),
             textcoords="offset points",
         )  # fmt: skip
+
+
+def vote_curves(
+    numbers: Sequence[int], curves: Mapping[str, Sequence[Sequence[float]]]
+) -> Figure:
+    """Share of right answers against the number of samples: mean and range over seeds.
+
+    Args:
+        numbers: Samples of each question.
+        curves: Rule -> for each number a share for each seed.
+    """
+    fig, ax = plt.subplots(figsize=WIDE)
+    for i, (name, values) in enumerate(curves.items()):
+        table = np.array(values)
+        ax.plot(numbers, table.mean(1), marker=MARKS[i], ms=4, color=COLORS[i], label=name)
+        ax.fill_between(numbers, table.min(1), table.max(1), color=COLORS[i], alpha=0.2, lw=0)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(numbers, [str(n) for n in numbers])
+    ax.minorticks_off()
+    ax.set(xlabel="samples of each question", ylabel="answered rightly")
+    ax.legend(fontsize=9)
+    return fig

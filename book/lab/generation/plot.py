@@ -3,7 +3,7 @@
 from mathlm.plot import curve_panels, style
 
 from .demos import next_token_demo, replay_demo
-from .figures import ranked_cuts, settings_planes, surprise_lines
+from .figures import ranked_cuts, settings_planes, surprise_lines, vote_curves
 
 __all__ = [
     "curve_panels",
@@ -13,4 +13,5 @@ __all__ = [
     "settings_planes",
     "style",
     "surprise_lines",
+    "vote_curves",
 ]
