@@ -9,6 +9,8 @@
   it can stop.
 * ``answer_study``: Rules of what is learned from a chat, and what a pretrained start is worth
   in examples.
+* ``equal_gain``: Full tuning and LoRA compared at equal gain, with the turn markers trained in
+  every arm.
 * ``fine_tuning``: Some ways of tuning the GPT of the plays side by side, within seconds.
 * ``fine_tuning_chats``: The conversations and windows that the fine-tuning studies read.
 * ``fine_tuning_line``: The straight line from a base to a tuned model, and the spectra of what
