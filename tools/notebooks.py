@@ -56,6 +56,8 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "17-mixture-of-experts",
     "17-model-costs",
     "17-state-space",
+    "21-fine-tuning",
+    "21-small-updates",
     "23-policy-optimization",
     "23-reward-hacking",
 )

@@ -32,4 +32,7 @@
 * ``fine_tuning_tasks``: What the fine-tuning studies teach to which model, and what they
   measure it on.
 * ``forgetting``: What moving costs near a minimum, and what each way of holding on moves less.
+* ``project``: Grader of the project of this page: conversations packed into rows, and their
+  mean loss.
+* ``project_solution``: Reference solution of the project of this page.
 """

@@ -79,7 +79,8 @@ def test_the_study_goes_on_where_it_stopped_and_trains_markers_in_every_arm(tiny
     first = json.loads(path.read_text())["runs"]
     assert [r["step_size"] for r in first] == [3e-4]
     found = equal_gain.main([*options, "LoRA 4, markers"])
-    assert found["runs"][0] == first[0] and len(found["runs"]) == 6
+    assert found["runs"][0] == first[0]
+    assert len(found["runs"]) == 6
     rows = {r["arm"]: r["trained"] for r in found["runs"]}
     inside = 4 * (4 * 2 * 64 + 3 * (64 + 72))  # numbers of a LoRA of rank 4 of this block
     assert rows["LoRA 4, markers"] == inside + len(tiny.markers) * 64
