@@ -66,6 +66,8 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "20-fast-generation",
     "20-generation",
     "20-serving",
+    "21-fine-tuning",
+    "21-small-updates",
     "23-policy-optimization",
     "23-reward-hacking",
 )

@@ -9,6 +9,8 @@
   it can stop.
 * ``answer_study``: Rules of what is learned from a chat, and what a pretrained start is worth
   in examples.
+* ``equal_gain``: Full tuning and LoRA compared at equal gain, with the turn markers trained in
+  every arm.
 * ``fine_tuning``: Some ways of tuning the GPT of the plays side by side, within seconds.
 * ``fine_tuning_chats``: The conversations and windows that the fine-tuning studies read.
 * ``fine_tuning_line``: The straight line from a base to a tuned model, and the spectra of what
@@ -30,4 +32,7 @@
 * ``fine_tuning_tasks``: What the fine-tuning studies teach to which model, and what they
   measure it on.
 * ``forgetting``: What moving costs near a minimum, and what each way of holding on moves less.
+* ``project``: Grader of the project of this page: conversations packed into rows, and their
+  mean loss.
+* ``project_solution``: Reference solution of the project of this page.
 """

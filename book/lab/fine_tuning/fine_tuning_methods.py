@@ -38,9 +38,12 @@ METHODS = {
     "markers": Method(begin.markers, 1e-2),
     **{f"LoRA {r}": Method(partial(begin.lora, rank=r), 3e-3) for r in (1, 4, 16, 64)},
     "rsLoRA 64": Method(partial(begin.lora, rank=64, alpha=16.0, stabilized=True), 1e-3),
-    "LoRA 16, markers": Method(
-        partial(begin.markers, before=partial(begin.lora, rank=16)), 3e-3
-    ),
+    **{
+        f"LoRA {r}, markers": Method(
+            partial(begin.markers, before=partial(begin.lora, rank=r)), 3e-3
+        )
+        for r in (4, 16, 64)
+    },
     "bottleneck 16": Method(partial(begin.bottleneck, width=16), 3e-3),
     "gated prefix 16": Method(partial(begin.prefix, length=16, gated=True), 1e-2),
     "prefix 16": Method(partial(begin.prefix, length=16, gated=False), 1e-2),

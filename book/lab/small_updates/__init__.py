@@ -18,6 +18,9 @@
 * ``low_rank_subspace``: Tuning all weights of a model together within few random directions.
 * ``low_rank_tuning``: Tuning a GPT in full or by updates of low rank, for one step size or for
   several.
+* ``project``: Grader of the project of this page, LoRA from scratch, and a run of it on
+  SmolLM2.
+* ``project_solution``: Reference solution of the project of this page: LoRA for one linear map.
 * ``update_spectra``: The singular values of what training changed in a matrix, and what chance
   would give.
 """

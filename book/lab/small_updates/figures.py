@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from mathlm.plot.style import BLUE, COLORS, GRAY, MARKS, ORANGE, WIDE
+from mathlm.plot.style import COLORS, GRAY, MARKS, WIDE
 
 
 def update_sizes(ranks: Sequence[int], sizes: Mapping[str, ArrayLike]) -> Figure:
@@ -144,49 +144,24 @@ def lost_in_merging(
     return fig
 
 
-def method_gains(
-    counts: Mapping[str, int],
-    gains: Mapping[str, tuple[float | int, float | int]],
-    full: float | int,
+def forgotten_at_gain(
+    gains: Sequence[float | int], arms: Mapping[str, Sequence[tuple[float, float] | None]]
 ) -> Figure:
-    """What each way of tuning gains, by how many numbers it trains.
+    """What several ways of tuning forget when they have gained the same.
 
     Args:
-        counts: Way -> numbers trained.
-        gains: Way -> mean and standard deviation of what it gains [nats/byte].
-        full: What training every weight gains, drawn as a line.
-    """
-    fig, ax = plt.subplots(figsize=(6.4, 3.8))
-    ax.axhline(full, color=GRAY, ls="--", lw=1.3)
-    ax.text(min(counts.values()), full, "all weights ", va="bottom", fontsize=9)
-    for i, (name, (gain, sd)) in enumerate(gains.items()):
-        ax.errorbar(
-            counts[name], gain, sd, color=COLORS[i % 7], marker=MARKS[i % 9], ms=7, ls="",
-            label=name,
-        )  # fmt: skip
-    ax.set_xscale("log")
-    ax.set(xlabel="numbers trained", ylabel="gain on held-out answers [nats/byte]")
-    ax.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return fig
-
-
-def decode_ratios(ratios: Mapping[str, float | int]) -> Figure:
-    """Time of a written token, over that of the plain model.
-
-    Args:
-        ratios: Way -> ratio.
+        gains: On new answers [nats/token].
+        arms: Way -> mean and standard deviation of what is forgotten at each gain [bits/byte];
+            None where some seed never gained so much.
     """
     fig, ax = plt.subplots(figsize=WIDE)
-    places = np.arange(len(ratios))
-    ax.barh(places, list(ratios.values()), color=BLUE, height=0.6)
-    for y, x in enumerate(ratios.values()):
-        ax.text(x, y, f" {x:.2f}", va="center", fontsize=9)
-    ax.axvline(1, color=ORANGE, ls="--")
-    ax.set(xlabel="time of a token, plain model = 1")
-    ax.set_xlim(0, 1.15 * max(1, *ratios.values()))
-    ax.set_yticks(places, list(ratios))
-    ax.invert_yaxis()
-    ax.grid(axis="y", visible=False)
+    for i, (name, points) in enumerate(arms.items()):
+        known = [(g, *p) for g, p in zip(gains, points, strict=True) if p is not None]
+        g, lost, sd = (np.array(column) for column in zip(*known, strict=True))
+        ax.errorbar(g, lost, sd, color=COLORS[i], marker=MARKS[i], ms=5, capsize=3, label=name)
+    ax.set(xlabel="gained on new answers [nats/token]", ylabel="forgotten [bits/byte]")
+    ax.set_ylim(bottom=0)
+    ax.legend(fontsize=9)
     return fig
 
 

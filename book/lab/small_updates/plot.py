@@ -5,11 +5,10 @@ from mathlm.plot import style
 from .demos import lora_calculator_demo, rank_kept_demo
 from .figures import (
     best_step_sizes,
-    decode_ratios,
     energy_by_rank,
+    forgotten_at_gain,
     losses_by_count,
     lost_in_merging,
-    method_gains,
     prefix_mixture,
     rank_sweep,
     update_sizes,
@@ -17,12 +16,11 @@ from .figures import (
 
 __all__ = [
     "best_step_sizes",
-    "decode_ratios",
     "energy_by_rank",
+    "forgotten_at_gain",
     "lora_calculator_demo",
     "losses_by_count",
     "lost_in_merging",
-    "method_gains",
     "prefix_mixture",
     "rank_kept_demo",
     "rank_sweep",

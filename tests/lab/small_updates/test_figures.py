@@ -42,23 +42,12 @@ def test_sizes_of_merged_updates_are_named_as_fractions():
     assert list(ax.get_lines()[0].get_ydata()) == [1.0, 0.5]
 
 
-def test_gains_stand_over_counts_with_their_spread():
-    ax = figures.method_gains({"a": 100}, {"a": (0.5, 0.1)}, 1.0).axes[0]
-    assert ax.containers[0].lines[0].get_ydata().tolist() == [0.5]
-    assert ax.containers[0].lines[0].get_xdata().tolist() == [100]
-
-
-def test_eight_ways_look_different():
-    names = [str(i) for i in range(8)]
-    gains = dict.fromkeys(names, (0.5, 0.1))
-    ax = figures.method_gains(dict.fromkeys(names, 100), gains, 1.0).axes[0]
+def test_an_arm_ends_where_a_seed_has_not_gained_so_much():
+    arms = {"full": [(0.1, 0.01), (0.3, 0.02)], "LoRA": [(0.2, 0.01), None]}
+    ax = figures.forgotten_at_gain([0.4, 0.6], arms).axes[0]
     drawn = [c.lines[0] for c in ax.containers]
-    assert len({(line.get_color(), line.get_marker()) for line in drawn}) == 8
-
-
-def test_ratios_are_bars_beside_one():
-    ax = figures.decode_ratios({"merged": 1.0, "prefix": 2.5}).axes[0]
-    assert [bar.get_width() for bar in ax.patches] == [1.0, 2.5]
+    assert [line.get_xdata().tolist() for line in drawn] == [[0.4, 0.6], [0.4]]
+    assert [line.get_ydata().tolist() for line in drawn] == [[0.1, 0.3], [0.2]]
 
 
 def test_shares_among_tokens_sum_to_one():
