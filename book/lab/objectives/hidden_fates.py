@@ -4,20 +4,13 @@ The three fates of 80/10/10, asked about one by one on plays that the model has 
 model is only good at those that its training asked it about.
 """
 
-from typing import get_args
-
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from mathlm.train.objective_batches import Negatives
-
-from .frozen_states import pairs
 from .objective_bodies import BothWays
 from .objective_probes import SIDE, excerpts, score
 from .play_lines import MASK, SYMBOLS
-
-NEGATIVES = get_args(Negatives)
 
 
 def treated(text: Tensor, fate: str) -> Tensor:
@@ -45,15 +38,4 @@ def fates(model: BothWays, count: int = 1000) -> dict[str, float]:
         bits, right = score(logits, text[:, SIDE])
         told |= {f"{fate} [bits]": bits, f"{fate} [right]": right}
         told[f"{fate} [believed]"] = score(logits, ids[:, SIDE]).right
-    return told
-
-
-@torch.no_grad()
-def follows(model: nn.Module, count: int = 1000) -> dict[str, float]:
-    """Share of pairs of lines that the model's own head judges rightly, by kind of negative."""
-    told: dict[str, float] = {}
-    for negatives in NEGATIVES:
-        batch = pairs("held out", negatives, count)(0)
-        _, logits = model.eval()(batch["ids"], mask=batch["mask"])
-        told[f"{negatives} [right]"] = score(logits, batch["follows"]).right
     return told

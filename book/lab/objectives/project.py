@@ -247,10 +247,10 @@ def _asked(corrupt: Corrupt, loss: Loss, fill: Fill) -> None:
 
 
 def _learns(corrupt: Corrupt, loss: Loss, fill: Fill) -> None:
-    found = train(lesson(), corrupt, loss, steps=100, width=32, lr=1e-2)
+    found = train(lesson(), corrupt, loss, steps=80, width=32, lr=1e-2)
     if not found.bits < 0.8 * found.baseline:
         raise FaultError(
-            f"after 100 steps a masked character costs {found.bits:.2f} bits; the frequencies "
+            f"after 80 steps a masked character costs {found.bits:.2f} bits; the frequencies "
             f"of the characters alone cost {found.baseline:.2f}."
         )
 
