@@ -12,10 +12,10 @@ from mathlm.plot.style import BLUE, COLORS, GRAY, GREEN, MARKS, ORANGE, PURPLE, 
 
 
 def answer_by_place(before: Mapping[str, float], after: Mapping[str, float]) -> Figure:
-    """Surprise of the parts of an answer, before tuning and after.
+    """Loss of the parts of an answer, before tuning and after.
 
     Args:
-        before: Name of the part and mean surprise of its tokens [nats/token].
+        before: Name of the part and mean loss of its tokens [nats/token].
         after: The same parts after tuning.
     """
     fig, ax = plt.subplots(figsize=(6.4, 3.4))
@@ -26,7 +26,7 @@ def answer_by_place(before: Mapping[str, float], after: Mapping[str, float]) -> 
     ):
         ax.bar(place + shift, [values[part] for part in before], 0.38, color=color, label=name)
     ax.set_xticks(place, list(before))
-    ax.set(xlabel="part of the answer", ylabel="surprise [nats/token]")
+    ax.set(xlabel="part of the answer", ylabel="loss [nats per token]")
     ax.legend()
     return fig
 
@@ -90,7 +90,7 @@ def losses_on_line(
         t: Places on the line; 0 is before, 1 after.
         new: Loss on the new text there.
         old: Loss on the old text there.
-        parabola: What slope and curvature at 0 foretell for the old text.
+        parabola: What slope and curvature at 0 predict for the old text.
         unit: Of the losses.
     """
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4))
@@ -110,7 +110,7 @@ def losses_on_line(
 def divergence_on_line(
     t: ArrayLike, divergence: ArrayLike, error: ArrayLike, parabola: ArrayLike
 ) -> Figure:
-    """Divergence from the base on its own texts, along the line from before to after.
+    """Divergence from the base on its own samples, along the line from before to after.
 
     Args:
         t: Places on the line; 0 is before, 1 after.

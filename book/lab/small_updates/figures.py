@@ -159,7 +159,7 @@ def forgotten_at_gain(
         known = [(g, *p) for g, p in zip(gains, points, strict=True) if p is not None]
         g, lost, sd = (np.array(column) for column in zip(*known, strict=True))
         ax.errorbar(g, lost, sd, color=COLORS[i], marker=MARKS[i], ms=5, capsize=3, label=name)
-    ax.set(xlabel="gained on new answers [nats/token]", ylabel="forgotten [bits/byte]")
+    ax.set(xlabel="gained on new answers [nats per token]", ylabel="forgotten [bits per byte]")
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=9)
     return fig
