@@ -114,7 +114,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {  # and the sections that answer them
     ),
     "a small model drafts and a large one checks": (
         "20-fast-generation: Many tokens at once",
-        "20-fast-generation: One guess",
+        "20-fast-generation: One draft token",
         "20-fast-generation: A whole text",
     ),
     "switching units off at random during training": (
@@ -127,7 +127,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {  # and the sections that answer them
         "21-small-updates: A product in place of a matrix",
         "01-linear-algebra: What LoRA needs",
     ),
-    "duplicate documents in the training data": ("19-pretraining: The same text twice",),
+    "duplicate documents in the training data": ("19-training-data: The same text twice",),
     "Which head copies what came after the last occurrence?": (
         "25-interpretability: Induction heads form",
         "25-interpretability: The same heads in SmolLM2",

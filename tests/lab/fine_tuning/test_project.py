@@ -41,7 +41,8 @@ FAULTS = {
     "predicts the first of the next": (
         "            start = end\n",
         "            start = end\n"
-        "            found[1][i, end - 1] = 1 - 101 * (number == len(row) - 1)\n",
+        "            found[1][i, end - 1] = "
+        "1 - 101 * (number == len(row) - 1)\n",
     ),
     "conversations that fit share a row": ("<= context)", "< 0)"),
     "is cut: leave it out": ("continue\n", "ids, mask = ids[:context], mask[:context]\n"),
