@@ -17,7 +17,7 @@ def verify(p: ndarray, q: ndarray, drafts: ndarray, accept: ndarray, u: float) -
     Returns:
         One to γ + 1 tokens.
     """
-    tokens = []
+    tokens: list[int] = []
     for i, x in enumerate(drafts):
         if accept[i] * q[i, x] >= p[i, x]:  # refused
             rest = np.maximum(p[i] - q[i], 0)

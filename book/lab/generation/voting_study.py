@@ -28,7 +28,7 @@ from mathlm.train.record import record_on_cpu
 Question = tuple[int, ...]
 LETTERS = "0123456789+=,; "
 LARGEST, LENGTH = 30, 34  # numbers are below the first; tokens of a padded example
-SIZES = {"d_model": 64, "n_layers": 2, "n_heads": 4}
+SIZES: dict[str, Any] = {"d_model": 64, "n_layers": 2, "n_heads": 4}
 
 
 def asked(numbers: Question) -> str:

@@ -53,7 +53,13 @@ def score_bars(
     width = 0.8 / len(scores)
     for i, (name, row) in enumerate(scores.items()):
         at = np.arange(len(questions)) + (i - (len(scores) - 1) / 2) * width
-        ax.bar(at, [np.mean(row[q]) for q in questions], width, color=COLORS[i], label=name)
+        ax.bar(
+            at,
+            [np.asarray(row[q], float).mean() for q in questions],
+            width,
+            color=COLORS[i],
+            label=name,
+        )
         for place, q in zip(at, questions, strict=True):
             if (seeds := np.ravel(row[q])).size > 1:
                 ax.plot(np.full(seeds.size, place), seeds, ".", color=GRAY, ms=5)

@@ -82,7 +82,7 @@ def documents(config: PairConfig, number: int = 1000, seed: int = 0) -> list[lis
 def batches(config: PairConfig, seed: int = 0, **how: Any) -> SentencePairBatches:
     """Pairs of sentences of new documents."""
     how = {"negatives": config.negatives, "batch_size": config.batch} | how
-    sizes = {"context": 2 * config.length + 3, "seed": config.seed}
+    sizes: dict[str, Any] = {"context": 2 * config.length + 3, "seed": config.seed}
     made = documents(config, seed=seed)
     return SentencePairBatches(made, cls_id=CLS, sep_id=SEP, **sizes, **how)
 

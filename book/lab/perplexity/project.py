@@ -17,7 +17,8 @@ class Model:
     """Logits that depend on every token read so far, and a note of what was read."""
 
     def __init__(self, size: float = 1.0) -> None:
-        self.size, self.read = size, []
+        self.size = size
+        self.read: list = []
         self.table = np.random.default_rng(0).normal(size=(V, V))
 
     def __call__(self, window: ndarray) -> ndarray:

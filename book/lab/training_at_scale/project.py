@@ -107,8 +107,10 @@ def _same(step: Step) -> None:
 def _ragged(step: Step) -> None:
     targets = [2, 18]
     weights, _, start, grads, _ = _run(step, 8, 2, targets, steps=2)
-    grads_of_means = [sum(g / c for g, c in zip(gs, targets, strict=True)) / 2 for gs in grads]
-    right = adam(start, [sum(g) / sum(targets) for g in grads])
+    grads_of_means = [
+        np.sum([g / c for g, c in zip(gs, targets, strict=True)], axis=0) / 2 for gs in grads
+    ]
+    right = adam(start, [np.sum(g, axis=0) / sum(targets) for g in grads])
     if np.allclose(weights[0], right, rtol=1e-9):
         return
     if np.allclose(weights[0], adam(start, grads_of_means), rtol=1e-9):
@@ -144,7 +146,7 @@ def _sent(step: Step) -> None:
 def _pad(step: Step) -> None:
     targets = [3, 1, 2, 4]
     weights, _, start, grads, _ = _run(step, 10, 4, targets)
-    right = adam(start, [sum(g) / sum(targets) for g in grads])
+    right = adam(start, [np.sum(g, axis=0) / sum(targets) for g in grads])
     if not all(np.allclose(w, right, rtol=1e-9) for w in weights):
         raise FaultError("with 10 weights on 4 ranks the result is not that of one process.")
 

@@ -101,7 +101,7 @@ def crowd(seed: int, threshold: int) -> tuple[list[set], set]:
 
 def _recall(_: Callable, near: Callable) -> None:
     sets, planted = crowd(2, 48)
-    found, _ = _found(near, sets, 0.8)
+    found, _asked = _found(near, sets, 0.8)
     if len(found & planted) < 0.95 * len(planted):
         raise FaultError(
             f"{len(planted - found)} of {len(planted)} pairs of similarity 0.85 to 0.95 are "
@@ -111,7 +111,7 @@ def _recall(_: Callable, near: Callable) -> None:
 
 def _precision(_: Callable, near: Callable) -> None:
     sets, planted = crowd(3, 48)
-    found, _ = _found(near, sets, 0.8)
+    found, _asked = _found(near, sets, 0.8)
     if found - planted:
         raise FaultError(
             f"{len(found - planted)} pairs are returned whose similarity is below the "
@@ -121,7 +121,7 @@ def _precision(_: Callable, near: Callable) -> None:
 
 def _work(_: Callable, near: Callable) -> None:
     sets, _planted = crowd(4, 48)
-    _, asked = _found(near, sets, 0.8)
+    _pairs, asked = _found(near, sets, 0.8)
     every = len(sets) * (len(sets) - 1) // 2
     if asked > 0.05 * every:
         raise FaultError(

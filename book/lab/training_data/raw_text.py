@@ -64,7 +64,7 @@ def stages(args: argparse.Namespace) -> dict[str, dict[str, float | int]]:
     near = {(kept[i], kept[j]) for i, j, _ in pairs if first[kept[j]] == kept[j]}
     leaks = contamination(texts, data.test)
     return {
-        "left": left_after(texts, kept, first, pairs, data.test),
+        "left": {**left_after(texts, kept, first, pairs, data.test)},
         "cleaning": {"documents": len(texts), "restored": sum(restored) / len(texts)},
         "quality": score(set(range(len(texts))) - set(kept), data.junk),
         "rules": {name: count for name, count in broken.items() if count},
