@@ -31,12 +31,14 @@ PAGES = sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
 SHARED = {  # what one page borrows from another
     "lab.explanations": ("lab.neural_networks.start_sweep.",),
     "lab.initialization": ("lab.optimization.digits_study.",),
-    "lab.objectives": ("lab.architectures.one_body.",),
+    "lab.objectives": ("lab.architectures.one_body.", "lab.perplexity.confidence."),
+    "lab.perplexity": ("lab.objectives.figures.",),
     "lab.preference_optimization": ("lab.fine_tuning.fine_tuning_tasks.",),
     "lab.reward_hacking": (
         "lab.fine_tuning.fine_tuning_measures.",
         "lab.fine_tuning.fine_tuning_search.",
     ),
+    "lab.small_updates": ("lab.fine_tuning.equal_gain.",),
 }
 ORDER = {name: i for i, name in enumerate(mathlm.__all__)}
 NO_TORCH = {"shapes", "errors", "checks", "progress", "claims", "show", "reference", "text"}

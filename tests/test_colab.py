@@ -32,6 +32,7 @@ def test_chapters_are_chosen_by_number_and_all_if_none_is_named():
         "12-transformer-block",
         "20-fast-generation",
         "20-generation",
+        "20-serving",
     ]
     assert tool.chosen([]) == notebooks()
     with pytest.raises(SystemExit, match=r"^no chapter is numbered 99; write 07, 13, 27$"):

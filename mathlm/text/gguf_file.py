@@ -31,6 +31,15 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
     """
     if not Path(path).is_file():
         raise DataNotFoundError(f"there is no file {path}")
+    Reader = _plain_reader()
+    try:
+        return Reader(path)
+    except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
+        raise DataError(f"{path} is not a GGUF file: {error}") from error
+
+
+def _plain_reader() -> Any:
+    """The reader's class; the gguf package is loaded where a file is opened."""
     try:
         from gguf import GGUFReader, GGUFValueType
     except ImportError as error:
@@ -75,10 +84,7 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
             types = [GGUFValueType.ARRAY, entry][: 1 + bool(places)]
             return end - orig_offs, parts, list(places), types
 
-    try:
-        return PlainReader(path)
-    except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
-        raise DataError(f"{path} is not a GGUF file: {error}") from error
+    return PlainReader
 
 
 def gguf_tensor(path: str | os.PathLike[str], name: str) -> Float[ndarray, "..."]:

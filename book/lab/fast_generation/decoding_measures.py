@@ -72,7 +72,8 @@ def by_groups(
 ) -> list[dict[str, Any]]:
     """The same measures for each of some groups of passages, which say how far they spread."""
     parts = []
-    for i in range(min(groups, len(written.ids))):
+    groups = max(1, min(groups, len(written.ids) // 2))  # two texts or more in each
+    for i in range(groups):
         rows = slice(i, None, groups)
         some = replace(writer, prompts=writer.prompts[rows], human=writer.human[rows])
         kept = Written(written.ids[rows], written.logp[rows], written.entropy[rows])

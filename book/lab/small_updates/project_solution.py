@@ -17,8 +17,9 @@ class LoRA(nn.Module):
         super().__init__()
         self.base, self.s = base.requires_grad_(False), alpha / rank
         d, k = base.weight.shape
-        self.A = nn.Parameter((2 * torch.rand(rank, k) - 1) / k**0.5)
-        self.B = nn.Parameter(torch.zeros(d, rank))
+        W = base.weight  # dtype and device
+        self.A = nn.Parameter(W.new_empty(rank, k).uniform_(-1, 1) / k**0.5)
+        self.B = nn.Parameter(W.new_zeros(d, rank))
 
     def forward(self, x: Tensor) -> Tensor:
         """Wx + b + sBAx."""
