@@ -41,50 +41,54 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
 def _plain_reader() -> Any:
     """The reader's class; the gguf package is loaded where a file is opened."""
     try:
-        from gguf import GGUFReader, GGUFValueType
+        from gguf import GGUFReader
     except ImportError as error:
         raise DataNotFoundError(
             "reading GGUF needs the gguf package: pip install 'gguf>=0.10'"
         ) from error
+    return type("PlainReader", (_Plain, GGUFReader), {})
 
-    class PlainReader(GGUFReader):
-        """Keeps what it reads as a plain array."""
 
-        @property  # type: ignore[override]
-        def data(self) -> ndarray:
-            return self._plain
+class _Plain:
+    """What a reader does with a plain array; goes before ``GGUFReader``."""
 
-        @data.setter
-        def data(self, mapped: ndarray) -> None:
-            self._plain = mapped.view(ndarray)
+    _plain: ndarray
 
-        def _get_str(self, offset: int) -> tuple[ndarray, ndarray]:
-            """A length and as many bytes: most of what a file with a vocabulary holds."""
-            text, number = offset + 8, np.dtype(np.uint64).newbyteorder(self.byte_order)
-            length = self._plain[offset:text].view(number)
-            return length, self._plain[text : text + int(length[0])]
+    @property
+    def data(self) -> ndarray:
+        return self._plain
 
-        def _get_field_parts(self, orig_offs: Any, raw_type: Any) -> Any:
-            """A list of strings or numbers in one walk: kind, count, then its entries."""
-            kind = self._get(orig_offs, np.uint32)
-            if raw_type != GGUFValueType.ARRAY or kind[0] == GGUFValueType.ARRAY:
-                return super()._get_field_parts(orig_offs, raw_type)
-            count, end = self._get(orig_offs + 4, np.uint64), orig_offs + 12
-            parts, entry = [kind, count], GGUFValueType(kind[0])
-            if entry == GGUFValueType.STRING:
-                for _ in range(count[0]):
-                    parts += self._get_str(end)
-                    end += 8 + len(parts[-1])
-                places = range(3, len(parts), 2)
-            else:
-                numbers = self._get(end, self.gguf_scalar_to_np[entry], count[0])
-                parts.extend(numbers.reshape(-1, 1))
-                end += numbers.nbytes
-                places = range(2, len(parts))
-            types = [GGUFValueType.ARRAY, entry][: 1 + bool(places)]
-            return end - orig_offs, parts, list(places), types
+    @data.setter
+    def data(self, mapped: ndarray) -> None:
+        self._plain = mapped.view(ndarray)
 
-    return PlainReader
+    def _get_str(self: Any, offset: int) -> tuple[ndarray, ndarray]:
+        """A length and as many bytes: most of what a file with a vocabulary holds."""
+        text, number = offset + 8, np.dtype(np.uint64).newbyteorder(self.byte_order)
+        length = self._plain[offset:text].view(number)
+        return length, self._plain[text : text + int(length[0])]
+
+    def _get_field_parts(self: Any, orig_offs: Any, raw_type: Any) -> Any:
+        """A list of strings or numbers in one walk: kind, count, then its entries."""
+        from gguf import GGUFValueType
+
+        kind = self._get(orig_offs, np.uint32)
+        if raw_type != GGUFValueType.ARRAY or kind[0] == GGUFValueType.ARRAY:
+            return super()._get_field_parts(orig_offs, raw_type)  # type: ignore[misc]
+        count, end = self._get(orig_offs + 4, np.uint64), orig_offs + 12
+        parts, entry = [kind, count], GGUFValueType(kind[0])
+        if entry == GGUFValueType.STRING:
+            for _ in range(count[0]):
+                parts += self._get_str(end)
+                end += 8 + len(parts[-1])
+            places = range(3, len(parts), 2)
+        else:
+            numbers = self._get(end, self.gguf_scalar_to_np[entry], count[0])
+            parts.extend(numbers.reshape(-1, 1))
+            end += numbers.nbytes
+            places = range(2, len(parts))
+        types = [GGUFValueType.ARRAY, entry][: 1 + bool(places)]
+        return end - orig_offs, parts, list(places), types
 
 
 def gguf_tensor(path: str | os.PathLike[str], name: str) -> Float[ndarray, "..."]:
