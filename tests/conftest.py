@@ -1,5 +1,6 @@
 """Double precision, fixed seeds and one thread setting for every test."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -29,6 +30,15 @@ def pytest_runtest_protocol(item):
     unchecked = item.get_closest_marker("slow") or not {*WIRING}.isdisjoint(item.path.parents)
     jaxtyping.config.update("jaxtyping_disable", bool(unchecked))
     return (yield)
+
+
+gc.disable()  # until all modules and cases are there
+
+
+def pytest_collection_finish():
+    """What is imported stays: the garbage collector need not walk it during the cases."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

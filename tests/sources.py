@@ -1,6 +1,7 @@
 """The files of package and laboratory, each read and parsed once, and rules about them."""
 
 import ast
+import gc
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +20,9 @@ def text(file):
 
 @cache
 def nodes(file):
-    return list(ast.walk(ast.parse(text(file))))
+    found = list(ast.walk(ast.parse(text(file))))
+    gc.freeze()  # they stay: the collector would walk them again and again
+    return found
 
 
 def expect_nothing(found):

@@ -171,6 +171,7 @@ def test_half_of_all_functions_have_11_lines_or_less():
     assert statistics.median(lengths) <= 11
 
 
+@pytest.mark.slow  # imports all parts
 def test_exports_exist():
     expect_nothing(
         f"{name}.{export} does not exist"

@@ -24,8 +24,11 @@ def planted(old, new):
 
 FAULTS = {
     "the bias of the base is lost": ("self.base(x) +", "x @ self.base.weight.mT +"),
-    "not those of the base before training": ("torch.zeros(d, rank)", "torch.ones(d, rank)"),
-    "A and B are both 0": ("(2 * torch.rand(rank, k) - 1) / k**0.5", "torch.zeros(rank, k)"),
+    "not those of the base before training": ("W.new_zeros(d, rank)", "W.new_ones(d, rank)"),
+    "A and B are both 0": (
+        "W.new_empty(rank, k).uniform_(-1, 1) / k**0.5",
+        "W.new_zeros(rank, k)",
+    ),
     "freeze W": ("base.requires_grad_(False)", "base"),
     "a factor gets no gradient": ("(x @ self.A.mT)", "(x @ self.A.data.mT)"),
     "the scale is missing": ("+ self.s * (x", "+ (x"),
@@ -45,7 +48,7 @@ FAULTS = {
         "(W.float() + self.s * self.B @ self.A)",
         "(W + (self.s * self.B @ self.A).to(W.dtype))",
     ),
-    "B has shape": ("torch.zeros(d, rank)", "torch.zeros(rank, d)"),
+    "B has shape": ("W.new_zeros(d, rank)", "W.new_zeros(rank, d)"),
     "self.A is to be an nn.Parameter": ("self.A = nn.Parameter(", "self.A = ("),
 }
 

@@ -108,6 +108,7 @@ def test_the_fast_trainer_equals_the_naive_one_under_other_rules(ties):
         assert learn_merges(words, 30, ties) == learn_merges_naive(words, 30, ties)
 
 
+@pytest.mark.slow
 def test_the_fast_trainer_equals_the_naive_one_on_1000_corpora():
     learned = 0
     for seed in range(1000):
