@@ -11,11 +11,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import papermill
-from nbformat import NotebookNode
-from nbformat.v4 import new_output
-from notebooks import BOOK, TIME_OUT, code_cells
-from papermill.engines import NBClientEngine, papermill_engines
+# jsonschema would compile a grammar of web addresses with it, which takes 2 s and no page needs
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
+import papermill  # noqa: E402
+from nbformat import NotebookNode  # noqa: E402
+from nbformat.v4 import new_output  # noqa: E402
+from notebooks import BOOK, TIME_OUT, code_cells  # noqa: E402
+from papermill.engines import NBClientEngine, papermill_engines  # noqa: E402
 
 
 def last_started(nb: NotebookNode) -> NotebookNode:
