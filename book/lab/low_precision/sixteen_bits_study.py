@@ -1,7 +1,7 @@
 """A small GPT trained with products or weights of 16 bits, against one of 32.
 
 cd book
-python -m lab.low_precision.sixteen_bits_study --steps 800 --record sixteen-bits.json
+python -m lab.low_precision.sixteen_bits_study --steps 1000 --record sixteen-bits.json
 """
 
 import argparse
