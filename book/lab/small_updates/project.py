@@ -108,7 +108,7 @@ def _made(layer: Layer, dtype: torch.dtype = torch.float32, trained: bool = Fals
         if tuple(matrix.shape) != shape:
             raise FaultError(f"{name} has shape {tuple(matrix.shape)}; it must have {shape}.")
         if trained:
-            matrix.data = torch.randn(shape)
+            matrix.data = torch.randn(shape).to(matrix.dtype)
     return module
 
 
@@ -174,12 +174,13 @@ def _merged(layer: Layer) -> str | None:
 
 def _rounding(layer: Layer) -> str | None:
     module, (W, _) = _made(layer, torch.bfloat16, trained=True), _base()
-    exact = W.bfloat16().float() + ALPHA / RANK * (module.B @ module.A).detach().float()
+    pair = (module.B.float() @ module.A.float()).detach()
+    exact = W.bfloat16().float() + ALPHA / RANK * pair
     found = module.merged()
     if found.dtype != torch.bfloat16:
         return f"merged() is {found.dtype}; it is to have the format of W, bfloat16."
     if not torch.equal(found, exact.bfloat16()):
-        return "merged() rounds more than once: add in float32, and round the sum."
+        return "merged() rounds more than once: multiply and add in float32; round the sum."
     return None
 
 

@@ -29,4 +29,4 @@ class LoRA(nn.Module):
     def merged(self) -> Tensor:
         """W + sBA, rounded once."""
         W = self.base.weight
-        return (W.float() + self.s * self.B @ self.A).to(W.dtype)
+        return (W.float() + self.s * self.B.float() @ self.A.float()).to(W.dtype)

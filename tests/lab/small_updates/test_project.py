@@ -40,14 +40,15 @@ FAULTS = {
     "merged() is not W + sBA": ("W.float() + self.s * self.B", "W.float() - self.s * self.B"),
     "merged() has shape": (".to(W.dtype)", ".to(W.dtype).mT"),
     "merged() changes W each time": (
-        "return (W.float() + self.s * self.B @ self.A).to(W.dtype)",
+        "return (W.float() + self.s * self.B.float() @ self.A.float()).to(W.dtype)",
         "return W.add_(self.s * self.B @ self.A).clone()",
     ),
     "it is to have the format of W": (".to(W.dtype)", ""),
     "rounds more than once": (
-        "(W.float() + self.s * self.B @ self.A)",
-        "(W + (self.s * self.B @ self.A).to(W.dtype))",
+        "(W.float() + self.s * self.B.float() @ self.A.float())",
+        "(W + (self.s * self.B.float() @ self.A.float()).to(W.dtype))",
     ),
+    "more than once: multiply and add": ("self.B.float() @ self.A.float()", "self.B @ self.A"),
     "B has shape": ("W.new_zeros(d, rank)", "W.new_zeros(rank, d)"),
     "self.A is to be an nn.Parameter": ("self.A = nn.Parameter(", "self.A = ("),
 }
