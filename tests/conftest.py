@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -21,24 +22,37 @@ pytest_plugins = ["cpu_time"]
 WIRING = [Path(__file__).parent / name for name in ("faults", "lab", "recipes")]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    """Annotations are checked at each call, but not in slow cases nor in those of wiring.
-
-    What those call is checked where it is tested itself, on small inputs.
-    """
-    unchecked = item.get_closest_marker("slow") or not {*WIRING}.isdisjoint(item.path.parents)
-    jaxtyping.config.update("jaxtyping_disable", bool(unchecked))
-    return (yield)
-
+CHECKED = 2  # cases of a test in which annotations are checked, which doubles their time
+NUMBER = pytest.StashKey[int]()
 
 gc.disable()  # until all modules and cases are there
 
 
-def pytest_collection_finish():
-    """What is imported stays: the garbage collector need not walk it during the cases."""
+def pytest_collection_finish(session):
+    """Number the cases of each test.
+
+    What is imported stays: the garbage collector need not walk it during the cases.
+    """
+    seen = Counter()
+    for item in session.items:
+        test = item.nodeid.partition("[")[0]
+        item.stash[NUMBER] = seen[test]
+        seen[test] += 1
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Annotations are checked at each call in the first cases of each test.
+
+    They are not in slow cases nor in those of wiring: what those call is checked where it is
+    tested itself, on small inputs.
+    """
+    wiring = not {*WIRING}.isdisjoint(item.path.parents)
+    unchecked = wiring or item.get_closest_marker("slow") or item.stash[NUMBER] >= CHECKED
+    jaxtyping.config.update("jaxtyping_disable", bool(unchecked))
+    return (yield)
 
 
 @pytest.fixture(autouse=True)
