@@ -4,6 +4,7 @@ from . import one_page_gpt
 from .bert import Bert, MaskedBert, SentencePairs
 from .bert_config import BertConfig
 from .block_variant import BlockVariant
+from .files.gguf_saving import save_gguf
 from .files.saving import save_pretrained
 from .files.weights import load_weights
 from .gpt import GPT
@@ -44,6 +45,7 @@ __all__ = [
     "gradient_reach",
     "load_weights",
     "one_page_gpt",
+    "save_gguf",
     "save_pretrained",
     "sentence_embeddings",
     "shared_hidden",

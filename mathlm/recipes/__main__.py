@@ -20,7 +20,7 @@ COMMANDS = {
     "generate": "continue a text",
     "chat": "talk with a model",
     "judge": "score the checkpoints of a run on held-out text",
-    "export": "write a checkpoint as a Hugging Face folder",
+    "export": "write a checkpoint as a Hugging Face folder or a GGUF file",
     "whole_stack": "all of it: from raw text to a chat",
 }
 USAGE = "\n".join(

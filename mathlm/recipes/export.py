@@ -1,4 +1,4 @@
-"""Write the GPT of a pretraining run as a Hugging Face folder."""
+"""Write a GPT, of a run or tuned, as a Hugging Face folder or as a GGUF file."""
 
 import json
 import logging
@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import torch
 import tyro
 
-from ..errors import CheckpointMismatchError
-from ..models import GPT, GPTConfig, load_weights, save_pretrained
+from ..errors import CheckpointMismatchError, ConfigError
+from ..models import GPT, GPTConfig, load_weights, save_gguf, save_pretrained
 from ..train import load_checkpoint
 from ..train.checkpoint import locate
 from .command import execute, parse
@@ -21,30 +21,36 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ExportConfig:
-    """Write the GPT of a pretraining run as a Hugging Face folder, in safetensors.
+    """Write a GPT as a Hugging Face folder, in safetensors, or as a GGUF file.
 
-    The folder is read by GPT.from_pretrained and by the transformers package. It holds no
-    tokenizer: keep the one that the run was trained with.
+    A folder is read by GPT.from_pretrained and by the transformers package. It holds no
+    tokenizer: keep the one that the run was trained with. A file is read by GPT.from_pretrained
+    and by llama.cpp.
 
         mathlm export runs/mine models/mine --dtype float16
         mathlm generate --model models/mine --prompt "To be, or"
+        mathlm export models/tuned tuned.gguf --tokenizer base.gguf
     """
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """A checkpoint, or a folder of them, of which the newest is taken."""
+    """A checkpoint, a folder of them, of which the newest is taken, or a folder of a model."""
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
-    """Where to write the model."""
+    """Where to write the model; a name that ends in .gguf is that of a GGUF file."""
     dtype: Literal["float16", "bfloat16", "float32"] | None = None
-    """Of the weights; None: as they are."""
+    """Of the weights; None: as they are, and in a GGUF file float32."""
+    tokenizer: Path | None = None
+    """For a GGUF file: one whose tokenizer is copied, such as that of the model tuned."""
 
 
 def load(run: Path) -> GPT:
-    """The model of the newest checkpoint.
+    """The model of the newest checkpoint, or of a folder that holds a model.
 
     Raises:
         CheckpointError: If there is no checkpoint.
         CheckpointMismatchError: If its model is not a GPT.
     """
+    if (run / "config.json").is_file():
+        return GPT.from_pretrained(run).eval()
     path = locate(run)
     sizes = json.loads((path / "state.json").read_text())["config"].get("model", {})
     if sizes.pop("class", None) != GPTConfig.__name__:
@@ -56,11 +62,22 @@ def load(run: Path) -> GPT:
 
 
 def run(config: ExportConfig) -> Path:
-    """Read and write; returns the folder."""
+    """Read and write; returns the folder, or the file."""
     dtype = None if config.dtype is None else getattr(torch, config.dtype)
-    folder = save_pretrained(load(config.run), config.folder, dtype=dtype)
-    log.info("%s", folder)
-    return folder
+    if config.folder.suffix == ".gguf":
+        kept = dtype or torch.float32
+        place = save_gguf(
+            load(config.run), config.folder, tokenizer=config.tokenizer, dtype=kept
+        )
+    elif config.tokenizer is None:
+        place = save_pretrained(load(config.run), config.folder, dtype=dtype)
+    else:
+        raise ConfigError(
+            f"--tokenizer is for a GGUF file, and {config.folder} is a folder: name a file "
+            "that ends in .gguf, or leave the option out"
+        )
+    log.info("%s", place)
+    return place
 
 
 def main(argv: Sequence[str] | None = None) -> Path:

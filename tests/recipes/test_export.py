@@ -1,11 +1,12 @@
 """A run of the pretraining script as a folder that others read."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
-from mathlm.errors import CheckpointError, CheckpointMismatchError
+from mathlm.errors import CheckpointError, CheckpointMismatchError, ConfigError
 from mathlm.models import GPT, load_weights
 from mathlm.recipes import export, pretrain
 
@@ -49,3 +50,20 @@ def test_a_run_of_another_model_is_refused(run, tmp_path):
 def test_a_folder_without_a_checkpoint_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="is not a checkpoint"):
         export.main([str(tmp_path), str(tmp_path / "model")])
+
+
+def test_a_name_that_ends_in_gguf_is_a_file_that_holds_the_same_model(run, tmp_path):
+    folder = export.main([str(run), str(tmp_path / "model")])
+    for source in (run, folder):
+        path = export.main([str(source), str(tmp_path / f"{source.name}.gguf")])
+        found, saved = GPT.from_pretrained(path), GPT.from_pretrained(folder)
+        assert replace(found.config, norm_eps=saved.config.norm_eps) == saved.config
+        for name, tensor in saved.state_dict().items():
+            assert torch.equal(found.state_dict()[name], tensor.float())
+
+
+def test_a_folder_takes_no_tokenizer(run, tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"--tokenizer is for a GGUF file, and .* is a folder"
+    ):
+        export.main([str(run), str(tmp_path / "model"), "--tokenizer", "some.gguf"])

@@ -90,16 +90,7 @@ def save_pretrained(
     folder, config = Path(folder), model.config
     if dtype is not None and dtype not in FLOATS:
         raise ConfigError(f"dtype={dtype} is not one of {', '.join(map(plain, FLOATS))}")
-    if any(isinstance(module, QuantizedLinear) for module in model.modules()):
-        raise ConfigError(
-            "the model is quantized, which such a folder cannot hold: save the model that it "
-            "was made of, and quantize what is loaded"
-        )
-    if added_parts(model):
-        raise ConfigError(
-            f"such a folder holds a model alone; this one has {explain_parts(model)}, and "
-            "save_adapter(model, folder) saves what was added"
-        )
+    require_alone(model, "such a folder")
     kind = kind_of(config)
     for name in ("config.json", FILE):
         if (folder / name).exists():
@@ -112,6 +103,20 @@ def save_pretrained(
     (folder / FILE).write_bytes(content)
     (folder / "config.json").write_text(json.dumps(fields, indent=1) + "\n")
     return folder
+
+
+def require_alone(model: GPT, place: str) -> None:
+    """Refuse a model that is quantized, or to which something was added."""
+    if any(isinstance(module, QuantizedLinear) for module in model.modules()):
+        raise ConfigError(
+            f"the model is quantized, which {place} cannot hold: save the model that it "
+            "was made of, and quantize what is loaded"
+        )
+    if added_parts(model):
+        raise ConfigError(
+            f"{place} holds a model alone; this one has {explain_parts(model)}, and "
+            "save_adapter(model, folder) saves what was added"
+        )
 
 
 def kind_of(config: GPTConfig) -> str:
@@ -209,18 +214,20 @@ def gpt2_tensors(model: GPT) -> dict[str, Tensor]:
         for end in ("weight", "bias"):
             parts = [state.pop(f"{at}W_{c}.{end}") for c in "qkv"]
             state[f"{at}W_q.{end}"] = torch.cat(parts)
-    named = {their_name(n, GPT2_PARTS): t for n, t in _once(model, state).items()}
+    named = {their_name(n, GPT2_PARTS): t for n, t in stored_once(model, state).items()}
     turned = {n: t.mT if TRANSPOSED.fullmatch(n) else t for n, t in named.items()}
     return {n if n.startswith("lm_head") else f"transformer.{n}": t for n, t in turned.items()}
 
 
 def llama_tensors(model: GPT) -> dict[str, Tensor]:
     """Weights under the names of a Llama."""
-    named = {their_name(n, LLAMA_PARTS): t for n, t in _once(model, model.state_dict()).items()}
+    named = {
+        their_name(n, LLAMA_PARTS): t for n, t in stored_once(model, model.state_dict()).items()
+    }
     return {n if n.startswith("lm_head") else f"model.{n}": t for n, t in named.items()}
 
 
-def _once(model: GPT, state: dict[str, Tensor]) -> dict[str, Tensor]:
+def stored_once(model: GPT, state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The state without a head that is the embedding."""
     tied = model.config.tie_embeddings
     return {n: t for n, t in state.items() if not (tied and n == "head.weight")}
