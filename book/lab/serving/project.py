@@ -134,6 +134,19 @@ def _full(make: Make) -> None:
     _free(tables, 2, "After a refused start")
     if tables.start("b", B[:5]):
         raise FaultError("a refused sequence has left something behind.")
+    tables = make(2, 4)
+    tables.start("a", A[:8])
+    try:
+        tables.append("a", A[8])
+    except MemoryError:
+        pass
+    except IndexError as error:
+        raise FaultError("with no page free, append must raise MemoryError.") from error
+    else:
+        raise FaultError("with no page free, append must raise MemoryError.")
+    _table(tables, "a", 2, 8)
+    tables.end("a")
+    _free(tables, 2, "After a refused append")
 
 
 ONE, SHARE = "one sequence", "a shared prefix"

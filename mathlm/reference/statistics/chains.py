@@ -87,7 +87,7 @@ def steps_ahead_entropy(P: Numbers, steps: int) -> float:
         steps: k, at least 1.
 
     Returns:
-        H [nats]; it never falls with k, and tends to the entropy of π.
+        H [nats]; it never falls with k, and without a period tends to the entropy of π.
 
     Raises:
         InputError: If P is no transition matrix with one π, or k is below 1.

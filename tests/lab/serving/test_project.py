@@ -35,7 +35,10 @@ FAULTS = {
         'raise MemoryError(f"{need} pages are needed and {len(self.unused)} are free")',
         "self.unused.extend(range(need))",
     ),
-}
+    "append must raise MemoryError": (
+        'raise MemoryError("a page is needed and none is free")', "pass",
+    ),
+}  # fmt: skip
 
 
 def planted(old, new):
