@@ -26,7 +26,7 @@ def grade(quantize: Quantize) -> Report:
 
 
 def numbers() -> ndarray:
-    """The finite numbers of E4M3, in order: 127 above 0, their negatives, and 0."""
+    """The finite numbers of E4M3, in order: 126 above 0, their negatives, and 0."""
     normal = [2.0**e * (1 + k / 8) for e in range(-6, 9) for k in range(8)]
     positive = [k * 2.0**-9 for k in range(1, 8)] + normal[:-1]  # the last pattern is NaN
     return np.array([-x for x in reversed(positive)] + [0.0] + positive)
