@@ -33,7 +33,6 @@ SHARED = {  # what one page borrows from another
     "lab.initialization": ("lab.optimization.digits_study.",),
     "lab.objectives": ("lab.architectures.one_body.", "lab.perplexity.confidence."),
     "lab.perplexity": ("lab.objectives.figures.",),
-    "lab.preference_optimization": ("lab.fine_tuning.fine_tuning_tasks.",),
     "lab.reward_hacking": (
         "lab.fine_tuning.fine_tuning_measures.",
         "lab.fine_tuning.fine_tuning_search.",

@@ -9,15 +9,12 @@ from lab.preference_optimization import (
     preference_family,
     preference_ppo,
     preference_rivals,
-    preference_speeches,
     preference_study,
-    preference_text,
     preference_world,
 )
 from mathlm.align import DPO, KTO, Annotator, answer_log_probabilities
 from mathlm.align.exact import divergence, standard_world
 from mathlm.errors import InputError
-from mathlm.models import GPT
 
 
 @pytest.fixture(scope="module")
@@ -138,23 +135,6 @@ def test_both_ways_start_at_the_reference_and_none_passes_the_optimum(tmp_path):
         max(row[way]["value"] for way in ("PPO", "DPO", "reward model"))
         <= row["truth"]["value"]
     )
-
-
-def test_pairs_of_speeches_have_one_prompt_and_the_gladder_one_is_chosen(monkeypatch):
-    base = GPT.from_pretrained(preference_text.PLAYS).float()
-    count = lambda texts: (texts == ord("e")).sum(1).float()  # noqa: E731
-    monkeypatch.setattr(preference_speeches, "judged", count)
-    pairs, ties = preference_speeches.compared(base, 8, 4, 0)
-    assert len(pairs.chosen) + ties == 8
-    assert (count(pairs.chosen) > count(pairs.rejected)).all()
-    assert (pairs.chosen[:, :10] == pairs.rejected[:, :10]).all()
-
-
-def test_only_the_speech_is_asked():
-    row = torch.arange(1, 11 + preference_speeches.LENGTH)[None]
-    batch = preference_speeches.as_batch(row)
-    asked = batch["targets"][batch["targets"] != -100]
-    assert asked.tolist() == row[0, -preference_speeches.LENGTH :].tolist()
 
 
 def test_the_annotator_of_a_world_is_bradley_and_terrys():

@@ -14,12 +14,13 @@
 * ``preference_ppo``: DPO and the whole of RLHF, PPO included, on the same comparisons.
 * ``preference_rivals``: Three ways from the same comparisons to a policy: DPO, and a reward
   model used in two ways.
-* ``preference_speeches``: Speeches that our GPT of the plays writes, in pairs of which one
-  sounds gladder.
+* ``preference_rounds``: DPO whose comparisons are of its own samples, and DPO on the exact
+  expectation.
 * ``preference_study``: Preference losses and their rivals on the same comparisons, in worlds
   with a known optimum.
-* ``preference_text``: Preferences on text: our GPT of the plays learns from a judge who likes
-  glad speeches.
 * ``preference_world``: Comparisons in a world that can be listed, and policies that learn from
   them.
+* ``project``: Grader of the project of this page: DPO from the equation, with a gradient check.
+* ``project_solution``: Reference solution of the project: DPO in NumPy, its derivatives and a
+  gradient check.
 """

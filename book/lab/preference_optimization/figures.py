@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -68,7 +67,7 @@ def divergence_by_comparisons(
 
     Args:
         numbers: N, comparisons.
-        predicted: Divergence foretold for each [nats].
+        predicted: Divergence predicted for each [nats].
         measured: Divergences found (numbers, trials); NaN where the fit has no end.
         without: Share of the trials whose fit has no end.
     """
@@ -98,7 +97,7 @@ def margin_by_time(
     Args:
         times: Sum of the step sizes.
         measured: Name -> margin found at each.
-        predicted: Name -> margin foretold.
+        predicted: Name -> margin predicted.
     """
     fig, ax = plt.subplots(figsize=WIDE)
     for i, (name, values) in enumerate(measured.items()):
@@ -131,7 +130,7 @@ def shares_of_mass(shares: Mapping[str, Sequence[float | int]], ylabel: str) -> 
 def value_by_price(
     prices: Sequence[float | int], curves: Mapping[str, ArrayLike], ylabel: str
 ) -> Figure:
-    """A number of a policy by the price β that it was made with.
+    """A number of a policy by the coefficient β that it was made with.
 
     Args:
         prices: β.
@@ -163,8 +162,8 @@ def shift_by_reward(
         rewards: Of all completions of a prompt.
         shift: log π*/π_ref of each [nats].
         threshold: β log Z, the reward above which it is positive.
-        chosen: Share of chosen texts at each completion.
-        rejected: Share of rejected texts.
+        chosen: Share of the chosen at each completion.
+        rejected: Share of the rejected.
     """
     fig, axes = plt.subplots(2, 1, figsize=(6.4, 4.2), sharex=True, height_ratios=(3, 2))
     r = np.asarray(rewards)
@@ -183,33 +182,10 @@ def shift_by_reward(
     return fig
 
 
-def predicted_shifts(
-    predicted: Mapping[str, ArrayLike], measured: Mapping[str, ArrayLike], unit: str
-) -> Figure:
-    """Changes of log-probabilities by one step against what inner products foretell.
-
-    Args:
-        predicted: Name -> changes foretold.
-        measured: Name -> changes found.
-        unit: Of both.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for (name, x), color in zip(predicted.items(), (GREEN, RED, GRAY), strict=False):
-        ax.plot(
-            x, measured[name], ls="", marker="o", ms=3.5, alpha=0.6, color=color, label=name
-        )
-    ax.axline((0, 0), slope=1, color=GRAY, lw=1, ls="--")
-    ax.axhline(0, color=GRAY, lw=0.8)
-    ax.axvline(0, color=GRAY, lw=0.8)
-    ax.set(xlabel=f"predicted change {unit}", ylabel=f"measured change\n{unit}")
-    ax.legend(fontsize=9)
-    return fig
-
-
 def margins_by_preference(
     probabilities: ArrayLike, margins: Mapping[str, ArrayLike], limit: float | int = 4.0
 ) -> Figure:
-    """Margin at which each loss of one pair is least, by how often its first text wins.
+    """Margin at which each loss of one pair is least, by how often its first completion wins.
 
     Args:
         probabilities: p.
@@ -222,7 +198,7 @@ def margins_by_preference(
         ax.plot(probabilities, shown, color=COLORS[i % 7], label=name,
                 ls=("-", "--", "-.", ":")[i % 4])  # fmt: skip
     ax.axhline(0, color=GRAY, lw=0.8)
-    ax.set(xlabel="probability p that the first text is preferred", ylabel="margin m")
+    ax.set(xlabel="probability p that the first is preferred", ylabel="margin m")
     ax.set(ylim=(-limit, limit), xlim=(0, 1))
     ax.legend(fontsize=9)
     return fig
@@ -277,24 +253,8 @@ def reward_against_divergence(
     return fig
 
 
-def length_shares(lengths: Sequence[int], shares: Mapping[str, ArrayLike]) -> Figure:
-    """How long the texts of several policies are.
-
-    Args:
-        lengths: In tokens.
-        shares: Policy -> probability of each length.
-    """
-    fig, ax = plt.subplots(figsize=WIDE)
-    for i, (name, values) in enumerate(shares.items()):
-        ax.plot(lengths, values, color=COLORS[i], marker=MARKS[i], label=name)
-    _whole(ax, lengths)
-    ax.set(xlabel="length [tokens]", ylabel="probability", ylim=(0, None))
-    ax.legend(fontsize=9)
-    return fig
-
-
 def pair_course(rows: Sequence[Mapping[str, float | int]]) -> Figure:
-    """Log-probabilities of chosen and rejected texts, and their margin, along training.
+    """Log-probabilities of chosen and rejected completions, and their margin, along training.
 
     Args:
         rows: With ``step``, ``chosen`` and ``rejected``, changes since the start [nats].
@@ -309,8 +269,3 @@ def pair_course(rows: Sequence[Mapping[str, float | int]]) -> Figure:
     ax.set(xlabel="step", ylabel="change of log π [nats]")
     ax.legend(fontsize=9)
     return fig
-
-
-def _whole(ax: Axes, values: Sequence[int]) -> None:
-    ax.set_xticks(list(values), [str(v) for v in values])
-    ax.minorticks_off()

@@ -46,11 +46,6 @@ def test_the_threshold_stands_in_both_panels():
         assert any(list(line.get_xdata()) == [0.5, 0.5] for line in ax.get_lines())
 
 
-def test_predicted_and_measured_shifts_are_paired_by_name():
-    fig = figures.predicted_shifts({"chosen": [1, 2]}, {"chosen": [1.1, 2.1]}, "[nats]")
-    assert lines(fig)[0] == [1.1, 2.1]
-
-
 def test_infinite_margins_leave_the_picture():
     ax = figures.margins_by_preference([0.5, 1], {"DPO": [0, np.inf]}, limit=4).axes[0]
     assert list(ax.get_lines()[0].get_ydata()) == [0, 12]
@@ -66,11 +61,6 @@ def test_each_method_shows_its_seeds_and_their_mean():
 def test_ways_stand_beside_the_frontier():
     ax = figures.reward_against_divergence(([0, 1], [0, 2]), {"DPO": ([0.5], [0.7])}).axes[0]
     assert [list(line.get_ydata()) for line in ax.get_lines()] == [[0, 2], [0.7]]
-
-
-def test_lengths_are_whole_ticks():
-    ax = figures.length_shares([1, 2], {"a": [0.4, 0.6]}).axes[0]
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "2"]
 
 
 def test_the_difference_of_a_pair_is_drawn_with_its_parts():
