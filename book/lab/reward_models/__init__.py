@@ -5,7 +5,7 @@
   optimized away.
 * ``demos``: Moving demos of the chapter on reward models; their JavaScript is in the .js
   files.
-* ``best_of_n_world``: A world in which the true reward is known and bends, and the best of n
+* ``best_of_n_world``: A world in which the true reward is known and curved, and the best of n
   by a linear one in it.
 * ``length_bias``: What a reward learned from ratings of conversations goes by: length, found
   and taken out.
@@ -14,7 +14,7 @@
 * ``length_learning``: Rewards learned from rated conversations with length, without it, and
   with length taken out.
 * ``length_pairs``: Pairs of rated conversations, all or of equal length, and how many of them
-  a score tells.
+  a score orders correctly.
 * ``over_optimization``: The best of n by a learned reward, where the true one is known:
-  foretold, and measured.
+  predicted, and measured.
 """

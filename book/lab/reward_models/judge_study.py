@@ -8,6 +8,7 @@ better. Recorded is the logarithm of the odds that it names the one that stands 
 """
 
 import argparse
+import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -98,25 +99,33 @@ def verdicts(model: GPT, tokenizer: ByteBPE, form: Form, asked: Asked) -> dict[s
     for name, pair in PAIRS.items():
         x, y = pair(asked)
         orders = ((x, y), (y, x)) if x != y else ((x, y),)
-        rows = [
-            lead(model, tokenizer, form.request.format(question=asked.question, first=a, second=b), form)
-            for a, b in orders
+        requests = [
+            form.request.format(question=asked.question, first=a, second=b) for a, b in orders
         ]
+        rows = [lead(model, tokenizer, request, form) for request in requests]
         found[name] = {"odds": [row[0] for row in rows], "mass": min(row[1] for row in rows)}
     return found
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Ask the judge; returns what it said, and writes the record after each form."""
+    """Ask the judge; returns what it said, and writes the record after each form.
+
+    Forms that the record holds already are kept, so that a run can be done in parts.
+    """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
     parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--forms", nargs="*", choices=FORMS, default=list(FORMS))
     args = parser.parse_args(argv)
     path = pretrained.find("smollm2")
     model, tokenizer = GPT.from_pretrained(path).eval(), ByteBPE.from_gguf(path)
     asked = questions()[: args.limit or None]
-    save = partial(record_on_cpu, args.record, config=vars(args))
+    save = partial(record_on_cpu, args.record, config={"limit": args.limit})
     found: dict[str, Any] = {"questions": [a._asdict() for a in asked], "verdicts": {}}
+    if args.record and args.record.exists():
+        earlier = json.loads(args.record.read_text(encoding="utf-8"))
+        if earlier["questions"] == found["questions"]:
+            found["verdicts"] = earlier["verdicts"]
     found["log-probability"] = [
         {
             name: log_probability(model, tokenizer, a.question, answer)
@@ -128,10 +137,12 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         }
         for a in asked
     ]
-    for name, form in FORMS.items():
-        found["verdicts"][name] = [verdicts(model, tokenizer, form, a) for a in asked]
-        print(name, len(asked))
-        save(**found)
+    for name in args.forms:
+        if name not in found["verdicts"]:
+            rows = [verdicts(model, tokenizer, FORMS[name], a) for a in asked]
+            found["verdicts"][name] = rows
+            print(name, len(asked), flush=True)
+            save(**found)
     return found
 
 

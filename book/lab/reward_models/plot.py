@@ -10,7 +10,7 @@ from .figures import (
     proxy_and_gold,
     rating_counts,
     score_by_length,
-    shares_told,
+    accuracies,
 )
 
 __all__ = [
@@ -23,6 +23,6 @@ __all__ = [
     "rating_counts",
     "reliability",
     "score_by_length",
-    "shares_told",
+    "accuracies",
     "style",
 ]
