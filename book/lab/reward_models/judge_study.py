@@ -10,7 +10,6 @@ better. Recorded is the logarithm of the odds that it names the one that stands 
 import argparse
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,8 +61,6 @@ FORMS = {
 PAIRS = {  # the answer that a good judge prefers, or the longer one, stands first
     "right, wrong": lambda a: (a.right, a.wrong),
     "padded, plain": lambda a: (f"{a.right} {a.padding}", a.right),
-    "padded wrong, right": lambda a: (f"{a.wrong} {a.padding}", a.right),
-    "same twice": lambda a: (a.right, a.right),
 }
 
 
@@ -98,52 +95,52 @@ def verdicts(model: GPT, tokenizer: ByteBPE, form: Form, asked: Asked) -> dict[s
     found: dict[str, Any] = {}
     for name, pair in PAIRS.items():
         x, y = pair(asked)
-        orders = ((x, y), (y, x)) if x != y else ((x, y),)
         requests = [
-            form.request.format(question=asked.question, first=a, second=b) for a, b in orders
+            form.request.format(question=asked.question, first=a, second=b)
+            for a, b in ((x, y), (y, x))
         ]
         rows = [lead(model, tokenizer, request, form) for request in requests]
         found[name] = {"odds": [row[0] for row in rows], "mass": min(row[1] for row in rows)}
     return found
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Ask the judge; returns what it said, and writes the record after each form.
+def judged(model: GPT, tokenizer: ByteBPE, asked: Asked) -> dict[str, Any]:
+    """All that is measured on one question."""
+    said = (
+        ("right", asked.right),
+        ("wrong", asked.wrong),
+        ("padded", f"{asked.right} {asked.padding}"),
+    )
+    return {
+        "question": asked._asdict(),
+        "log-probability": {
+            name: log_probability(model, tokenizer, asked.question, answer)
+            for name, answer in said
+        },
+        "verdicts": {
+            name: verdicts(model, tokenizer, form, asked) for name, form in FORMS.items()
+        },
+    }
 
-    Forms that the record holds already are kept, so that a run can be done in parts.
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Ask the judge; returns what it said, and writes the record after each question.
+
+    Questions that the record holds already are not asked again, so that a run can be stopped.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
     parser.add_argument("--limit", type=int, default=0)
-    parser.add_argument("--forms", nargs="*", choices=FORMS, default=list(FORMS))
     args = parser.parse_args(argv)
     path = pretrained.find("smollm2")
     model, tokenizer = GPT.from_pretrained(path).eval(), ByteBPE.from_gguf(path)
-    asked = questions()[: args.limit or None]
-    save = partial(record_on_cpu, args.record, config={"limit": args.limit})
-    found: dict[str, Any] = {"questions": [a._asdict() for a in asked], "verdicts": {}}
+    rows: list[dict[str, Any]] = []
     if args.record and args.record.exists():
-        earlier = json.loads(args.record.read_text(encoding="utf-8"))
-        if earlier["questions"] == found["questions"]:
-            found["verdicts"] = earlier["verdicts"]
-    found["log-probability"] = [
-        {
-            name: log_probability(model, tokenizer, a.question, answer)
-            for name, answer in (
-                ("right", a.right),
-                ("wrong", a.wrong),
-                ("padded", f"{a.right} {a.padding}"),
-            )
-        }
-        for a in asked
-    ]
-    for name in args.forms:
-        if name not in found["verdicts"]:
-            rows = [verdicts(model, tokenizer, FORMS[name], a) for a in asked]
-            found["verdicts"][name] = rows
-            print(name, len(asked), flush=True)
-            save(**found)
-    return found
+        rows = json.loads(args.record.read_text(encoding="utf-8"))["rows"]
+    for asked in questions()[len(rows) : args.limit or None]:
+        rows.append(judged(model, tokenizer, asked))
+        record_on_cpu(args.record, config={"forms": FORMS}, rows=rows)
+    return {"rows": rows}
 
 
 if __name__ == "__main__":
