@@ -1,4 +1,4 @@
-"""A world in which the true reward is known and curved, and the best of n by a linear one in it.
+"""A world in which the true reward is known and curved, and the best of n by a linear one.
 
 Answers have F features, independent and standard normal under the reference; the first is the
 logarithm of their length. People like longer answers, up to a point:

@@ -1,4 +1,4 @@
-"""Figures of the chapter on reward models: judgements, lengths, and what is optimized away."""
+"""Figures of the chapter on reward models: judgments, lengths, and what is optimized away."""
 
 from collections.abc import Mapping, Sequence
 

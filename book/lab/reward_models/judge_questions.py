@@ -1,4 +1,4 @@
-"""Questions with one right answer, one wrong one, and words that add length and nothing else."""
+"""Questions with one right answer, one wrong one, and words that only add length."""
 
 from typing import NamedTuple
 

@@ -71,7 +71,9 @@ def lead(model: GPT, tokenizer: ByteBPE, request: str, form: Form) -> tuple[floa
     reply = tokenizer.encode(form.reply)
     ends = [tokenizer.encode(form.reply + label) for label in form.labels]
     if any(end[:-1] != reply for end in ends):
-        raise ValueError(f"the labels {form.labels} are not one token each after {form.reply!r}")
+        raise ValueError(
+            f"the labels {form.labels} must be one token each after {form.reply!r}"
+        )
     state = model.hidden(torch.tensor([chat + reply]))[:, -1]
     logp = model.head(state)[0].double().log_softmax(-1)
     first, second = (float(logp[end[-1]]) for end in ends)

@@ -16,7 +16,7 @@ from mathlm.text import ratings
 from mathlm.text.corpora.ratings import Rated
 
 from .length_features import frequent_words, length_features, word_shares
-from .length_pairs import equally_long, accuracy, some, topic_pairs
+from .length_pairs import accuracy, equally_long, some, topic_pairs
 
 Array = NDArray[np.float64]
 RIDGE, WIDTH, PAIRS, LEAST = 20.0, 0.2, 8000, 6

@@ -1,4 +1,4 @@
-"""Pairs of rated conversations, all or of equal length, and how many of them a score orders correctly."""
+"""Pairs of rated conversations, all or of equal length, and the accuracy of a score on them."""
 
 from collections import defaultdict
 from collections.abc import Sequence

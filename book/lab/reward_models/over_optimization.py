@@ -15,7 +15,7 @@ from typing import Any
 from mathlm.align import best_of_n_kl_bound, fit_linear_reward
 from mathlm.train.record import record_on_cpu
 
-from .best_of_n_world import predicted, measured, standard_taste
+from .best_of_n_world import measured, predicted, standard_taste
 
 NUMBERS = (1, 2, 4, 8, 16, 64, 256, 1024, 4096)
 

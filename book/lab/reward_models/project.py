@@ -59,7 +59,7 @@ def grade(
 def on_people(
     learn: Learn, probe: Probe, conversations: Sequence[Rated] | None = None
 ) -> dict[str, tuple[float, float]]:
-    """What a reader's way of learning makes of rated conversations, and what plain fitting does.
+    """What a reader's way of learning makes of rated conversations, next to plain fitting.
 
     Args:
         learn: The reader's, as for :func:`grade`.
@@ -135,7 +135,7 @@ def _right(read: Read) -> str | None:
     mistakes = {
         "it reads the last column, which is padding in two of three rows.": states[:, -1],
         "it reads the first token, which has seen nothing of the answer.": states[:, 0],
-        "it takes the mean over the real tokens; the state of the last one is wanted.": means,
+        "it takes the mean over the real tokens; that of the last one is wanted.": means,
     }
     for said, mistake in mistakes.items():
         if np.allclose(found, mistake):
@@ -148,8 +148,8 @@ def _left(read: Read) -> str | None:
     found = _array(read(states, mask), (3, 4), "the result")
     if np.allclose(found, states[np.arange(3), mask.sum(1) - 1]):
         return (
-            "with padding on the left it counts the real tokens and reads that column: the last "
-            "True of the mask stands elsewhere."
+            "with padding on the left it counts the real tokens and reads that column; the "
+            "last True of the mask stands elsewhere."
         )
     return None if np.allclose(found, wanted) else "padding on the left changes what is read."
 
@@ -255,7 +255,7 @@ def _ties(probe: Probe) -> str | None:
     found = _probed(probe, [1.0, 1, 1, 0], [3.0, 3, 3, 3])
     if np.isclose(found, 3 / 4):
         return None
-    return f"equal scores count one half: it is {found:.3f} for one tie and one right, not 0.75."
+    return f"equal scores count one half: it is {found:.3f} for a tie and a right one."
 
 
 def _edge(probe: Probe) -> str | None:
@@ -272,9 +272,9 @@ PROBING = (Case("pairs of equal length", _equal), Case("ties", _ties), Case("wid
 
 
 def compared(seed: int, number: int = 6000) -> tuple[Array, Array]:
-    """Differences of features and of log length, for judges who like what is long.
+    """Differences of features and of log length, by judges who like what is long.
 
-    Two features are worth something, four grow with length and are worth nothing, two are noise.
+    Two features are worth something, four grow with length only, two are noise.
     """
     rng = np.random.default_rng([seed, 5])
     length = rng.normal(size=(2, number))
@@ -326,8 +326,8 @@ def _orders(learn: Learn) -> str | None:
         return f"{share:.0%} right on pairs of equal length: it prefers what was rejected."
     if share < GOOD:
         return (
-            f"{share:.0%} right on new pairs of equal length, {GOOD:.0%} are wanted: the weights "
-            "are noisy, or length is in them. How many pairs does each weight rest on?"
+            f"{share:.0%} right on new pairs of equal length, {GOOD:.0%} are wanted: the "
+            "weights are noisy, or length is in them. How many pairs does each weight rest on?"
         )
     return None
 

@@ -1,4 +1,4 @@
-"""Reference solution of the project: a linear reward in which length takes part, and stays out."""
+"""Reference solution of the project: length takes part in the fit, and not in the score."""
 
 import numpy as np
 from numpy.typing import NDArray

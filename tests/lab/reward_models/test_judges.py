@@ -1,4 +1,4 @@
-"""Judges: scales and comparisons, a model that is asked in both orders, and rewards of steps."""
+"""Judges with scales, a model that is asked in both orders, and rewards of steps."""
 
 import json
 
@@ -59,8 +59,9 @@ def test_each_question_has_one_right_and_one_wrong_answer():
 class Letters:
     """Stands in for a tokenizer: one token for each letter, and one for each label."""
 
-    special = {"<|im_start|>": 1, "<|im_end|>": 2}
-    labels = {"X": 3, "Y": 4}
+    def __init__(self):
+        self.special = {"<|im_start|>": 1, "<|im_end|>": 2}
+        self.labels = {"X": 3, "Y": 4}
 
     def encode(self, text, allowed_special=()):
         return [self.labels.get(c, 5 + ord(c) % 7) for c in text]
@@ -86,7 +87,7 @@ def test_the_lead_is_the_difference_of_the_labels_log_probabilities():
     odds, both = judge_study.lead(Head(), Letters(), "which", form)
     assert odds == pytest.approx(0.75)
     assert both == pytest.approx(1.0, abs=1e-6)
-    with pytest.raises(ValueError, match="not one token each"):
+    with pytest.raises(ValueError, match="must be one token each"):
         judge_study.lead(Head(), Letters(), "which", form._replace(labels=("XX", "Y")))
 
 

@@ -50,7 +50,9 @@ def test_equally_long_pairs_differ_by_the_factor_at_most():
 
 def test_a_tie_counts_half_a_pair():
     pairs = np.array([[0, 1], [1, 2], [3, 0]])
-    np.testing.assert_array_equal(length_pairs.ordered([1.0, 0.0, 0.0, 0.0], pairs), [1, 0.5, 0])
+    np.testing.assert_array_equal(
+        length_pairs.ordered([1.0, 0.0, 0.0, 0.0], pairs), [1, 0.5, 0]
+    )
 
 
 def test_the_interval_is_over_conversations():

@@ -75,8 +75,8 @@ PROBES = {
     "the worse one scores higher": lambda s, length, p, w: solution.probe(-s, length, p, w),
     "only one side": sided,
     "where 2 of 3 are right": lambda s, length, p, w: 0.9,
-    "equal scores count one half": lambda s, length, p, w: (
-        solution.probe(s + 1e-9 * np.arange(len(s)), length, p, w)
+    "equal scores count one half": lambda s, length, p, w: solution.probe(
+        s + 1e-9 * np.arange(len(s)), length, p, w
     ),
     "by the width at most count": lambda s, length, p, w: solution.probe(s, length, p, 0.6 * w),
 }
