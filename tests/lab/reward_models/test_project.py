@@ -122,6 +122,7 @@ def has_ratings():
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_ratings(), reason="chitchat-dataset is not installed")
 def test_on_people_the_solution_is_less_of_length_than_plain_fitting():
     found = project.on_people(solution.learn, solution.probe)
