@@ -68,6 +68,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "20-serving",
     "21-fine-tuning",
     "21-small-updates",
+    "22-reward-models",
     "23-policy-optimization",
     "23-reward-hacking",
     "24-preference-optimization",

@@ -1,4 +1,4 @@
-"""A world in which the true reward is known and bends, and the best of n by a linear one in it.
+"""A world in which the true reward is known and curved, and the best of n by a linear one.
 
 Answers have F features, independent and standard normal under the reference; the first is the
 logarithm of their length. People like longer answers, up to a point:
@@ -6,7 +6,7 @@ logarithm of their length. People like longer answers, up to a point:
     gold(z) = w·z - (excess / 2) (z_1² - 1)
 
 A reward that is linear in z is learned from comparisons of answers of the reference, where few
-are too long. Everything about the best of n by such a reward can be foretold. Used by
+are too long. Everything about the best of n by such a reward can be predicted. Used by
 recipes.over_optimization.
 """
 
@@ -72,10 +72,10 @@ def normal_maximum(n: int) -> tuple[float, float]:
     return float(density @ t), float(density @ t.square())
 
 
-def foretold(taste: Taste, proxy: ArrayLike, n: int) -> tuple[float, float]:
+def predicted(taste: Taste, proxy: ArrayLike, n: int) -> tuple[float, float]:
     """Mean proxy and gold reward of the best of n by a linear proxy, without a sample.
 
-    Implements eq-reward-foretold::
+    Implements eq-reward-predicted::
 
         E[proxy] = ‖v‖ m_n,   E[gold] = w·u m_n - (excess / 2) u_1² (s_n - 1),   u = v / ‖v‖
 

@@ -1,4 +1,4 @@
-"""Figures of the chapter on reward models: judgements, lengths, and what is optimized away."""
+"""Figures of the chapter on reward models: judgments, lengths, and what is optimized away."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,10 +37,10 @@ def rating_counts(
     return fig
 
 
-def shares_told(
+def accuracies(
     rows: Mapping[str, Mapping[str, tuple[float, tuple[float, float]]]],
 ) -> Figure:
-    """Share of held-out pairs that each reward tells, with intervals.
+    """Share of held-out pairs that each reward orders correctly, with intervals.
 
     Args:
         rows: Name of a reward, and for each kind of pairs the share and its interval.
@@ -57,7 +57,7 @@ def shares_told(
     ax.axvline(0.5, color=GRAY, lw=1, ls=":")
     ax.set_yticks(range(len(rows)), list(rows))
     ax.invert_yaxis()
-    ax.set(xlabel="share of held-out pairs told", xlim=(0.42, 0.88))
+    ax.set(xlabel="share of held-out pairs ordered correctly", xlim=(0.42, 0.88))
     ax.legend(fontsize=9, loc="lower right")
     return fig
 
@@ -83,18 +83,18 @@ def score_by_length(length: ArrayLike, scores: Mapping[str, ArrayLike]) -> Figur
 
 
 def error_by_comparisons(
-    numbers: Sequence[int], foretold: Mapping[str, ArrayLike], seen: Mapping[str, ArrayLike]
+    numbers: Sequence[int], predicted: Mapping[str, ArrayLike], seen: Mapping[str, ArrayLike]
 ) -> Figure:
     """Standard error of a strength difference against the number of comparisons.
 
     Args:
         numbers: Comparisons.
-        foretold: Name of a case, and what the Fisher information says [nats].
+        predicted: Name of a case, and what the Fisher information says [nats].
         seen: The same cases, as repeated experiments show.
     """
     fig, ax = plt.subplots(figsize=(6.4, 3.4))
-    for i, name in enumerate(foretold):
-        ax.loglog(numbers, foretold[name], color=COLORS[i % 7], label=f"{name}, foretold")
+    for i, name in enumerate(predicted):
+        ax.loglog(numbers, predicted[name], color=COLORS[i % 7], label=f"{name}, predicted")
         ax.loglog(numbers, seen[name], MARKS[i % 7], ms=6, color=COLORS[i % 7])
     ax.set(xlabel="comparisons", ylabel="standard error [nats]")
     ax.legend(fontsize=9)
@@ -131,14 +131,14 @@ def proxy_and_gold(
 
     Args:
         kl: Divergence from the reference [nats].
-        proxy: Mean learned reward, foretold.
-        gold: Mean true reward, foretold.
+        proxy: Mean learned reward, predicted.
+        gold: Mean true reward, predicted.
         seen: Both as measured, at the same places.
         others: Name of another selection, and its mean true reward.
     """
     fig, ax = plt.subplots(figsize=(6.4, 3.6))
-    ax.plot(kl, proxy, "--", color=ORANGE, label="learned reward, foretold")
-    ax.plot(kl, gold, "-", color=BLUE, label="true reward, foretold")
+    ax.plot(kl, proxy, "--", color=ORANGE, label="learned reward, predicted")
+    ax.plot(kl, gold, "-", color=BLUE, label="true reward, predicted")
     if seen is not None:
         ax.plot(kl, seen[0], "s", ms=6, color=ORANGE, label="learned, measured")
         ax.plot(kl, seen[1], "o", ms=6, color=BLUE, label="true, measured")

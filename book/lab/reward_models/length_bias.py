@@ -44,9 +44,9 @@ def same_two() -> dict[str, Any]:
             couples[people].append((sum(dialog["ratings"].values()), length))
     shares = []
     for rows in couples.values():
-        told = [(np.sign(b - y) + 1) / 2 for a, b in rows for x, y in rows if a - x >= LEAST]
-        if told:
-            shares.append(float(np.mean(told)))
+        found = [(np.sign(b - y) + 1) / 2 for a, b in rows for x, y in rows if a - x >= LEAST]
+        if found:
+            shares.append(float(np.mean(found)))
     error = float(np.std(shares, ddof=1) / np.sqrt(len(shares)))
     return {"couples": len(shares), "share": float(np.mean(shares)), "error": error}
 

@@ -16,7 +16,7 @@ from mathlm.text import ratings
 from mathlm.text.corpora.ratings import Rated
 
 from .length_features import frequent_words, length_features, word_shares
-from .length_pairs import equally_long, share_told, some, topic_pairs
+from .length_pairs import accuracy, equally_long, some, topic_pairs
 
 Array = NDArray[np.float64]
 RIDGE, WIDTH, PAIRS, LEAST = 20.0, 0.2, 8000, 6
@@ -76,15 +76,15 @@ def rewards(train: Side, held_out: Side, seed: int = 0) -> dict[str, Array]:
         "length alone": held_out.lengths[:, 0],
         "words alone": alone,
         "words, length subtracted": alone - np.polyval(straight, held_out.lengths[:, 0]),
-        "words beside length": held_out.words @ learn(bent, pairs).weights[:number],
+        "words, length a covariate": held_out.words @ learn(bent, pairs).weights[:number],
         "words, equal lengths": learn(train.words, even)(held_out.words),
     }
 
 
 def judged(scores: Array, side: Side, draws: int = 200) -> dict[str, Any]:
-    """What a score tells: of all pairs, of equally long ones, and how it goes with length."""
-    told = {
-        name: share_told(scores, pairs, draws)
+    """Accuracy on all pairs and on equally long ones, and the rank correlation with length."""
+    found = {
+        name: accuracy(scores, pairs, draws)
         for name, pairs in (("all", side.pairs), ("even", side.even))
     }
-    return told | {"rank": spearman(scores, side.lengths[:, 0])}
+    return found | {"rank": spearman(scores, side.lengths[:, 0])}

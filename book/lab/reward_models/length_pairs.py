@@ -1,4 +1,4 @@
-"""Pairs of rated conversations, all or of equal length, and how many of them a score tells."""
+"""Pairs of rated conversations, all or of equal length, and the accuracy of a score on them."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -46,16 +46,16 @@ def some(pairs: Pairs, number: int, seed: int = 0) -> Pairs:
     return np.random.default_rng(seed).permutation(pairs)[:number]
 
 
-def told(scores: ArrayLike, pairs: Pairs) -> Array:
+def ordered(scores: ArrayLike, pairs: Pairs) -> Array:
     """For each pair 1 if the higher one scores higher, 0 if lower, 1/2 for equal scores."""
     s = np.asarray(scores)
     return (np.sign(s[pairs[:, 0]] - s[pairs[:, 1]]) + 1) / 2
 
 
-def share_told(
+def accuracy(
     scores: ArrayLike, pairs: Pairs, draws: int = 400, seed: int = 0
 ) -> tuple[float, tuple[float, float]]:
-    """Share of the pairs that a score tells, with a 95 % interval.
+    """Share of the pairs that a score orders correctly, with a 95 % interval.
 
     The interval is a bootstrap over conversations, not over pairs: a pair counts c_i c_j times
     if its conversations were drawn c_i and c_j times. Pairs that share a conversation are not
@@ -75,7 +75,7 @@ def share_told(
     """
     if len(pairs) == 0:
         raise InputError("there are no pairs: ask for a smaller difference or a wider match")
-    hits, n = told(scores, pairs), len(np.asarray(scores))
+    hits, n = ordered(scores, pairs), len(np.asarray(scores))
     rng, found = np.random.default_rng(seed), []
     for _ in range(draws):
         times = np.bincount(rng.integers(n, size=n), minlength=n)

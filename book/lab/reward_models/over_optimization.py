@@ -1,4 +1,4 @@
-"""The best of n by a learned reward, where the true one is known: foretold, and measured.
+"""The best of n by a learned reward, where the true one is known: predicted, and measured.
 
     cd book
     python -m lab.reward_models.over_optimization --comparisons 300 --excess 0.8
@@ -15,13 +15,13 @@ from typing import Any
 from mathlm.align import best_of_n_kl_bound, fit_linear_reward
 from mathlm.train.record import record_on_cpu
 
-from .best_of_n_world import foretold, measured, standard_taste
+from .best_of_n_world import measured, predicted, standard_taste
 
 NUMBERS = (1, 2, 4, 8, 16, 64, 256, 1024, 4096)
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Table of n, KL, and both rewards, foretold and measured; may be recorded."""
+    """Table of n, KL, and both rewards, predicted and measured; may be recorded."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", type=Path)
     parser.add_argument("--comparisons", type=int, default=300)
@@ -34,9 +34,9 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     z = taste.answers(args.answers, args.seed + 1)
     scores, gold, rows = z @ proxy, taste.gold(z), []
     for n in (n for n in NUMBERS if n <= args.answers):
-        told, seen = foretold(taste, proxy, n), measured(scores, gold, n)
-        rows.append({"n": n, "kl": best_of_n_kl_bound(n), "foretold": told, "measured": seen})
-        print(f"n = {n:5d}", *(f"{a:5.2f} {b:5.2f}" for a, b in zip(told, seen, strict=True)))
+        shown, seen = predicted(taste, proxy, n), measured(scores, gold, n)
+        rows.append({"n": n, "kl": best_of_n_kl_bound(n), "predicted": shown, "measured": seen})
+        print(f"n = {n:5d}", *(f"{a:5.2f} {b:5.2f}" for a, b in zip(shown, seen, strict=True)))
     record_on_cpu(args.record, config=vars(args), rows=rows)
     return rows
 

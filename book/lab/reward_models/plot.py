@@ -4,13 +4,13 @@ from mathlm.plot import reliability, style
 
 from .demos import best_of_n_demo, comparisons_demo
 from .figures import (
+    accuracies,
     divergence_of_best,
     error_by_comparisons,
     known_and_unknown,
     proxy_and_gold,
     rating_counts,
     score_by_length,
-    shares_told,
 )
 
 __all__ = [
@@ -23,6 +23,6 @@ __all__ = [
     "rating_counts",
     "reliability",
     "score_by_length",
-    "shares_told",
+    "accuracies",
     "style",
 ]

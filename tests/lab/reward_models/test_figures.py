@@ -20,7 +20,7 @@ def test_ratings_are_counted_on_the_left_and_averaged_by_length_on_the_right():
 
 def test_shares_stand_in_their_rows_with_their_intervals():
     rows = {"words": {"all": (0.8, (0.75, 0.84))}, "length": {"all": (0.7, (0.6, 0.85))}}
-    fig = figures.shares_told(rows)
+    fig = figures.accuracies(rows)
     bars = fig.axes[0].collections[0].get_segments()
     np.testing.assert_allclose([bar[:, 0] for bar in bars], [[0.75, 0.84], [0.6, 0.85]])
     assert [t.get_text() for t in fig.axes[0].get_yticklabels()] == ["words", "length"]
@@ -33,7 +33,7 @@ def test_scores_are_standardized_in_each_panel():
     np.testing.assert_allclose(down, -up)
 
 
-def test_errors_are_lines_where_foretold_and_points_where_seen():
+def test_errors_are_lines_where_predicted_and_points_where_seen():
     fig = figures.error_by_comparisons(
         [10, 20, 40], {"gap 0": [4, 2, 1]}, {"gap 0": [4.1, 2.2, 0.9]}
     )
@@ -47,7 +47,7 @@ def test_the_bound_is_drawn_before_the_exact_divergences():
     np.testing.assert_array_equal(series(fig.axes[0]), [[0.0, 0.2, 0.6], [0.0, 0.1, 0.3]])
 
 
-def test_both_rewards_are_foretold_and_measured_and_others_are_added():
+def test_both_rewards_are_predicted_and_measured_and_others_are_added():
     kl, proxy, gold = [0, 1, 2], [0.0, 1.0, 2.0], [0.0, 0.5, 0.2]
     fig = figures.proxy_and_gold(kl, proxy, gold, (proxy, gold), {"worst": [0.0, 0.4, 0.3]})
     drawn = series(fig.axes[0])

@@ -48,9 +48,11 @@ def test_equally_long_pairs_differ_by_the_factor_at_most():
     np.testing.assert_array_equal(length_pairs.equally_long(chats, pairs, 0.1), [[0, 1]])
 
 
-def test_a_tie_tells_half_a_pair():
+def test_a_tie_counts_half_a_pair():
     pairs = np.array([[0, 1], [1, 2], [3, 0]])
-    np.testing.assert_array_equal(length_pairs.told([1.0, 0.0, 0.0, 0.0], pairs), [1, 0.5, 0])
+    np.testing.assert_array_equal(
+        length_pairs.ordered([1.0, 0.0, 0.0, 0.0], pairs), [1, 0.5, 0]
+    )
 
 
 def test_the_interval_is_over_conversations():
@@ -58,12 +60,12 @@ def test_the_interval_is_over_conversations():
     rng = np.random.default_rng(0)
     total, score = rng.normal(size=40), rng.normal(size=40)
     pairs = np.stack(np.nonzero(total[:, None] > total), 1)
-    share, (low, high) = length_pairs.share_told(score, pairs)
+    share, (low, high) = length_pairs.accuracy(score, pairs)
     of_pairs = 1.96 * (share * (1 - share) / len(pairs)) ** 0.5
     assert low < share < high
     assert (high - low) / 2 > 1.7 * of_pairs
     with pytest.raises(InputError, match="there are no pairs"):
-        length_pairs.share_told(score, pairs[:0])
+        length_pairs.accuracy(score, pairs[:0])
 
 
 def made(n=600, seed=0):
@@ -81,11 +83,11 @@ def made(n=600, seed=0):
 def test_where_only_length_counts_length_tells_and_equal_lengths_do_not():
     train, held_out, _ = length_learning.split(made(), words=5)
     scores = length_learning.rewards(train, held_out)
-    told = {name: length_learning.judged(s, held_out, draws=20) for name, s in scores.items()}
-    assert told["length alone"]["all"][0] > 0.85
-    assert told["words and length"]["all"][0] > 0.85
-    assert abs(told["words, equal lengths"]["even"][0] - 0.5) < 0.15
-    assert told["words and length"]["rank"] > 0.9
+    found = {name: length_learning.judged(s, held_out, draws=20) for name, s in scores.items()}
+    assert found["length alone"]["all"][0] > 0.85
+    assert found["words and length"]["all"][0] > 0.85
+    assert abs(found["words, equal lengths"]["even"][0] - 0.5) < 0.15
+    assert found["words and length"]["rank"] > 0.9
 
 
 def has_ratings():

@@ -30,12 +30,12 @@ def test_the_gold_reward_has_mean_zero_and_bends_down_along_length_only():
     assert abs(taste.gold(taste.answers(200_000)).mean()) < 0.02
 
 
-def test_both_rewards_are_foretold_within_the_noise_of_a_hundred_thousand_answers():
+def test_both_rewards_are_predicted_within_the_noise_of_a_hundred_thousand_answers():
     taste, proxy = world.standard_taste(0.8), np.array([0.7, -0.2, 0.4, 0.1])
     z = taste.answers(100_000, seed=3)
     for n in (1, 4, 64):
         seen = world.measured(z @ proxy, taste.gold(z), n)
-        np.testing.assert_allclose(seen, world.foretold(taste, proxy, n), atol=0.03)
+        np.testing.assert_allclose(seen, world.predicted(taste, proxy, n), atol=0.03)
 
 
 def test_chosen_answers_are_better_more_often_by_the_probability_of_the_model():
@@ -56,7 +56,7 @@ def test_members_are_learned_from_other_draws_of_the_same_comparisons():
 
 def test_a_proxy_without_weights_and_the_best_of_none_are_refused():
     with pytest.raises(InputError, match="prefers nothing"):
-        world.foretold(world.standard_taste(), np.zeros(4), 2)
+        world.predicted(world.standard_taste(), np.zeros(4), 2)
     with pytest.raises(InputError, match="n=0 must be at least 1"):
         world.normal_maximum(0)
 
