@@ -1,0 +1,1 @@
+"""What the page on tuning SmolLM2 on preferences alone needs."""

@@ -1,0 +1,93 @@
+"""Pairs of answers that a model wrote itself, one of which the rule prefers."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from mathlm.align import completions_of, roll_out
+from mathlm.chat.model import ChatModel
+from mathlm.text import Message
+from mathlm.text.corpora.preferences import Preference
+
+TEMPERATURE = 0.7
+AT_ONCE = 128  # answers written together
+
+
+def prompt_ids(chat_model: ChatModel, prompts: Sequence[str]) -> list[Tensor]:
+    """Each prompt as the model sees it, up to where its answer begins."""
+    ids = (
+        chat_model.format.encode(
+            [Message("user", prompt)], chat_model.tokenizer, answer=True
+        ).ids
+        for prompt in prompts
+    )
+    return [torch.from_numpy(x) for x in ids]
+
+
+def end_of(chat_model: ChatModel) -> int:
+    """The token that ends an answer."""
+    return chat_model.tokenizer.special[chat_model.format.end]
+
+
+def text_of(chat_model: ChatModel, ids: Tensor) -> str:
+    """An answer as text, without its end."""
+    end = end_of(chat_model)
+    return chat_model.tokenizer.decode([i for i in ids.tolist() if i != end])
+
+
+def sample(
+    chat_model: ChatModel, prompts: Sequence[str], new_tokens: int, seed: int
+) -> list[str]:
+    """One answer to each prompt."""
+    found: list[str] = []
+    for start in range(0, len(prompts), AT_ONCE):
+        batch = roll_out(
+            chat_model.model,
+            prompt_ids(chat_model, prompts[start : start + AT_ONCE]),
+            new_tokens,
+            temperature=TEMPERATURE,
+            seed=seed,
+            stop=(end_of(chat_model),),
+            first_row=start,
+        )
+        found += [text_of(chat_model, y) for y in completions_of(batch)]
+    return found
+
+
+def make_pairs(
+    prompts: Sequence[str],
+    answers: Sequence[str],
+    judge: Callable[[str], float],
+    per_prompt: int = 2,
+) -> list[Preference]:
+    """The best answer to a prompt against its worst, the second against the second worst.
+
+    Args:
+        prompts: One for each answer; answers to one prompt may stand anywhere.
+        answers: Texts; the empty ones are left out.
+        judge: What one is scored by; two answers with one score make no pair.
+        per_prompt: Most pairs of a prompt.
+    """
+    found = []
+    for prompt in dict.fromkeys(prompts):
+        own = {a for p, a in zip(prompts, answers, strict=True) if p == prompt and a}
+        ranked = sorted(own, key=lambda answer: (-judge(answer), answer))
+        for i in range(min(per_prompt, len(ranked) // 2)):
+            chosen, rejected = ranked[i], ranked[-1 - i]
+            if judge(chosen) > judge(rejected):
+                asked = (Message("user", prompt),)
+                found.append(Preference(prompt=asked, chosen=chosen, rejected=rejected))
+    return found
+
+
+def write(pairs: Sequence[Preference], path: Path) -> None:
+    """Pairs as JSON lines, which mathlm dpo reads."""
+    lines = (
+        {"prompt": pair.prompt[-1].content, "chosen": pair.chosen, "rejected": pair.rejected}
+        for pair in pairs
+    )
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path.write_text(text, encoding="utf-8")
