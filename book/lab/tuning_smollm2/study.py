@@ -3,6 +3,10 @@
     python -m lab.tuning_smollm2.study --folder runs/tuning-smollm2 --record tuning-smollm2.json
 
 Each part is written as soon as it is there; a part that the record has is not run again.
+
+    python -m lab.tuning_smollm2.study --pilot --folder runs/pilot --record smollm2-pilot.json
+
+is one short run, for the adapter that the page loads: few prompts, a pair of each, one step size.
 """
 
 import argparse
@@ -44,6 +48,9 @@ log = logging.getLogger(__name__)
 SAMPLES, NEW_TOKENS, EPOCHS, RIDGE = 8, 32, 2, 30.0
 RUNS = [(1e-3, 0), (3e-4, 0), (3e-3, 0), (1e-3, 1), (1e-3, 2)]  # step size and seed of DPO
 GRPO = {"lr": 1e-3, "iterations": 8, "group": 8, "new_tokens": NEW_TOKENS, "seed": 0}
+
+
+PILOT = {"prompts": 40, "samples": 4, "new_tokens": 24, "epochs": 3, "batch": 4, "lr": 2e-3}
 
 
 class Study:
@@ -159,15 +166,46 @@ class Study:
         self.finish("grpo", steps, start, **GRPO)
 
 
+def pilot(study: Study) -> None:
+    """One short run: pairs, DPO, an adapter."""
+    own, model = PILOT, study.chat_model.model
+    prompts = [p for p in questions.LEARNED[: own["prompts"]] for _ in range(own["samples"])]
+    path = study.record.with_name(study.record.stem + "-pairs.jsonl")
+    if not path.exists():
+        raw = sample(study.chat_model, prompts, own["new_tokens"], seed=0)
+        found = make_pairs(prompts, list(map(whole_sentences, raw)), score, per_prompt=1)
+        write(found, path)
+    chat_model, given = study.chat_model, preferences.read(path)
+    encoded = encode_pairs(given, chat_model.format, chat_model.tokenizer, 256)
+    log.info("%d pairs", len(encoded))
+    pairs = PairBatches(encoded, own["batch"]).with_reference(Reference(model))
+    log.info("reference is known")
+    add_update(model, "default", 0)
+    steps: list[dict[str, float]] = []
+
+    def keep(step: dict[str, float]) -> None:
+        steps.append({key: round(x, 5) for key, x in step.items()})
+        study.keep(config=own | {"rank": RANK, "last": LAST, "beta": BETA}, steps=steps)
+        log.info("%s", steps[-1])
+
+    tune_dpo(model, pairs, own["lr"], own["epochs"], keep)
+    adapt.save_adapter(model, study.place / "adapter")
+    study.keep(versions=versions(), greedy=measures.greedy(chat_model, questions.SHOWN, 32))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run what the record does not have."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--record", type=Path, required=True)
+    parser.add_argument("--pilot", action="store_true")
     args = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     torch.set_num_threads(1)
     study = Study(args.folder, args.record)
+    if args.pilot:
+        pilot(study)
+        return
     names = ("rank", "last", "beta", "batch", "epochs", "new_tokens", "temperature")
     values = (RANK, LAST, BETA, BATCH, EPOCHS, NEW_TOKENS, 0.7)
     study.keep(config=dict(zip(names, values, strict=True)), versions=versions())
