@@ -190,7 +190,9 @@ def pilot(study: Study) -> None:
 
     tune_dpo(model, pairs, own["lr"], own["epochs"], keep)
     adapt.save_adapter(model, study.place / "adapter")
-    study.keep(versions=versions(), greedy=measures.greedy(chat_model, questions.SHOWN, 32))
+    study.keep(versions=versions(), tuned=measures.greedy(chat_model, questions.SHOWN, 40))
+    adapt.use_adapter(model, None)
+    study.keep(base=measures.greedy(chat_model, questions.SHOWN, 40))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
