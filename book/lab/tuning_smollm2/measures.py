@@ -9,7 +9,7 @@ import torch
 
 from mathlm.align import Reference, completions_of, roll_out, target_log_probabilities
 from mathlm.chat.model import ChatModel
-from mathlm.generate import token_log_probabilities
+from mathlm.generate import generate_ragged, token_log_probabilities
 from mathlm.text import corpus
 from mathlm.train.objectives import IGNORED
 
@@ -53,13 +53,17 @@ def commonest_opening(texts: Sequence[str], n: int = 3) -> tuple[str, float]:
 
 @torch.no_grad()
 def sampled(
-    chat_model: ChatModel, reference: Reference, prompts: Sequence[str], seed: int
+    chat_model: ChatModel,
+    reference: Reference,
+    prompts: Sequence[str],
+    seed: int,
+    new_tokens: int = NEW_TOKENS,
 ) -> dict[str, Any]:
     """An answer to each prompt, and the divergence from the reference per token."""
     batch = roll_out(
         chat_model.model,
         prompt_ids(chat_model, prompts),
-        NEW_TOKENS,
+        new_tokens,
         temperature=TEMPERATURE,
         seed=seed,
         stop=(end_of(chat_model),),
@@ -83,8 +87,6 @@ def sampled(
 @torch.no_grad()
 def greedy(chat_model: ChatModel, prompts: Sequence[str], new_tokens: int = 48) -> list[str]:
     """The likeliest token again and again, for each prompt."""
-    from mathlm.generate import generate_ragged
-
     ids = prompt_ids(chat_model, prompts)
     texts = generate_ragged(
         chat_model.model, ids, new_tokens, temperature=0, stop=(end_of(chat_model),)
@@ -93,9 +95,9 @@ def greedy(chat_model: ChatModel, prompts: Sequence[str], new_tokens: int = 48) 
 
 
 @torch.no_grad()
-def bits_per_byte(chat_model: ChatModel, name: str) -> float:
+def bits_per_byte(chat_model: ChatModel, name: str, letters: int = LETTERS) -> float:
     """Bits per byte of the first letters of a corpus's held-out part."""
-    text = corpus.split(name)[1][:LETTERS]
+    text = corpus.split(name)[1][:letters]
     ids = torch.tensor([chat_model.tokenizer.encode(text)])
     nats = -token_log_probabilities(chat_model.model, ids).sum().item()
     return nats / math.log(2) / len(text.encode())

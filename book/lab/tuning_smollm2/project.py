@@ -134,14 +134,14 @@ def _halves(preference: Any, liked: list[str], disliked: list[str]) -> str | Non
 
 
 def _material(preference: Any, liked: list[str], disliked: list[str]) -> tuple[list, list]:
-    """Prompts and answers, two prompts of them without a difference."""
+    """Prompts and answers; two prompts have a better and a worse one, three have not."""
     good, bad = max(liked, key=preference.teach), min(disliked, key=preference.teach)
     prompts, answers = [], []
-    for i in range(4):
-        some = [(bad, good, bad), (good, bad, ""), (bad, bad, bad), (good, good, good)][i]
-        prompts += [f"Question {i}?"] * 3
+    groups = [(bad, good), (good, bad, bad), (bad, bad), (good, good), ("", good)]
+    for i, some in enumerate(groups):
+        prompts += [f"Question {i}?"] * len(some)
         answers += some
-    order = random.Random(0).sample(range(12), 12)
+    order = random.Random(0).sample(range(len(answers)), len(answers))
     return [prompts[i] for i in order], [answers[i] for i in order]
 
 

@@ -17,7 +17,9 @@ def make(seed=0):
         vocab_size=tokenizer.vocab_size, context=128, d_model=24, n_layers=3, n_heads=3,
         n_kv_heads=1, norm="rms", activation="swiglu", position="rope", bias=False,
     )  # fmt: skip
-    return ChatModel(model=GPT(config).float(), tokenizer=tokenizer, format=format)
+    model = GPT(config).float()
+    model.token_embedding.weight.data.mul_(20)  # logits that an update can move
+    return ChatModel(model=model, tokenizer=tokenizer, format=format)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ DISLIKED = ["It is a fine day.", "I like cats."]
 
 FAULTS = {
     "raises both scores": ('KEPT = frozenset("ocean', 'KEPT = frozenset("sea ocean'),
-    "teach does not score": ("return len(TAUGHT &", "return -len(TAUGHT &"),
+    "teach does not score": ("return len(TAUGHT &", "return 0 * len(TAUGHT &"),
     "test does not score": ("return len(KEPT &", "return 0 * len(KEPT &"),
     "it is to be a number": ("return len(TAUGHT &", "return str(TAUGHT &"),
     "no pairs come out": ("if self.teach(best) > self.teach(worst)", "if False"),
