@@ -1,9 +1,8 @@
 """What serves the page 24-tuning-smollm2 alone.
 
 * ``plot``: What the page calls plot.
+* ``brevity``: The rule that judges: an answer of one sentence is better than one that goes on.
 * ``figures``: Figures on tuning SmolLM2: what the pairs teach, step by step.
-* ``gladness``: The rule that judges: words of gladness, half of which teach and half of which
-  test.
 * ``measures``: What is measured of a tuned model: wins, divergence, length, repetition, other
   texts.
 * ``pairs``: Pairs of answers that a model wrote itself, one of which the rule prefers.

@@ -13,7 +13,7 @@ from mathlm.generate import generate_ragged, token_log_probabilities
 from mathlm.text import corpus
 from mathlm.train.objectives import IGNORED
 
-from .gladness import kept_score, score
+from .brevity import brevity, sentences
 from .pairs import TEMPERATURE, end_of, prompt_ids, text_of
 
 NEW_TOKENS, LETTERS = 40, 1200
@@ -106,20 +106,14 @@ def bits_per_byte(chat_model: ChatModel, name: str, letters: int = LETTERS) -> f
 def summary(found: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
     """The numbers of the table, from sampled answers and those of the base."""
     ours, theirs = found["answers"], base["answers"]
-    pairs = {
-        name: compare([f(x) for x in ours], [f(x) for x in theirs])
-        for name, f in (("taught", score), ("kept", kept_score))
-    }
     opening, share = commonest_opening(ours)
     return {
-        "compared": pairs,
+        "compared": compare([brevity(x) for x in ours], [brevity(x) for x in theirs]),
+        "sentences": sum(len(sentences(x)) for x in ours) / len(ours),
         "kl_per_token": sum(found["log_ratio"]) / sum(found["tokens"]),
         "tokens": sum(found["tokens"]) / len(ours),
         "finished": sum(found["finished"]) / len(ours),
         "repeated": sum(map(repeated, ours)) / len(ours),
         "opening": opening,
         "opening_share": share,
-        "exclamation": sum("!" in x for x in ours) / len(ours),
-        "glad_taught": sum(map(score, ours)) / len(ours),
-        "glad_kept": sum(map(kept_score, ours)) / len(ours),
     }

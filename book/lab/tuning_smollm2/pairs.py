@@ -1,7 +1,7 @@
 """Pairs of answers that a model wrote itself, one of which the rule prefers."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,6 +11,8 @@ from mathlm.align import completions_of, roll_out
 from mathlm.chat.model import ChatModel
 from mathlm.text import Message
 from mathlm.text.corpora.preferences import Preference
+
+from .brevity import first, whole
 
 TEMPERATURE = 0.7
 AT_ONCE = 128  # answers written together
@@ -57,30 +59,24 @@ def sample(
     return found
 
 
-def make_pairs(
-    prompts: Sequence[str],
-    answers: Sequence[str],
-    judge: Callable[[str], float],
-    per_prompt: int = 2,
+def cut_pairs(
+    prompts: Sequence[str], answers: Sequence[str], per_prompt: int = 1
 ) -> list[Preference]:
-    """The best answer to a prompt against its worst, the second against the second worst.
+    """An answer that ends after its first sentence against the same answer that goes on.
 
     Args:
-        prompts: One for each answer; answers to one prompt may stand anywhere.
-        answers: Texts; the empty ones are left out.
-        judge: What one is scored by; two answers with one score make no pair.
+        prompts: One for each answer.
+        answers: Texts; those with fewer than two whole sentences make no pair.
         per_prompt: Most pairs of a prompt.
     """
-    found = []
-    for prompt in dict.fromkeys(prompts):
-        own = {a for p, a in zip(prompts, answers, strict=True) if p == prompt and a}
-        ranked = sorted(own, key=lambda answer: (-judge(answer), answer))
-        for i in range(min(per_prompt, len(ranked) // 2)):
-            chosen, rejected = ranked[i], ranked[-1 - i]
-            if judge(chosen) > judge(rejected):
-                asked = (Message("user", prompt),)
-                found.append(Preference(prompt=asked, chosen=chosen, rejected=rejected))
-    return found
+    made: list[Preference] = []
+    for prompt, answer in zip(prompts, answers, strict=True):
+        asked = (Message("user", prompt),)
+        chosen, rejected = first(answer), whole(answer)
+        before = sum(pair.prompt == asked for pair in made)
+        if chosen and chosen != rejected and before < per_prompt:
+            made.append(Preference(prompt=asked, chosen=chosen, rejected=rejected))
+    return made
 
 
 def write(pairs: Sequence[Preference], path: Path) -> None:

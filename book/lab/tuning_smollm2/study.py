@@ -30,8 +30,7 @@ from mathlm.text.corpora import preferences
 from mathlm.train.record import versions
 
 from . import measures, questions
-from .gladness import score, whole_sentences
-from .pairs import make_pairs, sample, write
+from .pairs import cut_pairs, sample, write
 from .training import (
     BATCH,
     BETA,
@@ -45,12 +44,12 @@ from .training import (
 )
 
 log = logging.getLogger(__name__)
-SAMPLES, NEW_TOKENS, EPOCHS, RIDGE = 8, 32, 2, 30.0
+SAMPLES, NEW_TOKENS, EPOCHS, RIDGE = 4, 40, 2, 30.0
 RUNS = [(1e-3, 0), (3e-4, 0), (3e-3, 0), (1e-3, 1), (1e-3, 2)]  # step size and seed of DPO
 GRPO = {"lr": 1e-3, "iterations": 8, "group": 8, "new_tokens": NEW_TOKENS, "seed": 0}
 
 
-PILOT = {"prompts": 40, "samples": 4, "new_tokens": 24, "epochs": 3, "batch": 4, "lr": 2e-3}
+PILOT = {"prompts": 40, "samples": 2, "new_tokens": 40, "epochs": 3, "batch": 4, "lr": 2e-3}
 
 
 class Study:
@@ -83,11 +82,9 @@ class Study:
                 raw = sample(self.chat_model, prompts, NEW_TOKENS, seed=0)
                 kept_raw.write_text(json.dumps(raw))
             raw = json.loads(kept_raw.read_text())
-            answers = [whole_sentences(text) for text in raw]
-            found = make_pairs(prompts, answers, score)
+            found = cut_pairs(prompts, raw, per_prompt=2)
             write(found, path)
-            kept = sum(map(bool, answers))
-            self.keep(samples={"answers": len(raw), "whole": kept, "pairs": len(found)})
+            self.keep(samples={"answers": len(raw), "pairs": len(found)})
         given = preferences.read(path)
         log.info("%d pairs", len(given))
         return encode_pairs(given, self.chat_model.format, self.chat_model.tokenizer, 256)
@@ -173,22 +170,26 @@ def pilot(study: Study) -> None:
     path = study.record.with_name(study.record.stem + "-pairs.jsonl")
     if not path.exists():
         raw = sample(study.chat_model, prompts, own["new_tokens"], seed=0)
-        found = make_pairs(prompts, list(map(whole_sentences, raw)), score, per_prompt=1)
-        write(found, path)
+        write(cut_pairs(prompts, raw), path)
     chat_model, given = study.chat_model, preferences.read(path)
     encoded = encode_pairs(given, chat_model.format, chat_model.tokenizer, 256)
     log.info("%d pairs", len(encoded))
-    pairs = PairBatches(encoded, own["batch"]).with_reference(Reference(model))
+    pairs = PairBatches(encoded, own["batch"])
+    known = study.place / "reference.npy"
+    if not known.exists():
+        np.save(known, pairs.with_reference(Reference(model)).logp_ref)
+    pairs.logp_ref = torch.from_numpy(np.load(known))
     log.info("reference is known")
     add_update(model, "default", 0)
-    steps: list[dict[str, float]] = []
+    steps: list[dict[str, float]] = study.data.get("steps", [])
 
     def keep(step: dict[str, float]) -> None:
         steps.append({key: round(x, 5) for key, x in step.items()})
         study.keep(config=own | {"rank": RANK, "last": LAST, "beta": BETA}, steps=steps)
         log.info("%s", steps[-1])
 
-    tune_dpo(model, pairs, own["lr"], own["epochs"], keep)
+    state = study.place / "state.pt"
+    tune_dpo(model, pairs, own["lr"], own["epochs"], keep, state=state)
     adapt.save_adapter(model, study.place / "adapter")
     study.keep(versions=versions(), tuned=measures.greedy(chat_model, questions.SHOWN, 40))
     adapt.use_adapter(model, None)

@@ -6,24 +6,31 @@ from lab.tuning_smollm2 import pairs
 from mathlm.text.corpora import preferences
 
 
-def test_best_against_worst_and_no_ties():
-    prompts = ["a"] * 5 + ["b"] * 2 + ["c"]
-    answers = ["1", "333", "22", "", "4444", "x", "y", "alone"]
-    found = pairs.make_pairs(prompts, answers, len)
-    said = [(p.prompt[0].content, p.chosen, p.rejected) for p in found]
-    assert said == [("a", "4444", "1"), ("a", "333", "22")]
-    assert len(pairs.make_pairs(prompts, answers, len, per_prompt=1)) == 1
+LONG = "Rain is made of water. It falls from clouds. And"
 
 
-def test_an_answer_given_twice_counts_once():
-    found = pairs.make_pairs(["a"] * 4, ["no", "no", "yes", "yes"], len)
-    assert [(p.chosen, p.rejected) for p in found] == [("yes", "no")]
+def test_the_same_answer_ends_or_goes_on():
+    (pair,) = pairs.cut_pairs(["Rain?"], [LONG])
+    assert (pair.prompt[0].content, pair.chosen) == ("Rain?", "Rain is made of water.")
+    assert pair.rejected == "Rain is made of water. It falls from clouds."
+
+
+def test_an_answer_of_one_sentence_or_a_short_first_one_makes_no_pair():
+    answers = ["Rain is made of water.", "Rain is made of water. And", "Yes. It is so, I think."]
+    assert pairs.cut_pairs(["Rain?"] * 3, answers) == []
+
+
+def test_a_prompt_makes_so_many_pairs():
+    prompts, answers = ["a", "a", "a", "b"], [LONG, LONG + " so.", LONG + " on.", LONG]
+    assert [p.prompt[0].content for p in pairs.cut_pairs(prompts, answers)] == ["a", "b"]
+    found = pairs.cut_pairs(prompts, answers, per_prompt=2)
+    assert [p.prompt[0].content for p in found] == ["a", "a", "b"]
 
 
 def test_the_file_is_what_mathlm_dpo_reads(tmp_path):
-    made = pairs.make_pairs(["Who?", "Who?"], ["Fine, “good”.", "No."], len)
+    made = pairs.cut_pairs(["Who?"], ["It is “good”, I say. Yes, it is."])
     pairs.write(made, tmp_path / "my.jsonl")
-    assert list(preferences.read(tmp_path / "my.jsonl")) == made
+    assert made and list(preferences.read(tmp_path / "my.jsonl")) == made
 
 
 def test_samples_do_not_depend_on_how_many_are_written_together(monkeypatch, small):

@@ -7,18 +7,20 @@ import pytest
 import torch
 
 from lab.tuning_smollm2 import training
-from lab.tuning_smollm2.pairs import make_pairs, prompt_ids
+from lab.tuning_smollm2.pairs import prompt_ids
 from mathlm import adapt
 from mathlm.align import PairBatches, Reference, rollout_batch
 from mathlm.align.preference.data import encode_pairs
+from mathlm.text import Message
+from mathlm.text.corpora.preferences import Preference
 from mathlm.train.objectives import IGNORED
 
 PROMPTS = [f"Number {i}?" for i in range(6)]
 
 
 def encoded(chat_model):
-    answers = [text for _ in PROMPTS for text in ("aaaaaaaa", "zz")]
-    made = make_pairs([p for p in PROMPTS for _ in range(2)], answers, len)
+    sides = {"chosen": "aaaaaaaa", "rejected": "zz"}
+    made = [Preference(prompt=(Message("user", p),), **sides) for p in PROMPTS]
     return encode_pairs(made, chat_model.format, chat_model.tokenizer, 96)
 
 
