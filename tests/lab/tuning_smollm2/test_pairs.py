@@ -35,6 +35,7 @@ def test_the_file_is_what_mathlm_dpo_reads(tmp_path):
 
 def test_samples_do_not_depend_on_how_many_are_written_together(monkeypatch, small):
     chat_model = small()
+    chat_model.model.token_embedding.weight.data.div_(20)  # nearly even probabilities
     whole = pairs.sample(chat_model, ["Hi?", "Rain?", "Who are you?"], 6, seed=3)
     monkeypatch.setattr(pairs, "AT_ONCE", 2)
     assert pairs.sample(chat_model, ["Hi?", "Rain?", "Who are you?"], 6, seed=3) == whole
