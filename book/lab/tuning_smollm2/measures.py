@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import torch
@@ -92,6 +93,15 @@ def greedy(chat_model: ChatModel, prompts: Sequence[str], new_tokens: int = 48) 
         chat_model.model, ids, new_tokens, temperature=0, stop=(end_of(chat_model),)
     )
     return [text_of(chat_model, y[len(x) :]) for x, y in zip(ids, texts, strict=True)]
+
+
+def side_by_side(prompt: str, before: str, after: str, width: int = 84) -> str:
+    """A prompt with two answers, uncut, in lines that fit a page."""
+    lines = [prompt]
+    for name, text in (("base:", before), ("tuned:", after)):
+        one_line = " ".join(text.split())
+        lines += wrap(one_line, width, initial_indent=f"  {name:7}", subsequent_indent=" " * 9)
+    return "\n".join(lines)
 
 
 @torch.no_grad()

@@ -8,8 +8,13 @@ import torch
 
 from lab.grading import Case, FaultError, Report, grade_by
 from mathlm import adapt
-from mathlm.align import PairBatches, Reference, completions_of, roll_out
-from mathlm.align import target_log_probabilities
+from mathlm.align import (
+    PairBatches,
+    Reference,
+    completions_of,
+    roll_out,
+    target_log_probabilities,
+)
 from mathlm.align.preference.data import encode_pairs
 from mathlm.chat.model import ChatModel
 from mathlm.text import Message
@@ -114,7 +119,9 @@ def _rules(preference: Any, liked: list[str], disliked: list[str]) -> str | None
         for good in liked:
             for bad in disliked:
                 if rule(good) <= rule(bad):
-                    return f"{name} does not score {good!r} above {bad!r}, as you say it should."
+                    return (
+                        f"{name} does not score {good!r} above {bad!r}, as you say it should."
+                    )
     return None
 
 
@@ -174,7 +181,9 @@ def _split(preference: Any, liked: list[str], disliked: list[str]) -> str | None
     if set(learned) | set(tested) != set(prompts):
         return "a prompt is in neither part."
     if len(set(tested)) != 5:
-        return f"of 20 different prompts {len(set(tested))} are tested on, not 5, the share 0.25."
+        return (
+            f"of 20 different prompts {len(set(tested))} are tested on, not 5, the share 0.25."
+        )
     if preference.split(prompts, 0.25, 0) != (learned, tested):
         return "the same seed splits in another way: nobody could repeat your test."
     return None

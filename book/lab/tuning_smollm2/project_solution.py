@@ -4,8 +4,8 @@ import math
 import random
 import re
 
-TAUGHT = frozenset("sea ship ships wave waves sailor anchor tide storm island captain".split())
-KEPT = frozenset("ocean boat boats sail sailing harbor beach shore water fish salt".split())
+TAUGHT = {"sea", "ship", "ships", "wave", "waves", "sailor", "anchor", "tide", "storm"}
+KEPT = {"ocean", "boat", "boats", "sail", "sailing", "harbor", "beach", "shore", "salt"}
 
 
 class Sea:
@@ -23,7 +23,9 @@ class Sea:
         """(prompt, chosen, rejected): the best and the worst answer to each prompt."""
         found = []
         for prompt in dict.fromkeys(prompts):
-            own = [a for p, a in zip(prompts, answers) if p == prompt and a.strip()]
+            own = [
+                a for p, a in zip(prompts, answers, strict=True) if p == prompt and a.strip()
+            ]
             best, worst = max(own, key=self.teach), min(own, key=self.teach)
             if self.teach(best) > self.teach(worst):
                 found.append((prompt, best, worst))
@@ -38,7 +40,7 @@ class Sea:
 
     def win_rate(self, ours, theirs):
         """Share of wins among the comparisons that are no ties, and Wilson's interval."""
-        both = [(self.test(x), self.test(y)) for x, y in zip(ours, theirs)]
+        both = [(self.test(x), self.test(y)) for x, y in zip(ours, theirs, strict=True)]
         wins, n = sum(x > y for x, y in both), sum(x != y for x, y in both)
         if n == 0:
             return 0.5, 0.0, 1.0

@@ -3,10 +3,6 @@
     python -m lab.tuning_smollm2.study --folder runs/tuning-smollm2 --record tuning-smollm2.json
 
 Each part is written as soon as it is there; a part that the record has is not run again.
-
-    python -m lab.tuning_smollm2.study --pilot --folder runs/pilot --record smollm2-pilot.json
-
-is one short run, for the adapter that the page loads: few prompts, a pair of each, one step size.
 """
 
 import argparse
@@ -25,7 +21,6 @@ from mathlm import adapt
 from mathlm.align import PairBatches, Reference
 from mathlm.align.preference.data import EncodedPairs, encode_pairs
 from mathlm.chat import folder
-from mathlm.chat.model import ChatModel
 from mathlm.text.corpora import preferences
 from mathlm.train.record import versions
 
@@ -47,9 +42,6 @@ log = logging.getLogger(__name__)
 SAMPLES, NEW_TOKENS, EPOCHS, RIDGE = 4, 40, 2, 30.0
 RUNS = [(1e-3, 0), (3e-4, 0), (3e-3, 0), (1e-3, 1), (1e-3, 2)]  # step size and seed of DPO
 GRPO = {"lr": 1e-3, "iterations": 8, "group": 8, "new_tokens": NEW_TOKENS, "seed": 0}
-
-
-PILOT = {"prompts": 40, "samples": 2, "new_tokens": 40, "epochs": 3, "batch": 4, "lr": 2e-3}
 
 
 class Study:
@@ -117,7 +109,9 @@ class Study:
         tune_dpo(self.chat_model.model, own, lr, EPOCHS, steps.append)
         self.finish(name, steps, start, lr=lr, seed=seed)
 
-    def finish(self, name: str, steps: list[dict[str, float]], start: float, **more: Any) -> None:
+    def finish(
+        self, name: str, steps: list[dict[str, float]], start: float, **more: Any
+    ) -> None:
         """Judge a tuned model, write its adapter and its part of the record."""
         model = self.chat_model.model
         seconds = time.process_time() - start
@@ -163,52 +157,15 @@ class Study:
         self.finish("grpo", steps, start, **GRPO)
 
 
-def pilot(study: Study) -> None:
-    """One short run: pairs, DPO, an adapter."""
-    own, model = PILOT, study.chat_model.model
-    prompts = [p for p in questions.LEARNED[: own["prompts"]] for _ in range(own["samples"])]
-    path = study.record.with_name(study.record.stem + "-pairs.jsonl")
-    if not path.exists():
-        raw = sample(study.chat_model, prompts, own["new_tokens"], seed=0)
-        write(cut_pairs(prompts, raw), path)
-    chat_model, given = study.chat_model, preferences.read(path)
-    encoded = encode_pairs(given, chat_model.format, chat_model.tokenizer, 256)
-    log.info("%d pairs", len(encoded))
-    pairs = PairBatches(encoded, own["batch"])
-    known = study.place / "reference.npy"
-    if not known.exists():
-        np.save(known, pairs.with_reference(Reference(model)).logp_ref)
-    pairs.logp_ref = torch.from_numpy(np.load(known))
-    log.info("reference is known")
-    add_update(model, "default", 0)
-    steps: list[dict[str, float]] = study.data.get("steps", [])
-
-    def keep(step: dict[str, float]) -> None:
-        steps.append({key: round(x, 5) for key, x in step.items()})
-        study.keep(config=own | {"rank": RANK, "last": LAST, "beta": BETA}, steps=steps)
-        log.info("%s", steps[-1])
-
-    state = study.place / "state.pt"
-    tune_dpo(model, pairs, own["lr"], own["epochs"], keep, state=state)
-    adapt.save_adapter(model, study.place / "adapter")
-    study.keep(versions=versions(), tuned=measures.greedy(chat_model, questions.SHOWN, 40))
-    adapt.use_adapter(model, None)
-    study.keep(base=measures.greedy(chat_model, questions.SHOWN, 40))
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Run what the record does not have."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--record", type=Path, required=True)
-    parser.add_argument("--pilot", action="store_true")
     args = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     torch.set_num_threads(1)
     study = Study(args.folder, args.record)
-    if args.pilot:
-        pilot(study)
-        return
     names = ("rank", "last", "beta", "batch", "epochs", "new_tokens", "temperature")
     values = (RANK, LAST, BETA, BATCH, EPOCHS, NEW_TOKENS, 0.7)
     study.keep(config=dict(zip(names, values, strict=True)), versions=versions())

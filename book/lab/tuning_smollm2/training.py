@@ -1,7 +1,6 @@
 """The three ways from one start: DPO, a reward model, and GRPO on what it rewards."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,19 +44,13 @@ def add_update(model: GPT, name: str, seed: int, last: int = LAST) -> GPT:
 
 
 def tune_dpo(
-    model: GPT,
-    pairs: PairBatches,
-    lr: float,
-    epochs: int,
-    log: Log,
-    beta: float = BETA,
-    state: Path | None = None,
+    model: GPT, pairs: PairBatches, lr: float, epochs: int, log: Log, beta: float = BETA
 ) -> None:
-    """DPO on pairs with a reference; ``log`` sees each step; ``state`` is a file to resume from."""
+    """DPO on pairs with a reference; ``log`` sees each step."""
     steps = epochs * pairs.steps_per_epoch
     rate = warmup_cosine(lr, steps // 20, steps, final=lr / 10)
     optimizer = AdamW(adapt.trainable(model).values(), lr=lr)
-    for step in range(restore(state, model, optimizer), steps):
+    for step in range(steps):
         scores = pair_scores(model, pairs(step))
         chosen, rejected = scores.rewards(beta)
         loss = dpo_loss(chosen, rejected).mean()
@@ -70,21 +63,6 @@ def tune_dpo(
                 "rejected": rejected.mean().item() / beta,
             }
         )
-        if state is not None:
-            trained = dict(adapt.trainable(model))
-            torch.save((step + 1, trained, optimizer.state_dict()), state)
-
-
-def restore(state: Path | None, model: GPT, optimizer: Any) -> int:
-    """The step at which a run goes on; 0 if there is no file yet."""
-    if state is None or not state.exists():
-        return 0
-    step, trained, moments = torch.load(state, weights_only=True)
-    with torch.no_grad():
-        for name, p in adapt.trainable(model).items():
-            p.copy_(trained[name])
-    optimizer.load_state_dict(moments)
-    return step
 
 
 def update(optimizer: Any, loss: Tensor, lr: float) -> None:

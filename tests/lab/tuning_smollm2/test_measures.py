@@ -62,3 +62,8 @@ def test_bits_per_byte_of_a_model_that_knows_nothing(monkeypatch, small):
     vocab = chat_model.model.config.vocab_size
     found = measures.bits_per_byte(chat_model, "any")
     assert found == pytest.approx(9 * math.log2(vocab) / 10, abs=1e-4)  # ten bytes, nine asked
+
+
+def test_two_answers_stand_one_below_the_other_uncut():
+    said = measures.side_by_side("Who?", "a b c d", "I am.\n\nSo", width=14)
+    assert said == "Who?\n  base:  a b c\n         d\n  tuned: I am.\n         So"

@@ -5,7 +5,6 @@ import torch
 from lab.tuning_smollm2 import pairs
 from mathlm.text.corpora import preferences
 
-
 LONG = "Rain is made of water. It falls from clouds. And"
 
 
@@ -16,7 +15,11 @@ def test_the_same_answer_ends_or_goes_on():
 
 
 def test_an_answer_of_one_sentence_or_a_short_first_one_makes_no_pair():
-    answers = ["Rain is made of water.", "Rain is made of water. And", "Yes. It is so, I think."]
+    answers = [
+        "Rain is made of water.",
+        "Rain is made of water. And",
+        "Yes. It is so, I think.",
+    ]
     assert pairs.cut_pairs(["Rain?"] * 3, answers) == []
 
 
@@ -30,7 +33,8 @@ def test_a_prompt_makes_so_many_pairs():
 def test_the_file_is_what_mathlm_dpo_reads(tmp_path):
     made = pairs.cut_pairs(["Who?"], ["It is “good”, I say. Yes, it is."])
     pairs.write(made, tmp_path / "my.jsonl")
-    assert made and list(preferences.read(tmp_path / "my.jsonl")) == made
+    assert made
+    assert list(preferences.read(tmp_path / "my.jsonl")) == made
 
 
 def test_samples_do_not_depend_on_how_many_are_written_together(monkeypatch, small):
@@ -39,7 +43,8 @@ def test_samples_do_not_depend_on_how_many_are_written_together(monkeypatch, sma
     whole = pairs.sample(chat_model, ["Hi?", "Rain?", "Who are you?"], 6, seed=3)
     monkeypatch.setattr(pairs, "AT_ONCE", 2)
     assert pairs.sample(chat_model, ["Hi?", "Rain?", "Who are you?"], 6, seed=3) == whole
-    assert len(set(whole)) > 1 and all(isinstance(text, str) for text in whole)
+    assert len(set(whole)) > 1
+    assert all(isinstance(text, str) for text in whole)
 
 
 def test_the_end_of_an_answer_is_none_of_its_text(small):

@@ -11,7 +11,7 @@ LIKED = ["The captain sails his ship to the harbor.", "A wave! The ocean and the
 DISLIKED = ["It is a fine day.", "I like cats."]
 
 FAULTS = {
-    "raises both scores": ('KEPT = frozenset("ocean', 'KEPT = frozenset("sea ocean'),
+    "raises both scores": ('KEPT = {"ocean', 'KEPT = {"sea", "ocean'),
     "teach does not score": ("return len(TAUGHT &", "return 0 * len(TAUGHT &"),
     "test does not score": ("return len(KEPT &", "return 0 * len(KEPT &"),
     "it is to be a number": ("return len(TAUGHT &", "return str(TAUGHT &"),
@@ -94,6 +94,7 @@ def test_the_run_of_the_project_learns_on_a_small_model(small):
     prompts = [f"Number {i}?" for i in range(12)]
     options = {"samples": 6, "new_tokens": 8, "lr": 3e-2, "epochs": 8, "last": 3}
     found = project.tune(Letters(), small(), prompts, **options)
-    assert 3 <= found["pairs"] <= 9 and found["divergence"] > 0.01
+    assert 3 <= found["pairs"] <= 9
+    assert found["divergence"] > 0.01
     assert len(found["before"]) == len(found["after"]) == 3
     assert found["before"] != found["after"]

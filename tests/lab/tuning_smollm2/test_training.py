@@ -38,8 +38,10 @@ def test_dpo_tells_the_pairs_apart_and_leaves_the_base_alone(small):
     pairs = PairBatches(encoded(chat_model), 3).with_reference(Reference(model))
     training.add_update(model, "tuned", 0, last=2)
     training.tune_dpo(model, pairs, 3e-2, 30, steps.append)
-    assert len(steps) == 60 and steps[0]["loss"] == pytest.approx(np.log(2), abs=1e-4)
-    assert steps[-1]["loss"] < 0.3 and steps[-1]["accuracy"] == 1
+    assert len(steps) == 60
+    assert steps[0]["loss"] == pytest.approx(np.log(2), abs=1e-4)
+    assert steps[-1]["loss"] < 0.3
+    assert steps[-1]["accuracy"] == 1
     assert steps[-1]["chosen"] > steps[-1]["rejected"] + 5
     adapt.use_adapter(model, None)
     adapt.remove_adapter(model, "tuned")
@@ -106,4 +108,5 @@ def test_grpo_goes_where_the_reward_is(small):
     )  # fmt: skip
     rewards = [step["reward"] for step in steps]
     assert np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.1
-    assert steps[-1]["judged"] == 16 and steps[-1]["kl"] > 0
+    assert steps[-1]["judged"] == 16
+    assert steps[-1]["kl"] > 0
