@@ -40,7 +40,7 @@ from .training import (
 
 log = logging.getLogger(__name__)
 SAMPLES, NEW_TOKENS, EPOCHS, RIDGE = 4, 40, 2, 30.0
-RUNS = [(1e-3, 0), (3e-4, 0), (3e-3, 0), (1e-3, 1), (1e-3, 2)]  # step size and seed of DPO
+RUNS = [(1e-3, 0), (3e-4, 0), (6e-4, 0), (6e-4, 1), (6e-4, 2)]  # step size and seed of DPO
 GRPO = {"lr": 1e-3, "iterations": 8, "group": 8, "new_tokens": NEW_TOKENS, "seed": 0}
 
 

@@ -43,6 +43,16 @@ def add_update(model: GPT, name: str, seed: int, last: int = LAST) -> GPT:
     return adapt.use_adapter(model, name)
 
 
+@torch.no_grad()
+def load_part(model: GPT, place: str, name: str, share: float) -> GPT:
+    """Put an adapter from a folder on a model, as a share of what it was trained to be."""
+    adapt.load_adapter(model, place, name=name)
+    for key, p in adapt.trainable(model).items():
+        if key.endswith(f".B.{name}"):
+            p.mul_(share)
+    return model
+
+
 def tune_dpo(
     model: GPT, pairs: PairBatches, lr: float, epochs: int, log: Log, beta: float = BETA
 ) -> None:

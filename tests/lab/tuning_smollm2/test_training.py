@@ -110,3 +110,18 @@ def test_grpo_goes_where_the_reward_is(small):
     assert np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.1
     assert steps[-1]["judged"] == 16
     assert steps[-1]["kl"] > 0
+
+
+def test_a_part_of_an_adapter_is_a_part_of_its_update(small, tmp_path):
+    model = small().model
+    training.add_update(model, "tuned", 0, last=1)
+    for p in adapt.trainable(model).values():
+        torch.nn.init.normal_(p)
+    layer = model.blocks[2].attention.W_q
+    base = layer.base.weight.detach().clone()
+    whole = layer.weights().detach() - base
+    adapt.save_adapter(model, tmp_path / "a", "tuned")
+    training.load_part(model, str(tmp_path / "a"), "half", 0.5)
+    torch.testing.assert_close(layer.weights().detach() - base, 0.5 * whole)
+    adapt.use_adapter(model, "tuned")
+    torch.testing.assert_close(layer.weights().detach() - base, whole)
