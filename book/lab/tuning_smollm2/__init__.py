@@ -2,6 +2,8 @@
 
 * ``plot``: What the page calls plot.
 * ``brevity``: The rule that judges: an answer of one sentence is better than one that goes on.
+* ``dial``: What a share of the update says: answers between those of the base and of the end of
+  a run.
 * ``figures``: Figures on tuning SmolLM2: what the pairs teach, step by step.
 * ``measures``: What is measured of a tuned model: wins, divergence, length, repetition, other
   texts.

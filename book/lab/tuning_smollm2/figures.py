@@ -26,5 +26,4 @@ def training_curve(steps: Sequence[Mapping[str, float]]) -> Figure:
     right.axhline(0, color=GRAY, lw=1)
     right.set(xlabel="step", ylabel="change of log π(y | x) [nats]")
     right.legend(fontsize=9)
-    fig.tight_layout()
     return fig
