@@ -121,7 +121,7 @@ def test_a_part_of_an_adapter_is_a_part_of_its_update(small, tmp_path):
     base = layer.base.weight.detach().clone()
     whole = layer.weights().detach() - base
     adapt.save_adapter(model, tmp_path / "a", "tuned")
-    training.load_part(model, str(tmp_path / "a"), "half", 0.5)
+    training.load_part(model, str(tmp_path / "a"), "share", 0.5)
     torch.testing.assert_close(layer.weights().detach() - base, 0.5 * whole)
     adapt.use_adapter(model, "tuned")
     torch.testing.assert_close(layer.weights().detach() - base, whole)
