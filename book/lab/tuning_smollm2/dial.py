@@ -1,0 +1,41 @@
+"""What a share of the update says: answers between those of the base and of the end of a run.
+
+python -m lab.tuning_smollm2.dial --adapter smollm2-brief --record tuning-smollm2.json
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from mathlm.chat import folder
+
+from . import brevity, measures, questions
+from .training import load_part
+
+SHARES = (0.25, 0.4, 0.55)
+
+
+def brief(texts: Sequence[str]) -> int:
+    """How many answers are not empty and end with a whole sentence."""
+    return sum(brevity.whole(text) == text.strip() != "" for text in texts)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the likeliest answers to the prompts that the page shows into the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--adapter", required=True)
+    parser.add_argument("--record", type=Path, required=True)
+    args = parser.parse_args(argv)
+    chat_model = folder.load("smollm2", tokenizer=None, form="auto", device="cpu")
+    found = {}
+    for i, share in enumerate(SHARES):
+        load_part(chat_model.model.requires_grad_(False), args.adapter, f"part{i}", share)
+        found[str(share)] = measures.greedy(chat_model, questions.SHOWN)
+        record = json.loads(args.record.read_text(encoding="utf-8")) | {"shares": found}
+        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        args.record.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
