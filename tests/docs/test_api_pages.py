@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 from sources import expect_nothing
 
 import mathlm
@@ -49,6 +50,7 @@ def wanted(layer: str) -> list[str]:
     return names
 
 
+@pytest.mark.slow  # imports all parts
 def test_every_export_is_on_the_page_of_its_layer():
     missing = {layer: set(wanted(layer)) - set(documented(layer)) for layer in LAYERS}
     expect_nothing(

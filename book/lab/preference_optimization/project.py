@@ -94,7 +94,7 @@ def _returned(dpo: Callable, *arguments: Any) -> tuple[Array, Array, Array]:
 
 
 def _loss(dpo: Callable, *_: Any) -> str | None:
-    found, *_ = _returned(dpo, *_pairs(), BETA)
+    found = _returned(dpo, *_pairs(), BETA)[0]
     for said, m in _margins().items():
         if np.allclose(found, np.logaddexp(0, -m)):
             return said or None
@@ -112,7 +112,7 @@ def _steep() -> tuple[Array, ...]:
 
 
 def _large(dpo: Callable, *_: Any) -> str | None:
-    found, *_ = _returned(dpo, *_steep(), 1.0)
+    found = _returned(dpo, *_steep(), 1.0)[0]
     if not np.isfinite(found).all():
         return (
             f"a margin of -4000 gives the loss {found[0]}, and one of 4000 gives {found[1]}: "
@@ -122,7 +122,7 @@ def _large(dpo: Callable, *_: Any) -> str | None:
 
 
 def _derivatives(dpo: Callable, *_: Any) -> str | None:
-    _, up, down = _returned(dpo, *_pairs(), BETA)
+    up, down = _returned(dpo, *_pairs(), BETA)[1:]
     m = _margins()[""]
     right = -BETA * _sigmoid(-m)
     wrong = {
@@ -147,7 +147,7 @@ def _derivatives(dpo: Callable, *_: Any) -> str | None:
 
 
 def _large_derivatives(dpo: Callable, *_: Any) -> str | None:
-    _, up, down = _returned(dpo, *_steep(), 1.0)
+    up, down = _returned(dpo, *_steep(), 1.0)[1:]
     if not (np.isfinite(up).all() and np.isfinite(down).all()):
         return "the derivative at a margin of ∓4000 is not finite: write σ(-m) with logaddexp."
     if not np.allclose(up, [-1, 0]):

@@ -143,7 +143,8 @@ def _halves(preference: Any, liked: list[str], disliked: list[str]) -> str | Non
 def _material(preference: Any, liked: list[str], disliked: list[str]) -> tuple[list, list]:
     """Prompts and answers; two prompts have a better and a worse one, three have not."""
     good, bad = max(liked, key=preference.teach), min(disliked, key=preference.teach)
-    prompts, answers = [], []
+    prompts: list[str] = []
+    answers: list[str] = []
     groups = [(bad, good), (good, bad, bad), (bad, bad), (good, good), ("", good)]
     for i, some in enumerate(groups):
         prompts += [f"Question {i}?"] * len(some)

@@ -133,7 +133,7 @@ class Study:
         if path.exists():
             return dict(np.load(path))
         found = fit_reward(self.chat_model.model, encoded, RIDGE)
-        np.savez(path, **found)
+        np.savez(path, **found)  # type: ignore[arg-type]
         return found
 
     def grpo(self, reward: dict[str, np.ndarray]) -> None:
@@ -148,11 +148,14 @@ class Study:
 
         @torch.no_grad()
         def judge(batch: dict[str, Tensor]) -> Tensor:
-            return (answer_means(reference.model, batch).double() - center) @ weights
+            means = answer_means(reference.model, batch)  # type: ignore[arg-type]
+            return (means.double() - center) @ weights
 
         add_update(model, "tuned", 0)
         tune_grpo(
-            self.chat_model, reference, judge, questions.LEARNED, log=steps.append, **GRPO
+            *(self.chat_model, reference, judge, questions.LEARNED),
+            log=steps.append,
+            **GRPO,  # type: ignore[arg-type]
         )
         self.finish("grpo", steps, start, **GRPO)
 

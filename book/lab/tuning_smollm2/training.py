@@ -36,8 +36,8 @@ Log = Callable[[dict[str, float]], None]
 def add_update(model: GPT, name: str, seed: int, last: int = LAST) -> GPT:
     """A LoRA beside every matrix of the last blocks, the only numbers that are trained."""
     first = max(0, len(model.blocks) - last)
-    maps = ("attention.W_q", "attention.W_k", "attention.W_v", "attention.W_o")
-    maps += ("feed_forward.W_in", "feed_forward.W_gate", "feed_forward.W_out")
+    maps = [f"attention.W_{x}" for x in "qkvo"]
+    maps += [f"feed_forward.W_{x}" for x in ("in", "gate", "out")]
     targets = [f"blocks.{i}.{m}" for i in range(first, len(model.blocks)) for m in maps]
     adapt.add_lora(model, RANK, 2 * RANK, targets, name=name, seed=seed)
     return adapt.use_adapter(model, name)
