@@ -1,6 +1,7 @@
 """What a share of the update says: answers between those of the base and of the end of a run.
 
-python -m lab.tuning_smollm2.dial --adapter smollm2-brief --record tuning-smollm2.json
+    cd book
+    python -m lab.tuning_smollm2.dial --adapter smollm2-brief --record tuning-smollm2.json
 """
 
 import argparse

@@ -1,5 +1,6 @@
 """The record of the page: pairs, DPO for several step sizes and seeds, GRPO on a reward model.
 
+    cd book
     python -m lab.tuning_smollm2.study --folder runs/tuning-smollm2 --record tuning-smollm2.json
 
 Each part is written as soon as it is there; a part that the record has is not run again.
