@@ -2,6 +2,8 @@
 
     cd book
     python -m lab.tuning_smollm2.dial --adapter smollm2-brief --record tuning-smollm2.json
+
+The record keeps the answers to the ten prompts of the page, for each share.
 """
 
 import argparse
