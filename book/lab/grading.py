@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -117,6 +117,25 @@ def grade_by(
         else:
             results[test.name] = Result(test.name, ran=False)
     return Report(tuple(results.values()), note)
+
+
+def grade_parts(parts: Mapping[str, Sequence[Case]], *submitted: Any) -> Report:
+    """Grade a project of several parts as far as it was handed in.
+
+    Args:
+        parts: The tests of each part, by its name in the report, in the order of ``submitted``.
+        submitted: The reader's code for each part; None = this one and those after it are not
+            tested yet.
+
+    Returns:
+        A report that prints itself; a test of a later part has not run.
+    """
+    given = submitted.index(None) if None in submitted else len(submitted)
+    tests = list(parts.values())
+    found = grade_by([case for part in tests[:given] for case in part], *submitted)
+    later = [Result(case.name, ran=False) for part in tests[given:] for case in part]
+    note = f"Not tested yet: {list(parts)[given]}." if later else ""
+    return Report(found.results + tuple(later), note)
 
 
 def advice_on_shapes(hint: str) -> Callable[[Exception], str]:

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import mathlm
-from lab.grading import Case, FaultError, Report, Result, advice_on_shapes, grade_by
+from lab.grading import (
+    Case,
+    FaultError,
+    Report,
+    Result,
+    advice_on_shapes,
+    grade_by,
+    grade_parts,
+)
 
 
 def wrong(*submitted):
@@ -29,6 +37,20 @@ def test_a_test_waits_for_those_it_needs():
     ]
     assert not report.passed
     assert report.faults == ["it is wrong."]
+
+
+def test_parts_are_graded_as_far_as_they_are_handed_in():
+    parts = {"first": [Case("a", lambda *_: None)], "second": [Case("b", wrong)]}
+    some = grade_parts(parts, calls, None)
+    assert str(some).splitlines()[1:] == [
+        "· b (not run yet)",
+        "1 of 2 tests passed",
+        "Not tested yet: second.",
+    ]
+    assert not some.passed
+    both = grade_parts(parts, calls, calls)
+    assert both.faults == ["it is wrong."]
+    assert both.note == ""
 
 
 def test_a_sentence_may_be_returned():

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lab.grading import Case, Report, Result, grade_by
+from lab.grading import Case, Report, grade_parts
 from mathlm.align import exact, grpo_loss
 from mathlm.align.exact import World, standard_world
 
@@ -41,12 +41,7 @@ def grade(
     Returns:
         A report that prints itself.
     """
-    code = (advantages, loss, train)
-    given = code.index(None) if None in code else len(code)
-    later = [case for tests in PARTS[given:] for case in tests]
-    found = grade_by([case for tests in PARTS[:given] for case in tests], *code)
-    note = f"Not tested yet: {NAMES[given]}." if later else ""
-    return Report(found.results + tuple(Result(case.name, ran=False) for case in later), note)
+    return grade_parts(PARTS, advantages, loss, train)
 
 
 @contextmanager
@@ -325,4 +320,4 @@ LOSS = _part(
     1, {"values": _loss_values, "clip and beta": _no_beta, "gradient": _gradient}, *ADVANTAGES
 )
 END = _part(2, {"within 0.02 nats of the optimum": _end}, *ADVANTAGES, *LOSS)
-PARTS = (ADVANTAGES, LOSS, END)
+PARTS = dict(zip(NAMES, (ADVANTAGES, LOSS, END), strict=True))

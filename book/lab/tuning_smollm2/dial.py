@@ -1,9 +1,10 @@
 """What a share of the update says: answers between those of the base and of the end of a run.
 
     cd book
-    python -m lab.tuning_smollm2.dial --adapter smollm2-brief --record tuning-smollm2.json
+    python -m lab.tuning_smollm2.dial --adapter FOLDER --record results/tuning-smollm2.json
 
-The record keeps the answers to the ten prompts of the page, for each share.
+FOLDER holds the adapter, on the page ``results/smollm2-brief``. The record keeps the answers to
+the ten prompts of the page, for each share.
 """
 
 import argparse

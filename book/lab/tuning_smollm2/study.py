@@ -1,7 +1,7 @@
 """The record of the page: pairs, DPO for several step sizes and seeds, GRPO on a reward model.
 
     cd book
-    python -m lab.tuning_smollm2.study --folder runs/tuning-smollm2 --record tuning-smollm2.json
+    python -m lab.tuning_smollm2.study --folder runs --record results/tuning-smollm2.json
 
 Each part is written as soon as it is there; a part that the record has is not run again.
 """
@@ -129,7 +129,7 @@ class Study:
         log.info("%s: %s", name, found["summary"])
 
     def reward_model(self, encoded: EncodedPairs) -> dict[str, np.ndarray]:
-        """A linear reward on frozen features; tested on pairs of prompts that it never saw."""
+        """A linear reward on frozen features, fitted to all pairs."""
         path = self.place / "reward.npz"
         if path.exists():
             return dict(np.load(path))

@@ -77,10 +77,15 @@ def tune_dpo(
 
 def update(optimizer: Any, loss: Tensor, lr: float) -> None:
     """One step of an optimizer, its gradient no longer than 1."""
+    loss.backward()
+    update_only(optimizer, lr)
+
+
+def update_only(optimizer: Any, lr: float) -> None:
+    """The step, along gradients that are there already."""
+    trained = [p for group in optimizer.param_groups for p in group["params"]]
     for group in optimizer.param_groups:
         group["lr"] = lr
-    loss.backward()
-    trained = [p for group in optimizer.param_groups for p in group["params"]]
     torch.nn.utils.clip_grad_norm_(trained, 1.0)
     optimizer.step()
     optimizer.zero_grad()
@@ -169,13 +174,3 @@ def grpo_step(
         total += ((logp.detach() - logp_ref) * own).sum().item()
     update_only(optimizer, lr)
     return total / int(mask.sum())
-
-
-def update_only(optimizer: Any, lr: float) -> None:
-    """A step along gradients that are there already."""
-    trained = [p for group in optimizer.param_groups for p in group["params"]]
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-    torch.nn.utils.clip_grad_norm_(trained, 1.0)
-    optimizer.step()
-    optimizer.zero_grad()

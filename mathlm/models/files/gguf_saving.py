@@ -75,9 +75,11 @@ def save_gguf(
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
+        writer.close()
+        partial.replace(path)
     finally:
         writer.close()
-    partial.replace(path)
+        partial.unlink(missing_ok=True)
     return path
 
 

@@ -116,3 +116,13 @@ def test_no_file_is_left_where_the_package_is_missing(tmp_path, monkeypatch):
     with pytest.raises(DataNotFoundError, match=r"pip install 'gguf>=0\.10'"):
         save_gguf(made(), tmp_path / "model.gguf")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_leaves_no_part_of_a_file(tmp_path, monkeypatch):
+    def full(self, *_, **__):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("gguf.GGUFWriter.write_tensors_to_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_gguf(made(), tmp_path / "model.gguf")
+    assert list(tmp_path.iterdir()) == []
