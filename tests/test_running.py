@@ -1,6 +1,9 @@
 """How pages are run: which, in what order, what a failure leaves, how long it takes."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 
 import data_packages
@@ -177,3 +180,65 @@ def test_a_run_that_opens_an_unrecorded_package_is_no_result(real):
     (run,) = tool.execute([saved(real, "02-y", child)], "cpu")
     assert "02-y read the data packages ['num2words']" in run.failure.error
     assert not list((real / "build").rglob("*.key"))
+
+
+@pytest.mark.slow
+def test_a_kernel_is_a_fork_that_shows_figures_and_has_none_of_our_modules(real):
+    known = "import sys; print([m in sys.modules for m in ('torch', 'mathlm')])"
+    figure = "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])"
+    env = "import os; print(os.getpid() == os.getpgid(0), os.path.basename(os.getcwd()))"
+    pages = [saved(real, name, page(known, figure, env)) for name in ("01-x", "02-y")]
+    assert tool.execute(pages, "cpu", jobs=1) == []
+    for name in ("01-x", "02-y"):
+        nb = nbformat.read(tool.result(name, "cpu"), as_version=4)
+        first, second, third = (cell.outputs for cell in tool.own_cells(nb)[1:])
+        assert first[0].text == f"[{sys.platform == 'linux'}, False]\n"
+        assert "image/png" in second[0].data
+        assert third[0].text == "True book\n"
+
+
+KILL_PARENT = """import os, signal, time
+open("FOLDER/kernel", "w").write(str(os.getpid()))
+os.kill(int(open("FOLDER/runner").read()), signal.SIGKILL)
+time.sleep(60)
+"""
+
+
+def ends(process, within=20.0):
+    """Whether a process is gone after some seconds."""
+    for _ in range(int(10 * within)):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.slow
+def test_the_page_whose_process_was_killed_says_so_and_the_next_one_runs(real, monkeypatch):
+    runners = list[tool.Runner]()
+
+    class Watched(tool.Runner):
+        def __init__(self):
+            super().__init__()
+            runners.append(self)
+
+    monkeypatch.setattr(tool, "Runner", Watched)
+    pages = [saved(real, name, page("1")) for name in ("01-x", "02-y")]
+    kill = KILL_PARENT.replace("FOLDER", str(real))
+    pages[0] = saved(real, "01-x", page(kill))
+    start = subprocess.Popen
+
+    def started(*args, **options):
+        process = start(*args, **options)
+        if "page_run" in str(args):
+            (real / "runner").write_text(str(process.pid))
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    (failed,) = tool.execute(pages, "cpu", jobs=1)
+    assert failed.page == "01-x"
+    assert "the process that runs pages ended with status -9" in failed.failure.error
+    assert ends(int((real / "kernel").read_text()))
+    assert [runner.process.returncode for runner in runners] == [-9, 0]

@@ -159,6 +159,7 @@ def main(argv: list[str]) -> int:
         what = args.what or ["tests"]
     else:
         options = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300"]
+        options += ["-p", "forked_kernels"]
         options += ["--timeout=1800", "--dist=loadfile"]
         stems = tuple(args.what or [""])
         what = [str(path) for path in notebooks() if path.name.startswith(stems)]

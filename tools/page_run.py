@@ -1,19 +1,24 @@
-"""Run one page by papermill, and keep in its result what stopped it.
+"""Run pages by papermill, one after the other, and keep in each result what stopped it.
 
-    python tools/page_run.py PAGE RESULT DEVICE    exit 1 if a cell failed
+    python -c "import page_run; page_run.serve()"
 
-A cell that raises keeps its error. So does one whose kernel died or that took too long, where
+A line of standard input names a page, its result, the device and the file for the data
+packages that it opens, as JSON; a line of standard output answers with the error, or null. A
+cell that raises keeps its error. So does one whose kernel died or that took too long, where
 papermill alone would keep nothing of the page.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from typing import Any
 
 # jsonschema would compile a grammar of web addresses with it, which takes 2 s and no page needs
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
+import forked_kernels  # noqa: E402
 import papermill  # noqa: E402
 from nbformat import NotebookNode  # noqa: E402
 from nbformat.v4 import new_output  # noqa: E402
@@ -41,8 +46,9 @@ class Keeping(NBClientEngine):
             last_started(nb_man.nb).outputs.append(stop)
 
 
-def main(page: str, result: str, device: str) -> int:
-    papermill_engines.register("keeping", Keeping)
+def run(page: str, result: str, device: str, opened: str) -> str | None:
+    """Run a page; what stopped it in one line, None if it came to its end."""
+    os.environ["MATHLM_OPENED"] = opened
     try:
         papermill.execute_notebook(
             page,
@@ -57,10 +63,16 @@ def main(page: str, result: str, device: str) -> int:
             autosave_cell_every=0,
             execution_timeout=TIME_OUT,
         )
-    except papermill.PapermillExecutionError:
-        return 1
-    return 0
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".strip().split("\n")[-1]
+    return None
 
 
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+def serve() -> None:
+    """Run each page that standard input names, until it ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a page starts may write there
+    papermill_engines.register("keeping", Keeping)
+    forked_kernels.use()
+    for line in sys.stdin:
+        print(json.dumps(run(**json.loads(line))), file=answers, flush=True)

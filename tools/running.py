@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import nbformat
@@ -104,37 +107,66 @@ def is_unchanged(path: Path, device: str, package: str) -> bool:
     return output.exists() and kept.exists() and kept.read_text() == key
 
 
-def execute_one(path: Path, device: str, package: str) -> Run:
-    """Run one page in a process of its own and keep what it shows."""
+class Runner:
+    """A process that runs pages one after the other: see ``page_run``."""
+
+    def __init__(self) -> None:
+        self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
+        here = [str(ROOT / "tools"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "import page_run; page_run.serve()"],
+            env={**quiet_environment(), "PYTHONPATH": os.pathsep.join(here)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+            text=True,
+        )
+
+    def close(self) -> None:
+        """Let it end: there are no more pages."""
+        self.process.communicate()
+        self.said.close()
+
+    def run(self, path: Path, output: Path, device: str) -> Failure | None:
+        """Run one page; what stopped it."""
+        notes = output.with_suffix(".opened")
+        order = {"page": path, "result": output, "device": device, "opened": notes}
+        answer = self.ask({key: str(value) for key, value in order.items()})
+        if answer is not None:
+            kept = output.exists() and failure(nbformat.read(output, as_version=4))
+            return kept or Failure(0, "", answer)
+        try:
+            require_recorded(path.stem, opened(notes))
+        except RecordError as error:
+            return Failure(0, "", str(error))
+        return None
+
+    def ask(self, order: dict[str, str]) -> str | None:
+        """What ``page_run`` answers; what it said last if it has ended."""
+        assert self.process.stdin
+        assert self.process.stdout
+        try:
+            print(json.dumps(order), file=self.process.stdin, flush=True)
+            return json.loads(self.process.stdout.readline())
+        except (BrokenPipeError, json.JSONDecodeError):
+            status = self.process.wait()
+            self.said.seek(0)
+            last = self.said.read().strip().split("\n")[-1]
+            return f"the process that runs pages ended with status {status}: {last}"
+
+
+def execute_one(path: Path, device: str, package: str, runner: Runner) -> Run:
+    """Run one page and keep what it shows."""
     output = result(path.stem, device)
     output.parent.mkdir(parents=True, exist_ok=True)
     for old in (output, key := output.with_suffix(".key"), output.with_suffix(".opened")):
         old.unlink(missing_ok=True)
     start = time.perf_counter()
-    stopped = _run(path, output, device)
+    stopped = runner.run(path, output, device)
     seconds = time.perf_counter() - start
     if stopped is None:
         key.write_text(run_key(nbformat.read(path, as_version=4), device, package))
     return Run(path.stem, seconds, stopped)
-
-
-def _run(path: Path, output: Path, device: str) -> Failure | None:
-    notes = output.with_suffix(".opened")
-    run = subprocess.run(
-        [sys.executable, ROOT / "tools" / "page_run.py", path, output, device],
-        env={**quiet_environment(), "MATHLM_OPENED": str(notes)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if run.returncode:
-        kept = output.exists() and failure(nbformat.read(output, as_version=4))
-        return kept or Failure(0, "", run.stderr.strip().split("\n")[-1])
-    try:
-        require_recorded(path.stem, opened(notes))
-    except RecordError as error:
-        return Failure(0, "", str(error))
-    return None
 
 
 # --- how long it takes ----------------------------------------------------------------------
@@ -201,16 +233,30 @@ def _all(
     paths: list[Path], device: str, package: str, times: dict[str, float], jobs: int
 ) -> list[Run]:
     start, runs = time.perf_counter(), []
+    free = SimpleQueue[Runner]()
+    for _ in range(min(jobs, len(paths))):
+        free.put(Runner())
+
+    def one(path: Path) -> Run:
+        runner = free.get()
+        run = execute_one(path, device, package, runner)
+        if runner.process.poll() is not None:
+            runner.close()
+            runner = Runner()
+        free.put(runner)
+        return run
+
     pool = ThreadPoolExecutor(jobs)
     try:
-        started = [pool.submit(execute_one, path, device, package) for path in paths]
-        for done in as_completed(started):
+        for done in as_completed([pool.submit(one, path) for path in paths]):
             runs.append(done.result())
             keep_seconds(runs, device)
             left = time_left(times, runs, jobs, time.perf_counter() - start)
             print(progress(runs, len(paths), left), flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
+        while not free.empty():
+            free.get().close()
     return runs
 
 
