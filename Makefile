@@ -40,7 +40,7 @@ quick: $(STAMP)
 	@$(BIN)/python tools/quick.py --jobs $(JOBS) $(FILE)
 
 units: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -p no:nbval -p no:typeguard tests
 
 # every page by nbval, which compares what a cell prints with what is stored
 nbval: $(STAMP)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 import torch
 
+# jsonschema would compile a grammar of web addresses with it, for 2 s in each process
+sys.modules.setdefault("rfc3987_syntax", None)
 # the same examples in every run, and no time limit that a busy machine would miss
 hypothesis.settings.register_profile("mathlm", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("mathlm")

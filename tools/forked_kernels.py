@@ -22,6 +22,8 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
+# jsonschema would compile a grammar of web addresses with it, for 2 s in each process
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 NAME = "forked"
 SERVER = "kernel_imports"  # the module that the server imports before it forks
 

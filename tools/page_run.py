@@ -15,15 +15,12 @@ import os
 import sys
 from typing import Any
 
-# jsonschema would compile a grammar of web addresses with it, which takes 2 s and no page needs
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-
-import forked_kernels  # noqa: E402
-import papermill  # noqa: E402
-from nbformat import NotebookNode  # noqa: E402
-from nbformat.v4 import new_output  # noqa: E402
-from notebooks import BOOK, TIME_OUT, code_cells  # noqa: E402
-from papermill.engines import NBClientEngine, papermill_engines  # noqa: E402
+import forked_kernels  # before papermill: it keeps a slow import away
+import papermill
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from notebooks import BOOK, TIME_OUT, code_cells
+from papermill.engines import NBClientEngine, papermill_engines
 
 
 def last_started(nb: NotebookNode) -> NotebookNode:
