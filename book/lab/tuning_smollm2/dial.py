@@ -4,7 +4,8 @@
     python -m lab.tuning_smollm2.dial --adapter FOLDER --record results/tuning-smollm2.json
 
 FOLDER holds the adapter, on the page ``results/smollm2-brief``. The record keeps the answers to
-the ten prompts of the page, for each share.
+the ten prompts of the page for each share, and those of the base and of the share that was
+chosen on them to thirty others.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from mathlm.chat import folder
 from . import brevity, measures, questions
 from .training import load_part
 
-SHARES = (0.25, 0.4, 0.55)
+SHARES, CHOSEN = (0.25, 0.4, 0.55), 0.4
 
 
 def brief(texts: Sequence[str]) -> int:
@@ -32,13 +33,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--record", type=Path, required=True)
     args = parser.parse_args(argv)
     chat_model = folder.load("smollm2", tokenizer=None, form="auto", device="cpu")
-    found = {}
+    model = chat_model.model.requires_grad_(False)
+    found, fresh = {}, {"0.0": measures.greedy(chat_model, questions.FRESH)}
     for i, share in enumerate(SHARES):
-        load_part(chat_model.model.requires_grad_(False), args.adapter, f"part{i}", share)
+        load_part(model, args.adapter, f"part{i}", share)
         found[str(share)] = measures.greedy(chat_model, questions.SHOWN)
-        record = json.loads(args.record.read_text(encoding="utf-8")) | {"shares": found}
-        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-        args.record.write_text(text, encoding="utf-8")
+        if share == CHOSEN:
+            fresh[str(share)] = measures.greedy(chat_model, questions.FRESH)
+    record = json.loads(args.record.read_text(encoding="utf-8"))
+    text = json.dumps(record | {"shares": found, "fresh": fresh}, indent=1, ensure_ascii=False)
+    args.record.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from mathlm.chat.model import ChatModel
 from mathlm.text import Message
 from mathlm.text.corpora.preferences import Preference
 
-from .brevity import first, whole
+from .brevity import brevity, first, whole
 
 TEMPERATURE = 0.7
 AT_ONCE = 128  # answers written together
@@ -76,6 +76,26 @@ def cut_pairs(
         before = sum(pair.prompt == asked for pair in made)
         if chosen and chosen != rejected and before < per_prompt:
             made.append(Preference(prompt=asked, chosen=chosen, rejected=rejected))
+    return made
+
+
+def shorter_preferred(prompts: Sequence[str], answers: Sequence[str]) -> list[Preference]:
+    """Two answers to each prompt, of which the one with fewer words is preferred.
+
+    Args:
+        prompts: Of the answers.
+        answers: The first to all prompts, then the second to all.
+
+    Returns:
+        A pair for each prompt whose answers have different numbers of words and are not empty.
+    """
+    made = []
+    firsts, seconds = answers[: len(prompts)], answers[len(prompts) :]
+    for prompt, *both in zip(prompts, firsts, seconds, strict=True):
+        long, short = sorted((x.strip() for x in both), key=brevity)
+        if short and brevity(short) > brevity(long):
+            asked = (Message("user", prompt),)
+            made.append(Preference(prompt=asked, chosen=short, rejected=long))
     return made
 
 

@@ -127,3 +127,4 @@ Describe a desert.
 """.splitlines()
 
 SHOWN = ASKED[:10]  # that the page prints the answers to
+FRESH = ASKED[10:]  # on which no share was chosen

@@ -26,7 +26,7 @@ from mathlm.text.corpora import preferences
 from mathlm.train.record import versions
 
 from . import measures, questions
-from .pairs import cut_pairs, sample, write
+from .pairs import cut_pairs, sample, shorter_preferred, write
 from .training import (
     BATCH,
     BETA,
@@ -35,6 +35,7 @@ from .training import (
     add_update,
     answer_means,
     fit_reward,
+    ranked,
     tune_dpo,
     tune_grpo,
 )
@@ -137,6 +138,18 @@ class Study:
         np.savez(path, **found)  # type: ignore[arg-type]
         return found
 
+    def test_reward(self, learned: EncodedPairs, reward: dict[str, np.ndarray]) -> None:
+        """How the reward ranks its pairs, and the base's two answers to each other prompt."""
+        if "reward" in self.data:
+            return
+        tests = shorter_preferred(questions.ASKED, self.data["base"]["answers"])
+        encoded = encode_pairs(tests, self.chat_model.format, self.chat_model.tokenizer, 256)
+        found = {}
+        for name, pairs in (("learned", learned), ("fresh", encoded)):
+            right = ranked(self.chat_model.model, pairs, reward["weights"])
+            found[name] = {"pairs": len(pairs.chosen), "ranked": right}
+        self.keep(reward=found)
+
     def grpo(self, reward: dict[str, np.ndarray]) -> None:
         """GRPO on the reward model, from the same start."""
         if "grpo" in self.data["runs"]:
@@ -180,7 +193,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     for lr, seed in RUNS:
         study.dpo(pairs, lr, seed)
         if (lr, seed) == RUNS[2]:
-            study.grpo(study.reward_model(encoded))
+            reward = study.reward_model(encoded)
+            study.test_reward(encoded, reward)
+            study.grpo(reward)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,12 @@ def fit_reward(model: GPT, encoded: EncodedPairs, ridge: float) -> dict[str, np.
     return {"weights": fitted.weights / scale, "center": center, "margins": margins}
 
 
+def ranked(model: GPT, encoded: EncodedPairs, weights: np.ndarray) -> int:
+    """How many pairs a linear reward on features of the frozen model ranks as they are."""
+    chosen, rejected = (features(model, x) for x in (encoded.chosen, encoded.rejected))
+    return int(((chosen - rejected) @ weights > 0).sum())
+
+
 def tune_grpo(
     chat_model: ChatModel,
     reference: Reference,

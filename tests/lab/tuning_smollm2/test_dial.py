@@ -19,9 +19,11 @@ def test_the_record_gets_answers_for_each_share(small, tmp_path, monkeypatch):
     adapt.remove_adapter(model, "default")
     monkeypatch.setattr(dial.folder, "load", lambda *a, **k: chat_model)
     monkeypatch.setattr(dial.questions, "SHOWN", ["Hi?", "Who?"])
+    monkeypatch.setattr(dial.questions, "FRESH", ["Who?"])
     record.write_text(json.dumps({"runs": {}}))
     expected = measures.greedy(chat_model, ["Hi?", "Who?"])  # an update of zero changes nothing
     dial.main(["--adapter", str(tmp_path / "adapter"), "--record", str(record)])
     found = json.loads(record.read_text())
     assert found["shares"] == {str(share): expected for share in dial.SHARES}
+    assert found["fresh"] == {"0.0": expected[1:], "0.4": expected[1:]}
     assert found["runs"] == {}

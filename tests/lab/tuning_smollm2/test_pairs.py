@@ -30,6 +30,16 @@ def test_a_prompt_makes_so_many_pairs():
     assert [p.prompt[0].content for p in found] == ["a", "a", "b"]
 
 
+def test_of_two_answers_the_shorter_is_preferred_and_a_tie_makes_no_pair():
+    answers = ["One two three.", "One.", "a b", "Yes.", "Two.", " c d "]
+    (pair,) = pairs.shorter_preferred(["p", "q", "r"], answers)
+    assert pair.prompt[0].content == "p"
+    assert (pair.chosen, pair.rejected) == ("Yes.", "One two three.")
+    (pair,) = pairs.shorter_preferred(["p"], ["One.", "One two."])
+    assert (pair.chosen, pair.rejected) == ("One.", "One two.")
+    assert pairs.shorter_preferred(["p"], ["", "One two."]) == []
+
+
 def test_the_file_is_what_mathlm_dpo_reads(tmp_path):
     made = pairs.cut_pairs(["Who?"], ["It is “good”, I say. Yes, it is."])
     pairs.write(made, tmp_path / "my.jsonl")

@@ -125,3 +125,11 @@ def test_a_part_of_an_adapter_is_a_part_of_its_update(small, tmp_path):
     torch.testing.assert_close(layer.weights().detach() - base, 0.5 * whole)
     adapt.use_adapter(model, "tuned")
     torch.testing.assert_close(layer.weights().detach() - base, whole)
+
+
+def test_a_fitted_reward_ranks_its_pairs_and_its_opposite_none(small):
+    chat_model = small()
+    pairs = encoded(chat_model)
+    weights = training.fit_reward(chat_model.model, pairs, 1.0)["weights"]
+    assert training.ranked(chat_model.model, pairs, weights) == len(PROMPTS)
+    assert training.ranked(chat_model.model, pairs, -weights) == 0
