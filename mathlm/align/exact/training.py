@@ -295,7 +295,7 @@ WAYS: dict[str, PolicyWay] = {
     "PPO, no values": ppo(values=False, value_weight=0, lam=1),
     "PPO, values clipped": ppo(value_clip=0.2),
     "PPO, 10 epochs": ppo(OFTEN),
-    "PPO, 10 epochs, unclipped": ppo(OFTEN, clip=0.999),
+    "PPO, 10 epochs, unclipped": ppo(OFTEN, clip=0.999),  # the widest: it cuts at 1.999
     "PPO, entropy bonus": ppo(whiten=False, entropy_bonus=0.1),
     "PPO, k₁ in the loss": ppo(whiten=False, beta=BETA, kl=kl_k1),
     "PPO, k₂ in the loss": ppo(whiten=False, beta=BETA, kl=kl_k2),
