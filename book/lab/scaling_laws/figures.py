@@ -219,6 +219,9 @@ def rates_tried(
         ax.plot(rates, losses, marker="o", ms=4, color=color, label=f"{n:,} parameters")
         ax.axvline(taken[n], color=color, ls=":", lw=1.2)
     ax.set(xscale="log", xlabel="learning rate (dotted: taken)", ylabel="loss [nats/byte]")
+    every = sorted({rate for rates, _ in tried.values() for rate in np.asarray(rates)})
+    ax.set_xticks(every, [f"{rate:g}" for rate in every])
+    ax.minorticks_off()
     ax.legend(fontsize=9)
     return fig
 
