@@ -111,7 +111,7 @@ def _beyond(fit: Fit, *_: Any) -> str | None:
     miss = np.log(found / kaplan_loss(*far))
     if np.abs(miss).max() > 0.03:
         return (
-            f"beyond the runs the loss is missed by {miss[0]:+.1%} (the smallest size, a hundred "
+            f"beyond the runs the loss is missed by {miss[0]:+.1%} (smallest size, a hundred "
             f"times the text) and {miss[1]:+.1%} (ten times the size and the text): "
             "is the form that of the planted law (no floor)? Did the search end too early?"
         )
