@@ -258,7 +258,11 @@ def curves_of_a_law(
 
 
 def residuals_by_compute(
-    compute: ArrayLike, panels: Mapping[str, ArrayLike], label: ArrayLike, limit: float
+    compute: ArrayLike,
+    panels: Mapping[str, ArrayLike],
+    label: ArrayLike,
+    limit: float | None = None,
+    ylabel: str = "predicted over measured [%]",
 ) -> Figure:
     """What laws miss, by compute; a law of the right form misses without a pattern.
 
@@ -266,7 +270,8 @@ def residuals_by_compute(
         compute: Of each reading [FLOP].
         panels: Law -> predicted over measured, less one [percent].
         label: Width of each reading's model.
-        limit: Largest compute of a reading that was fitted [FLOP].
+        limit: Largest compute of a reading that was fitted [FLOP]; None draws no line.
+        ylabel: Of the left panel.
     """
     fig, axes = plt.subplots(1, len(panels), sharey=True, squeeze=False, figsize=(6.4, 3.2))
     spent, widths = np.asarray(compute, float), np.asarray(label)
@@ -277,10 +282,11 @@ def residuals_by_compute(
             here = widths == width
             ax.plot(spent[here], np.asarray(misses)[here], "o", ms=4, color=color)
         ax.axhline(0, color=GRAY, lw=1)
-        ax.axvline(limit, color=GRAY, ls=":", lw=1.2)
+        if limit is not None:
+            ax.axvline(limit, color=GRAY, ls=":", lw=1.2)
         ax.set(xscale="log", xlabel="compute [FLOP]")
         ax.set_title(name, fontsize=10)
-    axes[0, 0].set_ylabel("predicted over measured [%]")
+    axes[0, 0].set_ylabel(ylabel)
     return fig
 
 
