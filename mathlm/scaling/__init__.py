@@ -49,11 +49,13 @@ from .parameters import (
     latent_cache_bytes,
     window_cache_bytes,
 )
+from .plan import BudgetPlan, plan_budget
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
 
 __all__ = [
     "ASSUMED",
+    "BudgetPlan",
     "ChinchillaLaw",
     "DEVICES",
     "Envelope",
@@ -95,6 +97,7 @@ __all__ = [
     "latent_cache_bytes",
     "optimal_allocation",
     "parameters_and_tokens",
+    "plan_budget",
     "repeated_loss",
     "saved_numbers",
     "sharded_memory",

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
-from mathlm.scaling import ChinchillaLaw, optimal_allocation
+from mathlm.scaling import ChinchillaLaw, KaplanLaw, optimal_allocation
 
 SIZE = (320, 210)  # of the picture
 LEFT, BOTTOM = 30, 180  # of its axes
 STEPS = 120
+Law = ChinchillaLaw | KaplanLaw
 WORDS = ("", "thousand ", "million ", "billion ", "trillion ", "quadrillion ")
 PUBLISHED_LAWS = {
     "Hoffmann et al., as printed": ChinchillaLaw(
@@ -22,7 +23,7 @@ PUBLISHED_LAWS = {
 
 
 def isoflop_demo(
-    laws: Mapping[str, ChinchillaLaw] | None = None,
+    laws: Mapping[str, Law] | None = None,
     budgets: tuple[int, int] = (17, 26),
     budget: float | int = 21,
 ) -> Demo:
@@ -36,7 +37,7 @@ def isoflop_demo(
     Raises:
         InputError: If no law is given, or the start is outside the budgets.
     """
-    named = dict(PUBLISHED_LAWS if laws is None else laws)
+    named: dict[str, Law] = dict(PUBLISHED_LAWS if laws is None else laws)
     if not named or not budgets[0] <= budget <= budgets[1]:
         raise InputError(
             f"{len(named)} laws, a start at 10^{budget} and budgets from 10^{budgets[0]} to "
@@ -70,16 +71,17 @@ def isoflop_demo(
     )
 
 
-def ranges(laws: list[ChinchillaLaw], budgets: tuple[int, int]) -> tuple[list, list]:
+def ranges(laws: list[Law], budgets: tuple[int, int]) -> tuple[list, list]:
     """Powers of ten of the sizes, and losses, that the picture spans."""
     ends = [(law, *optimal_allocation(10.0**b, law)) for law in laws for b in budgets]
     sizes = [math.log10(n) for _, n, _ in ends]
     losses = [float(law.loss([n], [d])[0]) for law, n, d in ends]
     x = [math.floor(min(sizes)) - 1, math.ceil(max(sizes)) + 1]
-    return x, [min(law.E for law in laws), 1.1 * max(losses)]
+    floors = [law.E if isinstance(law, ChinchillaLaw) else min(losses) for law in laws]
+    return x, [min(floors), 1.1 * max(losses)]
 
 
-def picture(law: ChinchillaLaw, compute: float, x: list, y: list) -> str:
+def picture(law: Law, compute: float, x: list, y: list) -> str:
     """The curve, its lowest point and the chosen size, as the script draws them."""
     width, height = 280 / (x[1] - x[0]), 170 / (y[1] - y[0])
     sizes = [10 ** (x[0] + (x[1] - x[0]) * i / STEPS) for i in range(STEPS + 1)]

@@ -158,10 +158,13 @@ def allocation_map(
     """
     n, d = np.geomspace(*sizes, 90), np.geomspace(*tokens, 90)
     loss = fit.loss(np.tile(n, len(d)), np.repeat(d, len(n))).reshape(len(d), len(n))
-    fig, ax = plt.subplots(figsize=(6.4, 4.6))
-    levels = np.geomspace(loss.min(), loss.max(), 16)[1:-1]
+    fig, ax = plt.subplots(figsize=(6.4, 4.8))
+    levels = np.geomspace(loss.min(), loss.max(), 12)[1:-1]
     lines = ax.contour(n, d, loss, levels=levels, cmap=SEQUENTIAL, linewidths=1.1)
-    ax.clabel(lines, fontsize=8, fmt="%.2f")
+    ax.set(xscale="log", yscale="log", xlim=sizes, ylim=tokens)
+    ax.set(xlabel="parameters", ylabel="tokens")
+    places = [on_contour(fit, float(v), sizes, tokens) for v in lines.levels]
+    ax.clabel(lines, fontsize=8, fmt="%.2f", manual=[p for p in places if p is not None])
     for c in budgets:
         ax.plot(n, c / 6 / n, color=GRAY, ls=":", lw=1.2)
     every = np.geomspace(6 * sizes[0] * tokens[0], 6 * sizes[1] * tokens[1], 60)
@@ -169,9 +172,138 @@ def allocation_map(
     ax.plot(*path, color=RED, label="least loss of each budget")
     for (name, place), mark in zip((runs or {}).items(), MARKS, strict=False):
         ax.plot(*place, mark, color=ORANGE, mec="black", ms=8, ls="none", label=name)
-    ax.set(xscale="log", yscale="log", xlim=sizes, ylim=tokens)
-    ax.set(xlabel="parameters", ylabel="tokens")
-    ax.legend(fontsize=9, loc="lower right", frameon=True, framealpha=0.9)
+    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return fig
+
+
+def on_contour(
+    fit: ChinchillaLaw | KaplanLaw,
+    level: float,
+    sizes: tuple[float, float],
+    tokens: tuple[float, float],
+) -> tuple[float, float] | None:
+    """Where a contour of the loss has its label: near the upper or the right edge of a map.
+
+    Args:
+        fit: The law.
+        level: Of the contour [nats].
+        sizes: From and to how many parameters.
+        tokens: From and to how many tokens.
+
+    Returns:
+        Parameters and tokens, or None if the contour meets neither line.
+    """
+    high = tokens[0] * (tokens[1] / tokens[0]) ** 0.95
+    right = sizes[0] * (sizes[1] / sizes[0]) ** 0.95
+    across, up = np.geomspace(sizes[0], right, 400), np.geomspace(tokens[0], high, 400)
+    above = fit.loss(across, np.full(400, high))
+    if above[-1] <= level <= above[0]:
+        return float(np.interp(-level, -above, across)), high
+    beside = fit.loss(np.full(400, right), up)
+    if beside[-1] <= level <= beside[0]:
+        return right, float(np.interp(-level, -beside, up))
+    return None
+
+
+def rates_tried(
+    tried: Mapping[int, tuple[ArrayLike, ArrayLike]], taken: Mapping[int, float]
+) -> Figure:
+    """Loss by learning rate for several sizes, and the rate that a rule gives each.
+
+    Args:
+        tried: Parameters -> learning rates, losses [nats].
+        taken: Parameters -> learning rate of the rule.
+    """
+    fig, ax = plt.subplots(figsize=WIDE)
+    for (n, (rates, losses)), color in zip(tried.items(), COLORS, strict=False):
+        ax.plot(rates, losses, marker="o", ms=4, color=color, label=f"{n:,} parameters")
+        ax.axvline(taken[n], color=color, ls=":", lw=1.2)
+    ax.set(xscale="log", xlabel="learning rate (dotted: taken)", ylabel="loss [nats/byte]")
+    every = sorted({rate for rates, _ in tried.values() for rate in np.asarray(rates)})
+    ax.set_xticks(every, [f"{rate:g}" for rate in every])
+    ax.minorticks_off()
+    ax.legend(fontsize=9)
+    return fig
+
+
+def curves_of_a_law(
+    d: ArrayLike,
+    loss: ArrayLike,
+    label: ArrayLike,
+    seen: ArrayLike,
+    lines: Mapping[int, tuple[ArrayLike, ArrayLike]],
+) -> Figure:
+    """Readings by tokens, those that were fitted filled, and a law's line for each model.
+
+    Args:
+        d: Tokens of each reading.
+        loss: Its loss [nats].
+        label: Width of its model.
+        seen: Whether it was fitted.
+        lines: Width -> tokens, losses by the law.
+    """
+    tokens, losses, widths = (np.asarray(row, float) for row in (d, loss, label))
+    fitted = np.asarray(seen, bool)
+    fig, ax = plt.subplots(figsize=(6.4, 4.0))
+    colors = plt.get_cmap(SEQUENTIAL)(np.linspace(0, 0.85, len(lines)))
+    for (width, line), color in zip(lines.items(), colors, strict=True):
+        for of, face in ((fitted, color), (~fitted, "none")):
+            here = of & (widths == width)
+            ax.plot(tokens[here], losses[here], "o", ms=5, color=color, mfc=face)
+        ax.plot(*line, color=color, lw=1.3, label=f"width {width}")
+    ax.set(xscale="log", yscale="log", xlabel="bytes read", ylabel="loss [nats/byte]")
+    plain_ticks(ax, losses)
+    ax.legend(fontsize=8, ncols=2)
+    return fig
+
+
+def residuals_by_compute(
+    compute: ArrayLike,
+    panels: Mapping[str, ArrayLike],
+    label: ArrayLike,
+    limit: float | None = None,
+    ylabel: str = "predicted over measured [%]",
+) -> Figure:
+    """What laws miss, by compute; a law of the right form misses without a pattern.
+
+    Args:
+        compute: Of each reading [FLOP].
+        panels: Law -> predicted over measured, less one [percent].
+        label: Width of each reading's model.
+        limit: Largest compute of a reading that was fitted [FLOP]; None draws no line.
+        ylabel: Of the left panel.
+    """
+    fig, axes = plt.subplots(1, len(panels), sharey=True, squeeze=False, figsize=(6.4, 3.2))
+    spent, widths = np.asarray(compute, float), np.asarray(label)
+    every = np.unique(widths)
+    colors = plt.get_cmap(SEQUENTIAL)(np.linspace(0, 0.85, len(every)))
+    for ax, (name, misses) in zip(axes[0], panels.items(), strict=True):
+        for width, color in zip(every, colors, strict=True):
+            here = widths == width
+            ax.plot(spent[here], np.asarray(misses)[here], "o", ms=4, color=color)
+        ax.axhline(0, color=GRAY, lw=1)
+        if limit is not None:
+            ax.axvline(limit, color=GRAY, ls=":", lw=1.2)
+        ax.set(xscale="log", xlabel="compute [FLOP]")
+        ax.set_title(name, fontsize=10)
+    axes[0, 0].set_ylabel(ylabel)
+    return fig
+
+
+def left_out(exponents: Mapping[str, Mapping[str, float]], whole: float) -> Figure:
+    """An exponent fitted without one group of readings after the other.
+
+    Args:
+        exponents: Kind of group -> group -> exponent without it.
+        whole: Exponent of all readings.
+    """
+    fig, axes = plt.subplots(1, len(exponents), sharey=True, squeeze=False, figsize=(6.4, 3.2))
+    for ax, (name, found) in zip(axes[0], exponents.items(), strict=True):
+        ax.axhline(whole, color=GRAY, lw=1)
+        ax.plot(range(len(found)), list(found.values()), "o", color=BLUE)
+        ax.set_xticks(range(len(found)), list(found), rotation=60, fontsize=8)
+        ax.set_title(name, fontsize=10)
+    axes[0, 0].set_ylabel("exponent of N in C")
     return fig
 
 

@@ -4,14 +4,16 @@
     python -m lab.scaling_laws.scaling --setting live
     python -m lab.scaling_laws.scaling --setting recorded --record scaling.json
 
-Each size has the rate that is best for it, by a rule that recipes.scaling_rates found. Runs
-that the record already holds are not repeated; sizes and seeds may be added to it.
+Each size has the rate that is best for it, by a rule that ``scaling_rates`` found. Runs that
+the record already holds are not repeated. Sizes and seeds may be added to it, and a run that
+is asked for further steps is trained anew and takes the place of the shorter one.
 """
 
 import argparse
 import json
 import logging
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +38,8 @@ class SweepConfig:
         widths: Of the models.
         steps: Numbers of steps at which each run is read off, in increasing order.
         repeated: Widths that are trained from a second seed too.
+        longer: Widths whose runs go on, so that small models reach large budgets.
+        further: Numbers of steps at which those are read off as well.
         held_out: Bytes that every run is judged by.
         rate: Factor and exponent of the rate: factor · parameters^exponent.
     """
@@ -43,6 +47,8 @@ class SweepConfig:
     widths: Sequence[int]
     steps: Sequence[int]
     repeated: Sequence[int] = ()
+    longer: Sequence[int] = ()
+    further: Sequence[int] = ()
     held_out: int = HELD_OUT
     rate: tuple[float, float] = RATE
 
@@ -50,13 +56,19 @@ class SweepConfig:
         """The rate of models with so many parameters in their blocks."""
         return self.rate[0] * parameters ** self.rate[1]
 
+    def reads(self, width: int) -> tuple[int, ...]:
+        """Numbers of steps at which runs of that width are read off."""
+        return (*self.steps, *(self.further if width in self.longer else ()))
+
 
 SETTINGS = {
     "live": SweepConfig(widths=(8, 24), steps=(64, 91), held_out=16_384),
     "recorded": SweepConfig(
         widths=(8, 16, 24, 32, 40, 48, 64, 96),
         steps=(64, 91, 128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
-        repeated=(8, 16, 24, 32, 40, 48),
+        repeated=(8, 16, 24, 32, 40, 48, 64, 96),
+        longer=(16, 24),
+        further=(2896, 4096),
     ),
 }
 
@@ -65,7 +77,7 @@ def run(config: SweepConfig, width: int, seed: int) -> list[Row]:
     """Train one size; one row for each number of tokens."""
     size, data = sizes(width), windows(texts()[0], seed)
     lr, measure = config.lr(size["parameters"]), held_out_loss(config.held_out)
-    found = read_off(start(width, seed), data, measure, config.steps, lr)
+    found = read_off(start(width, seed), data, measure, config.reads(width), lr)
     fixed = {"width": width, "seed": seed, "lr": lr, **size}
     return [fixed | row | cost(size, row["tokens"]) for row in found]
 
@@ -83,24 +95,38 @@ def asked(config: SweepConfig) -> list[tuple[int, int]]:
     return [(width, 0) for width in config.widths] + [(w, 1) for w in config.repeated]
 
 
+def whole(config: SweepConfig, rows: Sequence[Row]) -> set[tuple[int, int]]:
+    """Width and seed of each run that was read off as often as is asked for."""
+    read = Counter((row["width"], row["seed"]) for row in rows)
+    return {run for run, number in read.items() if number == len(config.reads(run[0]))}
+
+
 def begun(config: SweepConfig, record: Path | None) -> list[Row]:
-    """Rows of the runs that a record holds; it may lack some, and may hold no other."""
+    """Rows of the runs that a record holds; it may lack some, and may hold no other.
+
+    Raises:
+        ConfigError: If the record is of other steps, held-out bytes or rates, or holds a run or
+            a reading that is not asked for.
+    """
     if record is None or not record.is_file():
         return []
     before, wanted = json.loads(record.read_text()), describe(config)
     alike = all(before["config"].get(k) == wanted[k] for k in ("steps", "held_out", "rate"))
-    if not alike or not {(r["width"], r["seed"]) for r in before["runs"]} <= {*asked(config)}:
+    read = Counter((row["width"], row["seed"]) for row in before["runs"])
+    fits = read.keys() <= {*asked(config)}
+    if not (alike and fits and all(n <= len(config.reads(w)) for (w, _), n in read.items())):
         raise ConfigError(f"{record} holds another sweep: {before['config']}")
     return before["runs"]
 
 
 def sweep(config: SweepConfig, record: Path | None = None) -> list[Row]:
-    """Train every size and seed, the small ones first; returns all rows."""
+    """Train every size and seed that is not there yet; returns all rows."""
     rows = begun(config, record)
-    done = {(row["width"], row["seed"]) for row in rows}
+    done = whole(config, rows)
     for width, seed in asked(config):
         if (width, seed) not in done:
-            rows += run(config, width, seed)
+            new = run(config, width, seed)
+            rows = [r for r in rows if (r["width"], r["seed"]) != (width, seed)] + new
             log.info("width %d, seed %d: %.4f nats", width, seed, rows[-1]["loss"])
             record_on_cpu(record, config=config, runs=rows, bytes_per_step=STEP)
     return rows

@@ -108,9 +108,14 @@ def read_off(
     return rows
 
 
-def held_out_loss(size: int) -> Callable[[GPT], dict[str, Any]]:
-    """A measure: mean loss over the first ``size`` bytes held out [nats/byte]."""
-    batches = list(windows(texts()[1][: size + 1]))
+def held_out_loss(size: int, ids: np.ndarray | None = None) -> Callable[[GPT], dict[str, Any]]:
+    """A measure: mean loss over the first ``size`` bytes held out [nats/byte].
+
+    Args:
+        size: How many.
+        ids: Bytes held out; those of the plays if None.
+    """
+    batches = list(windows((texts()[1] if ids is None else ids)[: size + 1]))
 
     @torch.no_grad()
     def measure(model: GPT) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from plot.node import needs_node, run_script
 
 from lab.scaling_laws import demos
 from mathlm.errors import InputError
-from mathlm.scaling import ChinchillaLaw, optimal_allocation
+from mathlm.scaling import ChinchillaLaw, KaplanLaw, optimal_allocation
 
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
@@ -70,3 +70,16 @@ def test_no_law_or_a_start_outside_the_budgets_is_refused():
         demos.isoflop_demo({})
     with pytest.raises(InputError, match=r"a start at 10\^9 and budgets from 10\^17"):
         demos.isoflop_demo(budget=9)
+
+
+@needs_node
+@pytest.mark.parametrize("budget", [9, 11.4])
+def test_the_script_knows_the_law_without_a_floor(budget):
+    law = KaplanLaw(N_c=5e7, D_c=1e9, alpha_n=0.1, alpha_d=0.12)
+    demo = demos.isoflop_demo({"joint": law}, (9, 13), budget)
+    out = run_script(STUB, demo, {"budget": budget, "ratio": 0, "law": 0})
+    for name in ("n", "d", "per", "loss", "missed"):
+        assert out[name] == shown(demo, name)
+    assert out["line-points"] == drawn(demo, "line", "points")
+    n, d = optimal_allocation(10.0**budget, law)
+    assert shown(demo, "loss") == f"{law.loss([n], [d])[0]:.3f}"

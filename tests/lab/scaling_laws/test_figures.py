@@ -101,3 +101,42 @@ def test_large_numbers_are_powers_of_ten(number, shown):
     from lab.scaling_laws.figures import scientific
 
     assert scientific(number) == shown
+
+
+def test_labels_of_a_map_lie_on_their_contours():
+    fig = figures.allocation_map(LAW, (1e6, 1e9), (1e7, 1e10))
+    fig.canvas.draw()
+    labels = fig.axes[0].texts
+    assert len(labels) >= 7
+    for label in labels:
+        n, d = label.get_position()
+        assert LAW.loss([n], [d])[0] == pytest.approx(float(label.get_text()), abs=0.03)
+
+
+def test_rates_that_were_taken_are_dotted():
+    ax = figures.rates_tried({100: ([0.1, 0.2], [3, 2])}, {100: 0.15}).axes[0]
+    assert lines(ax) == [([0.1, 0.2], [3, 2]), ([0.15, 0.15], [0, 1])]
+
+
+def test_readings_that_were_not_fitted_are_hollow():
+    ax = figures.curves_of_a_law(
+        [1, 2], [3, 2.5], [8, 8], [True, False], {8: ([1, 2], [3, 2.4])}
+    ).axes[0]
+    filled, hollow, law = ax.get_lines()
+    assert (list(filled.get_xdata()), list(hollow.get_xdata())) == ([1], [2])
+    assert hollow.get_markerfacecolor() == "none"
+    assert list(law.get_ydata()) == [3, 2.4]
+
+
+def test_misses_of_each_law_have_a_panel():
+    fig = figures.residuals_by_compute([1, 10], {"a": [1, -1], "b": [2, 3]}, [8, 16], 5)
+    assert [lines(ax)[:2] for ax in fig.axes] == [
+        [([1], [1]), ([10], [-1])],
+        [([1], [2]), ([10], [3])],
+    ]
+
+
+def test_exponents_without_a_group_stand_around_that_of_all():
+    ax = figures.left_out({"size": {"8": 0.7, "16": 0.5}}, 0.6).axes[0]
+    assert lines(ax)[1] == ([0, 1], [0.7, 0.5])
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["8", "16"]

@@ -217,3 +217,17 @@ def test_the_record_has_every_width_way_and_rate(tmp_path):
     rows = width_transfer.main(command)
     assert len({(r["width"], r["kind"], r["lr"]) for r in rows}) == len(rows) == 8
     assert len(json.loads(path.read_text())["moved"]) == 2 * 2 * 4
+
+
+def test_a_run_that_is_asked_for_further_steps_takes_the_place_of_the_shorter(tmp_path):
+    path = tmp_path / "scaling.json"
+    first = scaling.sweep(tiny(), path)
+    both = scaling.sweep(tiny(longer=(8,), further=(7,)), path)
+    assert [(r["width"], r["tokens"]) for r in both] == [
+        (16, 32), (16, 64), (8, 32), (8, 64), (8, 112)
+    ]  # fmt: skip
+    assert both[:2] == first[2:]
+    assert [r["loss"] for r in both[2:4]] == [r["loss"] for r in first[:2]]
+    assert scaling.sweep(tiny(longer=(8,), further=(7,)), path) == both
+    with pytest.raises(ConfigError, match="holds another sweep"):
+        scaling.sweep(tiny(), path)
