@@ -49,7 +49,8 @@ def run(mine: Any, texts: Sequence[str], share: float = 0.1, seed: int = 0) -> d
     learned, held_out = mine.split(mine.clean(texts), share, seed)
     data, test = "\n".join(learned).encode(), "\n".join(held_out).encode()
     table = -float(KneserNey(5, data).log_probabilities(test).sum())
-    squeeze = lambda x: lzma.compress(x, preset=6)
+    def squeeze(x):
+        return lzma.compress(x, preset=6)
     return {
         "mine": mine.bits_per_byte(mine.fit(data), test),
         "5-gram": bits_per_byte(table, len(test)),
@@ -120,7 +121,7 @@ class Half:
 
     @staticmethod
     def log_probabilities(data: bytes) -> list[float]:
-        """log ½ for each byte."""
+        """Log ½ for each byte."""
         return [-math.log(2)] * len(data)
 
 

@@ -33,7 +33,7 @@ class Counts:
         return p
 
     def log_probabilities(self, data):
-        """log p of each byte after those before it [nats]."""
+        """Log p of each byte after those before it [nats]."""
         return [math.log(self.probability(data[:i][-2:], data[i])) for i in range(len(data))]
 
 

@@ -69,7 +69,8 @@ def steps(
         after: Name of each update -> the likeliest first tokens with it.
         answer: The whole answer at the end of the way.
     """
-    shown = lambda top: ", ".join(f"“{token.strip()}” {100 * p:.1f} %" for token, p in top)
+    def shown(top):
+        return ", ".join(f"“{token.strip()}” {100 * p:.1f} %" for token, p in top)
     depth = "; ".join(f"after block {d}: “{token.strip()}”" for d, token in way["depths"])
     numbers = ", ".join(f"{x:+.2f}" for x in way["entries"])
     found = [

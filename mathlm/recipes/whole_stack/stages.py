@@ -94,7 +94,7 @@ def tokens(run: Run) -> Result:
 
 
 def all_texts(run: Run, texts: list[str]) -> list[str]:
-    """Plays and what else a scale reads in a random order, so that a part of each is held out."""
+    """Plays and what else a scale reads, in a random order: a part of each is held out."""
     scale, plays = run.scale, len(texts)
     texts = mixed(texts, scale.glosses, scale.encyclopedia, scale.read_talks)
     if len(texts) == plays:

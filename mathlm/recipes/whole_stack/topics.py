@@ -1,4 +1,4 @@
-"""Everyday subjects that a pretrained model is asked about: some to learn from, some to judge."""
+"""Everyday subjects that a pretrained model is asked about, to learn from and to judge."""
 
 TOPICS = tuple(
     """

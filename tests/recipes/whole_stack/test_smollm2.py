@@ -114,7 +114,7 @@ def results(found):
 @pytest.mark.usefixtures("unchecked")
 def test_no_request_that_judges_was_learned(small_run):
     run = small_run("run")
-    found = smollm2.requests(run)
+    found = run.do({"instructions": smollm2.requests})["instructions"]
     learned, judging = (
         [json.loads(line)["prompt"] for line in run.place(name).read_text().splitlines()]
         for name in ("instructions.jsonl", "held_out.jsonl")
@@ -125,6 +125,7 @@ def test_no_request_that_judges_was_learned(small_run):
     assert len(learned) == SIZES["requests"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 def test_killed_in_both_trainings_it_ends_as_if_it_had_not_been(small_run, monkeypatch):
     whole = small_run("whole").do(FROM_SMOLLM2)
@@ -159,7 +160,8 @@ def test_killed_in_both_trainings_it_ends_as_if_it_had_not_been(small_run, monke
 def test_without_pairs_it_says_what_to_do(small_run, monkeypatch):
     run = small_run("run")
     stages = {name: FROM_SMOLLM2[name] for name in ("instructions", "tuned", "pairs")}
-    same = lambda chat_model, asked, *rest: [("joy", True)] * len(asked)
+    def same(chat_model, asked, *rest):
+        return [("joy", True)] * len(asked)
     monkeypatch.setattr(smollm2, "answers", same)
-    with pytest.raises(InputError, match="24 answers made 0 pairs.*take a larger scale"):
+    with pytest.raises(InputError, match=r"24 answers made 0 pairs.*take a larger scale"):
         run.do(stages)
