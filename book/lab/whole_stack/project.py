@@ -24,8 +24,9 @@ def grade(mine: Any) -> Report:
     """Test a small stack.
 
     Args:
-        mine: An object with ``clean(texts)``, ``split(texts, share, seed)``, ``fit(data)``, which
-            returns a model with ``log_probabilities(data)``, and ``bits_per_byte(model, data)``.
+        mine: An object with ``clean(texts)``, ``split(texts, share, seed)``, ``fit(data)``,
+            which returns a model with ``log_probabilities(data)``, and
+            ``bits_per_byte(model, data)``.
 
     Returns:
         A report: print it, or read ``passed`` and ``faults``.
@@ -49,8 +50,10 @@ def run(mine: Any, texts: Sequence[str], share: float = 0.1, seed: int = 0) -> d
     learned, held_out = mine.split(mine.clean(texts), share, seed)
     data, test = "\n".join(learned).encode(), "\n".join(held_out).encode()
     table = -float(KneserNey(5, data).log_probabilities(test).sum())
+
     def squeeze(x):
         return lzma.compress(x, preset=6)
+
     return {
         "mine": mine.bits_per_byte(mine.fit(data), test),
         "5-gram": bits_per_byte(table, len(test)),

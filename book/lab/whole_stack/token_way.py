@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mathlm.chat.model import ChatModel
-from mathlm.interpret import logit_lens
+from mathlm.interpret.lens import streams_of
 from mathlm.text import Message
 
 DEPTHS = (0, 10, 20, 25, 28, 30)  # of SmolLM2's 30 blocks
@@ -44,8 +44,11 @@ def token_way(
     chat = chat_model.format.encode([Message("user", prompt)], tokenizer, answer=True)
     whole = torch.from_numpy(chat.ids)[None]
     row = model.token_embedding.weight[ids[0]]
-    lens = logit_lens(model, whole)[:, 0, -1]
-    depths = [min(d, len(lens) - 1) for d in depths]
+    streams = streams_of(model, whole)
+    depths = [min(d, len(streams) - 1) for d in depths]
+    lens = {
+        d: model.head(model.final_norm(streams[d][0, -1])) for d in {*depths, len(streams) - 1}
+    }
     return {
         "prompt": prompt,
         "pieces": [tokenizer.decode([i]) for i in ids],
@@ -55,7 +58,7 @@ def token_way(
         "entries": [round(x, 2) for x in row[:4].tolist()],
         "norm": round(float(row.norm()), 2),
         "depths": [(d, best(tokenizer, lens[d])[0][0]) for d in depths],
-        "top": best(tokenizer, lens[-1]),
+        "top": best(tokenizer, lens[len(streams) - 1]),
     }
 
 
@@ -69,8 +72,10 @@ def steps(
         after: Name of each update -> the likeliest first tokens with it.
         answer: The whole answer at the end of the way.
     """
+
     def shown(top):
         return ", ".join(f"“{token.strip()}” {100 * p:.1f} %" for token, p in top)
+
     depth = "; ".join(f"after block {d}: “{token.strip()}”" for d, token in way["depths"])
     numbers = ", ".join(f"{x:+.2f}" for x in way["entries"])
     found = [

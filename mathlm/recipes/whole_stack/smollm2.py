@@ -1,8 +1,8 @@
 """The other way to a chat: a pretrained model, tuned on requests and then on preferences.
 
 The model is SmolLM2-135M-Instruct as it is installed. Both updates are low-rank and lie beside
-the matrices of its last blocks, so two cores are enough. The rule of the preferences is one half
-of the lexicon, as in the way from scratch; the other half judges.
+the matrices of its last blocks, so two cores are enough. The rule of the preferences is one
+half of the lexicon, as in the way from scratch; the other half judges.
 """
 
 import logging

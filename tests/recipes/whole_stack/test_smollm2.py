@@ -160,8 +160,10 @@ def test_killed_in_both_trainings_it_ends_as_if_it_had_not_been(small_run, monke
 def test_without_pairs_it_says_what_to_do(small_run, monkeypatch):
     run = small_run("run")
     stages = {name: FROM_SMOLLM2[name] for name in ("instructions", "tuned", "pairs")}
+
     def same(chat_model, asked, *rest):
         return [("joy", True)] * len(asked)
+
     monkeypatch.setattr(smollm2, "answers", same)
     with pytest.raises(InputError, match=r"24 answers made 0 pairs.*take a larger scale"):
         run.do(stages)
