@@ -6,16 +6,17 @@ from mathlm.plot.whole_stack import (
     counted_and_printed,
     knowledge_stack,
     models_compared,
-    stage_seconds,
     three_trainings,
 )
+
+from .demos import token_way_demo
 
 __all__ = [
     "cleaning_steps",
     "counted_and_printed",
     "knowledge_stack",
     "models_compared",
-    "stage_seconds",
     "style",
     "three_trainings",
+    "token_way_demo",
 ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import torch
 import tyro
@@ -18,10 +18,11 @@ from .answers import compare
 from .judging import judge
 from .pipeline import SCALES, Result, Run, ScaleName
 from .report import write_report
+from .smollm2 import FROM_SMOLLM2, TUNING_SCALES
 from .stages import cleaned, instruct, raw, tokens
 from .training import preferred, pretrained, tuned
 
-__all__ = ["STAGES", "WholeStackConfig", "main", "run"]
+__all__ = ["FROM_SMOLLM2", "STAGES", "TUNING_SCALES", "WholeStackConfig", "main", "run"]
 
 log = logging.getLogger(__name__)
 STAGES = {
@@ -47,12 +48,16 @@ class WholeStackConfig:
 
         mathlm whole_stack runs/stack --scale cpu
         mathlm chat --model runs/stack/preferred
+        mathlm whole_stack runs/smollm2 --from smollm2
     """
 
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")]
     """Folder of the run; one that was begun is gone on with."""
     scale: ScaleName = "cpu"
-    """How large the stages are: tiny takes 20 s, cpu ten minutes at most, gpu is larger."""
+    """How large the stages are: tiny takes 20 s, cpu ten minutes at most, evening some hours
+    of two cores; gpu is larger."""
+    start: Annotated[Literal["scratch", "smollm2"], tyro.conf.arg(name="from")] = "scratch"
+    """Raw text, or SmolLM2, which is tuned on requests and then on preferences."""
     seed: int = 0
     """Of every draw."""
     device: DeviceName = "auto"
@@ -74,8 +79,8 @@ def run(config: WholeStackConfig) -> dict[str, Result]:
         raise ConfigError("the report needs matplotlib: pip install 'mathlm[plot,data]'")
     if config.threads is not None:
         torch.set_num_threads(config.threads)
-    pipeline = Run(config.out, SCALES[config.scale], config.seed, config.device)
-    found = pipeline.do(STAGES)
+    pipeline, stages = begun(config)
+    found = pipeline.do(stages)
     device = device_name(resolve_device(config.device))
     for path in (pipeline.place("record.json"), config.record):
         if path is not None:
@@ -83,6 +88,19 @@ def run(config: WholeStackConfig) -> dict[str, Result]:
     log.info("what each stage did: %s", write_report(pipeline.folder, found))
     log.info("talk with it: mathlm chat --model %s", pipeline.place("preferred"))
     return found
+
+
+def begun(config: WholeStackConfig) -> tuple[Run[Any], dict[str, Any]]:
+    """The run that the options ask for, and its stages."""
+    if config.start == "scratch":
+        return Run(config.out, SCALES[config.scale], config.seed, config.device), STAGES
+    if config.scale not in TUNING_SCALES:
+        raise ConfigError(
+            f"--scale {config.scale} is for --from scratch: with --from smollm2 the scales "
+            f"are {', '.join(TUNING_SCALES)}"
+        )
+    scale = TUNING_SCALES[config.scale]
+    return Run(config.out, scale, config.seed, config.device), FROM_SMOLLM2
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Result]:

@@ -38,7 +38,11 @@ def repeated(prompts: Sequence[str], number: int) -> list[str]:
 
 
 def answers(
-    chat_model: ChatModel, prompts: Sequence[str], longest: int, seed: int
+    chat_model: ChatModel,
+    prompts: Sequence[str],
+    longest: int,
+    seed: int,
+    temperature: float = 1.0,
 ) -> list[tuple[str, bool]]:
     """An answer to each prompt, and whether it came to its end."""
     form, tokenizer = chat_model.format, chat_model.tokenizer
@@ -47,7 +51,9 @@ def answers(
     asked, found = [torch.from_numpy(chat.ids).to(device) for chat in chats], []
     for i in range(0, len(asked), AT_ONCE):
         part = asked[i : i + AT_ONCE]
-        written = generate_ragged(chat_model.model, part, longest, seed=seed + i, stop=[end])
+        written = generate_ragged(
+            chat_model.model, part, longest, temperature, seed=seed + i, stop=[end]
+        )
         for before, ids in zip(part, written, strict=True):
             said = ids[len(before) :].tolist()
             ended = end in said

@@ -52,12 +52,19 @@ def answer_loss(run: Run, chat_model: ChatModel) -> float:
 
 def measured(run: Run, chat_model: ChatModel, said: list[tuple[str, bool]]) -> dict[str, float]:
     """What one model costs and how its answers are."""
+    return {
+        "bits_per_byte": bits_per_byte(run, chat_model),
+        "answer_loss": answer_loss(run, chat_model),
+        **said_measures(said),
+    }
+
+
+def said_measures(said: list[tuple[str, bool]]) -> dict[str, float]:
+    """How answers are: whether they end, how long they are, and what the two rules say."""
     texts = [text for text, _ in said]
     words = [text.lower().split() for text in texts]
     rules = dict(zip(("preferring rule", "judging rule"), halves(), strict=True))
     return {
-        "bits_per_byte": bits_per_byte(run, chat_model),
-        "answer_loss": answer_loss(run, chat_model),
         "ended": float(np.mean([ended for _, ended in said])),
         "bytes": float(np.mean([len(text.encode()) for text in texts])),
         "distinct words": len({w for row in words for w in row}) / max(1, sum(map(len, words))),

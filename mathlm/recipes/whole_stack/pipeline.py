@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from ...chat.folder import FILE
 from ...errors import ConfigError
@@ -23,6 +23,7 @@ from ..pretrain import Size
 
 log = logging.getLogger(__name__)
 Result = dict[str, Any]
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class Scale:
         documents: Passages of plays to begin with; None = all of them.
         planted: Dirty documents of each kind.
         glosses: Entries of a dictionary that are read and asked for beside the plays.
+        encyclopedia: Whether passages of an encyclopedia are read too.
+        read_talks: Whether conversations of two people are read too.
         vocab_size: Tokens.
         size: Of the model, a name of mathlm pretrain.
         context: Tokens that the model reads.
@@ -56,6 +59,8 @@ class Scale:
     documents: int | None
     planted: int
     glosses: int = 0
+    encyclopedia: bool = False
+    read_talks: bool = False
     vocab_size: int
     size: Size
     context: int
@@ -76,30 +81,32 @@ class Scale:
     judged: int
 
 
-TABLE: dict[str, tuple[Any, Any, Any]] = {  # tiny, cpu, gpu
-    "documents": (240, None, None),
-    "planted": (12, 120, 120),
-    "glosses": (0, 0, 80_000),
-    "vocab_size": (384, 1024, 8192),
-    "size": ("tiny", "small", "base"),
-    "context": (80, 128, 256),
-    "batch_size": (8, 16, 64),
-    "steps": (120, 600, 2400),
-    "lr": (1e-2, 3e-3, 1e-3),
-    "looks": (5, 10, 12),
-    "held_out": (4096, 16_384, 131_072),
-    "speeches": (400, 4000, 12_000),
-    "chitchat": (False, False, True),
-    "tuning_steps": (50, 300, 2000),
-    "tuning_lr": (4e-3, 1e-3, 2e-4),
-    "rows": (16, 16, 32),
-    "answer": (32, 48, 96),
-    "draws": (256, 4096, 8192),
-    "preference_steps": (12, 160, 300),
-    "preference_lr": (5e-4, 1e-4, 2e-5),
-    "judged": (64, 512, 1024),
+TABLE: dict[str, tuple[Any, Any, Any, Any]] = {  # tiny, cpu, evening, gpu
+    "documents": (240, None, None, None),
+    "planted": (12, 120, 120, 120),
+    "glosses": (0, 0, 80_000, 80_000),
+    "encyclopedia": (False, False, True, False),
+    "read_talks": (False, False, True, False),
+    "vocab_size": (384, 1024, 8192, 8192),
+    "size": ("tiny", "small", "medium", "base"),
+    "context": (80, 128, 256, 256),
+    "batch_size": (8, 16, 32, 64),
+    "steps": (120, 600, 6000, 2400),
+    "lr": (1e-2, 3e-3, 2e-3, 1e-3),
+    "looks": (5, 10, 24, 12),
+    "held_out": (4096, 16_384, 65_536, 131_072),
+    "speeches": (400, 4000, 8000, 12_000),
+    "chitchat": (False, False, True, True),
+    "tuning_steps": (50, 300, 1500, 2000),
+    "tuning_lr": (4e-3, 1e-3, 5e-4, 2e-4),
+    "rows": (16, 16, 32, 32),
+    "answer": (32, 48, 64, 96),
+    "draws": (256, 4096, 4096, 8192),
+    "preference_steps": (12, 160, 160, 300),
+    "preference_lr": (5e-4, 1e-4, 5e-5, 2e-5),
+    "judged": (64, 512, 1024, 1024),
 }
-ScaleName = Literal["tiny", "cpu", "gpu"]
+ScaleName = Literal["tiny", "cpu", "evening", "gpu"]
 SCALES: dict[ScaleName, Scale] = {
     name: Scale(**{key: row[i] for key, row in TABLE.items()})
     for i, name in enumerate(get_args(ScaleName))
@@ -107,7 +114,7 @@ SCALES: dict[ScaleName, Scale] = {
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Generic[S]):
     """Where a run stands, how large it is, and how it draws.
 
     Args:
@@ -118,7 +125,7 @@ class Run:
     """
 
     folder: Path
-    scale: Scale
+    scale: S
     seed: int = 0
     device: DeviceName = "auto"
 
@@ -158,7 +165,7 @@ class Run:
         else:
             write_record(path, settings=self.settings)
 
-    def do(self, stages: Mapping[str, Callable[["Run"], Result]]) -> dict[str, Result]:
+    def do(self, stages: Mapping[str, Callable[["Run[Any]"], Result]]) -> dict[str, Result]:
         """Do the stages that are not done, in their order; returns what each found."""
         self.begin()
         for name, stage in stages.items():

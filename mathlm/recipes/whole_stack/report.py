@@ -51,10 +51,13 @@ def figures(found: Found) -> dict[str, Any]:
     from ...plot import whole_stack as plot
 
     histories = [found[name]["history"] for name in ("tuned", "preferred")]
-    seconds = {name: found[name]["cpu_seconds"] for name in ORDER}
-    return {
-        "What the cleaning dropped": plot.cleaning_steps(documents_left(found)),
-        "Three trainings": plot.three_trainings(with_bits(found), *histories),
+    seconds = {name: found[name]["cpu_seconds"] for name in ORDER if name in found}
+    scratch = {}
+    if "pretrained" in found:
+        scratch["What the cleaning dropped"] = plot.cleaning_steps(documents_left(found))
+        bits = with_bits(found)
+        scratch["Three trainings"] = plot.three_trainings(bits, *histories)
+    return scratch | {
         "Three models": plot.models_compared(
             {name: found["judged"]["models"][name] for name in MODELS}
         ),
@@ -64,21 +67,28 @@ def figures(found: Found) -> dict[str, Any]:
 
 def sentences(found: Found) -> list[str]:
     """What the numbers say."""
+    return [
+        *(of_the_text(found) if "pretrained" in found else []),
+        f"It then has {found['preferred']['after']['accuracy']:.1%} of the held-out pairs in "
+        "the right order.",
+        *(
+            f"By the {name}, its answers win {win['rate']:.1%} ± {win['error']:.1%} against "
+            f"those of before ({win['pairs']} pairs)."
+            for name, win in found["judged"]["wins"].items()
+        ),
+    ]
+
+
+def of_the_text(found: Found) -> list[str]:
+    """What the stages before the tuning found."""
     raw, clean, tokens = found["raw"], found["cleaned"], found["tokens"]
-    base, after = found["pretrained"], found["preferred"]["after"]
-    wins = found["judged"]["wins"]
+    base = found["pretrained"]
     return [
         f"Documents that are as they should be: {raw['right']:.1%} before the cleaning, "
         f"{clean['right']:.1%} after it.",
         f"A token stands for {tokens['bytes_per_token']:.2f} bytes of the held-out plays.",
         f"The model has {base['parameters']:,} weights and pays {base['bits_per_byte']:.2f} "
         "bits for a held-out byte.",
-        f"It then has {after['accuracy']:.1%} of the held-out pairs in the right order.",
-        *(
-            f"By the {name}, its answers win {win['rate']:.1%} ± {win['error']:.1%} against "
-            f"those of before ({win['pairs']} pairs)."
-            for name, win in wins.items()
-        ),
     ]
 
 

@@ -23,6 +23,7 @@ from ...text import (
 from ...text.corpora.token_file import END
 from ..prepare import Cleaning, PrepareConfig, prepared_texts
 from .dirt import passages, plant, write
+from .mix import mixed
 from .pipeline import Result, Run, write_lines
 
 FORMAT = ChatFormat.chatml()
@@ -76,7 +77,7 @@ def against_truth(run: Run, texts: list[str]) -> Result:
 
 def tokens(run: Run) -> Result:
     """A tokenizer learned from what is left, and the text as its tokens."""
-    texts = with_glosses(run, list(read_documents(run.place("documents.jsonl"), "text")))
+    texts = all_texts(run, list(read_documents(run.place("documents.jsonl"), "text")))
     special = [END, *FORMAT.special]
     bpe = ByteBPE.train(texts, run.scale.vocab_size, special=special)
     bpe.save(run.place("tokenizer.json"))
@@ -86,16 +87,18 @@ def tokens(run: Run) -> Result:
     return {
         "tokens": manifest.tokens,
         "vocab_size": bpe.vocab_size,
+        "bytes": sum(len(text.encode()) for text in texts),
         "bytes_per_token": len(held_out.encode()) / len(pieces),
         "sample": [bpe.decode([i]) for i in pieces[:24]],
     }
 
 
-def with_glosses(run: Run, texts: list[str]) -> list[str]:
-    """Plays and entries of a dictionary in a random order, so that both are held out."""
-    if not run.scale.glosses:
+def all_texts(run: Run, texts: list[str]) -> list[str]:
+    """Plays and what else a scale reads, in a random order: a part of each is held out."""
+    scale, plays = run.scale, len(texts)
+    texts = mixed(texts, scale.glosses, scale.encyclopedia, scale.read_talks)
+    if len(texts) == plays:
         return texts
-    texts = [*texts, *corpus.documents("glosses")[: run.scale.glosses]]
     return [texts[i] for i in np.random.default_rng(run.seed).permutation(len(texts))]
 
 

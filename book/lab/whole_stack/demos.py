@@ -1,0 +1,43 @@
+"""One token's way from text to an answer, as a demo."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from mathlm.errors import InputError
+from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
+
+
+def token_way_demo(steps: Sequence[Mapping[str, str]], step: int = 0) -> Demo:
+    """Stops on the way of a token, one after the other.
+
+    Args:
+        steps: Each with "title", "chapter" and "text".
+        step: Index of the first stop that is shown.
+
+    Raises:
+        InputError: If there are no stops.
+    """
+    if not steps:
+        raise InputError("no steps to show: give one or more")
+    now = steps[step]
+    stops = "".join(
+        f"<li><b>{escape(s['title'])}</b> (chapter {escape(s['chapter'])}): "
+        f"{escape(s['text'])}</li>"
+        for s in steps
+    )
+    moving = slider("step", "stop", 1, len(steps), 1, step + 1)
+    return Demo(
+        kind="token-way",
+        title="One token's way through the stack",
+        hint="Move from left to right, or press Next: text goes in, an answer comes out.",
+        state={"steps": [dict(s) for s in steps]},
+        controls=moving + button("next", "Next") + button("reset", "reset"),
+        view=f'<ol class="still">{stops}</ol><div class="live">'
+        + live_text(
+            f"{value('title', now['title'])} (chapter {value('chapter', now['chapter'])})"
+        )
+        + f'<p class="stop" data-name="text">{escape(now["text"])}</p></div>',
+        script=script_beside(__file__, "token_way"),
+        css=".mathlm-demo[data-demo=token-way] .stop{min-height:6.5em;padding:.5rem;"
+        "background:var(--track);border-radius:.3rem;overflow-wrap:anywhere}",
+    )
