@@ -1,7 +1,6 @@
 """Tagged sentences that are prose, and one vector for each of their words."""
 
 import re
-
 from collections.abc import Sequence
 from itertools import chain
 

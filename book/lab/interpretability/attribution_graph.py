@@ -160,9 +160,7 @@ def _slopes(
     return value.detach(), slopes
 
 
-def _products(
-    writes: Mapping[str, Tensor], slopes: Mapping[str, Tensor]
-) -> dict[Edge, float]:
+def _products(writes: Mapping[str, Tensor], slopes: Mapping[str, Tensor]) -> dict[Edge, float]:
     """Write times gradient, for each sender and each receiver above it."""
     found = {}
     for receiver, slope in slopes.items():

@@ -198,7 +198,9 @@ def _route(circuit: Circuit, route: Route) -> str | None:
             return f'{said!r} came back: return "q", "k" or "v".'
         if said != right:
             where = "this task" if right == "v" else "the circuit of the page"
-            return f"in {where} the route is {right!r}, not {said!r}: patch one input at a time."
+            return (
+                f"in {where} the route is {right!r}, not {said!r}: patch one input at a time."
+            )
     return None
 
 

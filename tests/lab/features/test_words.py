@@ -93,6 +93,6 @@ def test_a_quarter_of_the_sample_is_prose_and_verbs_are_an_eighth_of_it():
 
 
 def test_words_become_a_line_again():
-    assert as_text("Japan 's side ( the best ) won , he said .".split()) == (
-        "Japan's side (the best) won, he said."
-    )
+    assert as_text(
+        ["Japan", "'s", "side", "(", "the", "best", ")", "won", ",", "he", "said", "."]
+    ) == ("Japan's side (the best) won, he said.")

@@ -24,7 +24,9 @@ def test_the_solution_passes():
 def by_sum(model, clean, corrupt, metric):
     terms = interpret.logit_contributions(model, interpret.stream_contributions(model, clean))
     names = {n: float(metric(x)) for n, x in terms.items() if ".heads." in n}
-    return {(int(n.split(".")[1]), int(n.split(".")[4])) for n, x in names.items() if abs(x) > 0.1}
+    return {
+        (int(n.split(".")[1]), int(n.split(".")[4])) for n, x in names.items() if abs(x) > 0.1
+    }
 
 
 def by_length(model, clean, corrupt, metric):
@@ -63,7 +65,9 @@ MISTAKES = {
     "not [(0, 0), (1, 0)]": lambda m, *given: (
         my_circuit(m, *given) if m.config.n_heads == 3 else {(1, 0)}
     ),
-    "for two equal prompts": lambda m, a, b, f: {(0, 0)} if a.equal(b) else my_circuit(m, a, b, f),
+    "for two equal prompts": lambda m, a, b, f: (
+        {(0, 0)} if a.equal(b) else my_circuit(m, a, b, f)
+    ),
 }
 
 
