@@ -73,8 +73,11 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "23-reward-hacking",
     "24-preference-optimization",
     "24-tuning-smollm2",
+    "25-features",
+    "25-interpretability",
     "26-explanations",
     "26-scaling-laws",
+    "27-whole-stack",
 )
 TIME_OUT = 600  # [s] for one cell
 LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)

@@ -15,7 +15,7 @@ from mathlm.train.record import record_on_cpu
 
 from .capacity import measured_readout
 
-WIDTH, COUNT, TRIALS = 4096, 100_000, 48
+WIDTH, COUNT, TRIALS = 4096, 100_000, 100
 SIZES = (36, 44, 52, 60, 90, 120)  # features that are there
 
 

@@ -1,5 +1,6 @@
-"""One vector for each word of a text, behind every block of an encoder."""
+"""Tagged sentences that are prose, and one vector for each of their words."""
 
+import re
 from collections.abc import Sequence
 from itertools import chain
 
@@ -11,9 +12,37 @@ from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret.recording import record
 from mathlm.models import Bert
 from mathlm.shapes import Float
-from mathlm.text import WordPiece
+from mathlm.text import WordPiece, tagged
 
 ROWS = 16  # sentences that are read at once
+LEAST, MARKS = 8, frozenset(".?!\"'")  # words of a sentence; what one ends in
+
+
+def prose(sentences: Sequence[tagged.Tagged]) -> list[tagged.Tagged]:
+    """Those sentences that are running text, without headlines, tables and datelines.
+
+    A sentence is kept if it has eight words or more, one of them a verb, ends in a mark such as
+    a full stop, and has words in small letters beyond a headline's.
+
+    Args:
+        sentences: As of :func:`mathlm.text.tagged.load`.
+    """
+    return [s for s in sentences if _is_prose(s)]
+
+
+def _is_prose(sentence: tagged.Tagged) -> bool:
+    words = sentence.words
+    has_verb = any(tagged.coarse_part(tag) == "verb" for tag in sentence.parts)
+    letters = [word for word in words if word.isalpha()]
+    capitals = sum(word.isupper() for word in letters)
+    label = len(words) > 1 and words[1] == ":"  # as in "Result : Pakistan won by 46 runs ."
+    whole = len(words) >= LEAST and words[-1] in MARKS and not label
+    return has_verb and whole and capitals < len(letters) / 2
+
+
+def as_text(words: Sequence[str]) -> str:
+    """Words as one line, without spaces before the marks that close a clause."""
+    return re.sub(r" ([.,;:?!)]|'s\b|n't\b)", r"\1", " ".join(words)).replace("( ", "(")
 
 
 def word_states(
