@@ -116,6 +116,9 @@ def _slopes(
     """The metric, and its gradient in the input of each head's q, k and v and of the logits.
 
     Args:
+        model: As in :func:`direct_edges`.
+        stream: What stands before block 0, (1, T, D).
+        metric: Of the logits.
         fixed: Taps of a run whose attention weights and norms are held; None = nothing is.
     """
     stream, inputs = stream.detach(), {}

@@ -41,10 +41,10 @@ def by_length(model, clean, corrupt, metric):
 def by_weights(model, clean, corrupt, metric):
     taps = interpret.record(model, clean)
     return {
-        (l, h)
-        for l in (0, 1)
+        (i, h)
+        for i in (0, 1)
         for h in range(model.config.n_heads)
-        if taps[f"blocks.{l}.attention.weights"][0, h, -1, -2] > 0.9
+        if taps[f"blocks.{i}.attention.weights"][0, h, -1, -2] > 0.9
     }
 
 
