@@ -73,6 +73,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "23-reward-hacking",
     "24-preference-optimization",
     "24-tuning-smollm2",
+    "27-whole-stack",
 )
 TIME_OUT = 600  # [s] for one cell
 LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)
