@@ -73,6 +73,7 @@ NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
     "23-reward-hacking",
     "24-preference-optimization",
     "24-tuning-smollm2",
+    "25-features",
     "25-interpretability",
     "26-explanations",
     "26-scaling-laws",

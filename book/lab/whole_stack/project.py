@@ -71,14 +71,14 @@ def methods(mine: Any) -> None:
 def cleaning(mine: Any) -> str | None:
     """Copies and junk go, and the rest stays."""
     found = list(mine.clean(list(TEXTS)))
+    if missing := [text for text in TEXTS[3:] if text not in found]:
+        return f"clean() drops or changes {missing[0]!r}, which is neither a copy nor junk."
     if TEXTS[2] in found:
         return "clean() keeps 'Menu': a text of fewer than 20 letters is no document."
     if TEXTS[0] in found and TEXTS[1] in found:
         return "clean() keeps two texts that differ in blanks and capitals only."
     if not {TEXTS[0], TEXTS[1]} & set(found):
         return "clean() drops both copies of a text: one of them is to stay."
-    if missing := [text for text in TEXTS[3:] if text not in found]:
-        return f"clean() drops or changes {missing[0]!r}, which is neither a copy nor junk."
     return None
 
 

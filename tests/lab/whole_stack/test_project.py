@@ -35,7 +35,7 @@ FAULTS = {
         "for i in range(len(data))]",
         "for i in range(1, len(data))]",
     ),
-    "probability 0": ("p = 1 / 256", "p = 1e-9 if byte == 32 else 0.0"),
+    "probability 0": ("math.log(self.probability(data[:i][-2:], data[i]))", "-math.inf"),
     "not 1": ("+ self.weight)", "+ 2 * self.weight)"),
     "sees the future": (
         "data[:i][-2:], data[i]",
