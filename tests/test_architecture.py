@@ -31,6 +31,7 @@ PAGES = sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
 SHARED = {  # what one page borrows from another
     "lab.explanations": ("lab.neural_networks.start_sweep.",),
     "lab.initialization": ("lab.optimization.digits_study.",),
+    "lab.interpretability": ("lab.features.words.",),
     "lab.objectives": ("lab.architectures.one_body.", "lab.perplexity.confidence."),
     "lab.perplexity": ("lab.objectives.figures.",),
     "lab.reward_hacking": (
@@ -38,6 +39,11 @@ SHARED = {  # what one page borrows from another
         "lab.fine_tuning.fine_tuning_search.",
     ),
     "lab.small_updates": ("lab.fine_tuning.equal_gain.",),
+    "lab.whole_stack": (
+        "lab.tuning_smollm2.measures.",
+        "lab.tuning_smollm2.questions.",
+        "lab.tuning_smollm2.training.",
+    ),
 }
 ORDER = {name: i for i, name in enumerate(mathlm.__all__)}
 NO_TORCH = {"shapes", "errors", "checks", "progress", "claims", "show", "reference", "text"}
