@@ -245,7 +245,7 @@ def compare(run: TunedRun) -> Result:
     rows, dropped = best_and_worst(asked, said, halves()[0])
     if len(rows) < 2:
         raise InputError(
-            f"{len(said)} answers made {len(rows)} pairs ({dropped}), and preferences need two: "
+            f"{len(said)} answers made {len(rows)} pairs ({dropped}), and two are needed: "
             "take a larger scale, so that the model learns to end its answers"
         )
     write_lines(run.place("pairs.jsonl"), rows)
