@@ -151,8 +151,8 @@ def requests(run: TunedRun) -> Result:
         run.place("instructions.jsonl"), [learned[i] for i in rng.permutation(len(learned))]
     )
     write_lines(run.place("held_out.jsonl"), judging)
-    rows = {"learned": len(learned), "held out": len(judging)}
-    return {"rows": rows, "sample": [learned[0], learned[-1]]}
+    counts = {"learned": len(learned), "held out": len(judging)}
+    return {"rows": counts, "sample": [learned[0], learned[-1]]}
 
 
 def adaptation(run: TunedRun, number_of_blocks: int) -> Adaptation:
@@ -245,8 +245,8 @@ def compare(run: TunedRun) -> Result:
     rows, dropped = best_and_worst(asked, said, halves()[0])
     if len(rows) < 2:
         raise InputError(
-            f"{len(said)} answers made {len(rows)} pairs ({dropped}), and preferences need "
-            "two: take a larger scale, so that the model learns to end its answers"
+            f"{len(said)} answers made {len(rows)} pairs ({dropped}), and two are needed: "
+            "take a larger scale, so that the model learns to end its answers"
         )
     write_lines(run.place("pairs.jsonl"), rows)
     return {"pairs": len(rows), "dropped": dropped, "sample": rows[:3], "answers": len(said)}
@@ -303,7 +303,7 @@ def judge(run: TunedRun) -> Result:
     every = prompts(judging=True)
     asked = repeated(every, run.scale.judged)
     shown = every[:: max(1, len(every) // SHOWN)][:SHOWN]
-    places = {"base": run.scale.base, "tuned": run.place("tuned-whole")}
+    places: dict[str, Any] = {"base": run.scale.base, "tuned": run.place("tuned-whole")}
     places["preferred"] = run.place("preferred")
     texts, models, likely = {}, {}, {}
     for name in MODELS:
