@@ -7,7 +7,7 @@ logarithm of their length. People like longer answers, up to a point:
 
 A reward that is linear in z is learned from comparisons of answers of the reference, where few
 are too long. Everything about the best of n by such a reward can be predicted. Used by
-recipes.over_optimization.
+over_optimization.py.
 """
 
 import math

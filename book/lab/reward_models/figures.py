@@ -165,6 +165,6 @@ def known_and_unknown(distance: ArrayLike, curves: Mapping[str, ArrayLike]) -> F
         ax.plot(
             distance, values, styles[i % 4], color=(RED, BLUE, GREEN, PURPLE)[i % 4], label=name
         )
-    ax.set(xlabel="length of the answer [standard deviations]", ylabel="size [nats]")
+    ax.set(xlabel="log length of the answer [standard deviations]", ylabel="size [nats]")
     ax.legend(fontsize=9)
     return fig

@@ -1,6 +1,6 @@
 """Rewards learned from rated conversations with length, without it, and with length taken out.
 
-Used by recipes.length_bias.
+Used by length_bias.py.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
     cd book
     python -m lab.reward_models.over_optimization --comparisons 300 --excess 0.8
 
-The world is that of recipes.best_of_n_world: longer answers are better, up to a point, and the
+The world is that of best_of_n_world.py: longer answers are better, up to a point, and the
 learned reward is linear.
 """
 

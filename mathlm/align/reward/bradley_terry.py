@@ -247,8 +247,8 @@ def fit_strengths(wins: ArrayLike, prior_std: float | int | None = None) -> Stre
         max_s Σ_ij w_ij log σ(s_i - s_j) - Σ_i s_i² / (2 τ²),   Σ_i s_i = 0
 
     Only differences of strengths have a meaning; their sum is set to 0. Without a prior there
-    is a maximum exactly if no set of items never loses to the rest. A tie may count as half a
-    win for each.
+    is a single maximum exactly if no set of items never loses to the rest. A tie may count as
+    half a win for each.
 
     Args:
         wins: w, (N, N): how often i beat j, at least 0, with a zero diagonal.
@@ -258,8 +258,8 @@ def fit_strengths(wins: ArrayLike, prior_std: float | int | None = None) -> Stre
         The strengths, with their covariance.
 
     Raises:
-        InputError: If the counts are not such, or there is no maximum; it names a set of items
-            that never lost, or was never compared.
+        InputError: If the counts are not such, or there is no single maximum; it names a set
+            of items that never lost, or was never compared.
     """
     w = require_wins(wins)
     if prior_std is None:
@@ -336,9 +336,9 @@ def require_wins(wins: ArrayLike) -> Array:
 
 
 def require_connected(wins: Array) -> None:
-    """Refuse comparisons without a maximum: some items never lose to the others.
+    """Refuse comparisons without a single maximum: some items never lose to the others.
 
-    Their strength could grow without end, and the likelihood with it.
+    Their strength could grow without end, and the likelihood would not fall.
 
     Raises:
         InputError: Naming the smallest such set, or one that is never compared with the rest.
