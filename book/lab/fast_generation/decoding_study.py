@@ -1,8 +1,9 @@
 """What decoding does to text: temperatures, truncations and beams, and how people write.
 
     cd book
-    python -m lab.fast_generation.decoding_study smollm2 --record decoding.json
-    python -m lab.fast_generation.decoding_study plays --record decoding.json
+    python -m lab.fast_generation.decoding_study smollm2 --new 64 --record decoding.json
+    python -m lab.fast_generation.decoding_study plays --model results/shakespeare-gpt \
+        --new 192 --length 28 --times 6 --record decoding.json
 
 Each way of decoding continues the same beginnings of held-out plays. The writer prices its own
 text, and so does a judge that is not the writer: counts of the other plays.

@@ -56,7 +56,7 @@ def surprise_lines(
     return fig
 
 
-Points = Sequence[tuple[str, float, float]]
+Points = Sequence[tuple[str, float, float, float]]
 
 
 def settings_planes(
@@ -66,15 +66,17 @@ def settings_planes(
     """Each setting of a family of rules as a point in a plane, joined in order.
 
     Args:
-        panels: Title -> (name of the rule -> (setting, x, y) for each setting; where text
-            written by people lies).
+        panels: Title -> (name of the rule -> (setting, x, y, standard error of y) for each
+            setting; where text written by people lies).
         labels: Of the two axes.
     """
     fig, axes = plt.subplots(1, len(panels), figsize=(6.4, 4.0), squeeze=False)
     for ax, (title, (families, human)) in zip(axes[0], panels.items(), strict=True):
         for i, (name, points) in enumerate(families.items()):
-            x, y = [p[1] for p in points], [p[2] for p in points]
-            ax.plot(x, y, MARKS[i] + "-", color=COLORS[i], ms=4, lw=1.2, label=name)
+            _, x, y, error = zip(*points, strict=True)
+            ax.errorbar(
+                x, y, error, fmt=MARKS[i] + "-", color=COLORS[i], ms=4, lw=1.2, label=name
+            )  # fmt: skip
             if i == 0:
                 _name_settings(ax, points, COLORS[i])
         ax.plot(*human, "*", color="#F0C000", ms=17, mec="black", label="people")
@@ -87,7 +89,7 @@ def settings_planes(
 
 
 def _name_settings(ax: plt.Axes, points: Points, color: str) -> None:
-    for setting, x, y in points:
+    for setting, x, y, _ in points:
         ax.annotate(
             setting, (x, y), fontsize=9, color=color, ha="right", xytext=(-5, 3),
             textcoords="offset points",

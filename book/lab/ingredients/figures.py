@@ -29,7 +29,7 @@ def ingredient_costs(changes: Mapping[str, Sequence[float]], spread: float) -> F
         ax.plot(changes[name], [row] * len(changes[name]), "o", ms=5, color=color, alpha=0.8)
     ax.set_yticks(range(len(names)), names)
     ax.set(xlabel="cost above the baseline of the same seed [bits/byte]")
-    ax.legend(loc="upper right")
+    ax.legend(loc="center right", fontsize=9)
     return fig
 
 

@@ -31,11 +31,19 @@ def test_each_text_has_a_line_of_its_probabilities():
 
 
 def test_settings_are_joined_in_order_and_people_have_a_star():
-    points = [("0.5", 1.0, 2.0), ("1", 3.0, 1.0)]
+    points = [("0.5", 1.0, 2.0, 0.5), ("1", 3.0, 1.0, 0.25)]
     panels = {"one": ({"temperature": points}, (2.0, 2.0)), "two": ({"top-p": points}, (0, 0))}
     fig = figures.settings_planes(panels, ("x", "y"))
     lines = fig.axes[0].lines
     assert lines[0].get_xydata().tolist() == [[1.0, 2.0], [3.0, 1.0]]
     assert lines[1].get_xydata().tolist() == [[2.0, 2.0]]
     assert {text.get_text() for text in fig.axes[0].texts} == {"0.5", "1"}
+    plt.close(fig)
+
+
+def test_a_setting_has_a_bar_of_one_standard_error_to_each_side():
+    points = [("0.5", 1.0, 2.0, 0.5), ("1", 3.0, 1.0, 0.25)]
+    fig = figures.settings_planes({"one": ({"top-k": points}, (2.0, 2.0))}, ("x", "y"))
+    bars = fig.axes[0].collections[0].get_segments()
+    assert [bar.tolist() for bar in bars] == [[[1, 1.5], [1, 2.5]], [[3, 0.75], [3, 1.25]]]
     plt.close(fig)
