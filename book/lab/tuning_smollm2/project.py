@@ -58,7 +58,8 @@ def tune(
 
     Args:
         preference: The reader's.
-        chat_model: Its model gets a low-rank update, which is in use afterwards.
+        chat_model: Its model loses the low-rank updates that it has, and gets a new one, which
+            is in use afterwards.
         prompts: A quarter of them is tested on.
         samples: Answers to each prompt that is learned from.
         new_tokens: Longest answer.
@@ -71,6 +72,8 @@ def tune(
         ``before`` and ``after``, answers to the prompts of the test.
     """
     model = chat_model.model.requires_grad_(False)
+    for name in adapt.adapter_names(model):
+        adapt.remove_adapter(model, name)
     learned, tested = preference.split(prompts, 0.25, 0)
     asked = [prompt for prompt in learned for _ in range(samples)]
     answers, _ = _written(chat_model, asked, new_tokens, 0)

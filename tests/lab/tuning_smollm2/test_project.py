@@ -93,8 +93,12 @@ class Letters(project_solution.Sea):
 def test_the_run_of_the_project_learns_on_a_small_model(small):
     prompts = [f"Number {i}?" for i in range(12)]
     options = {"samples": 6, "new_tokens": 8, "lr": 3e-2, "epochs": 8, "last": 3}
-    found = project.tune(Letters(), small(), prompts, **options)
+    chat_model = small()
+    found = project.tune(Letters(), chat_model, prompts, **options)
     assert 3 <= found["pairs"] <= 9
     assert found["divergence"] > 0.01
     assert len(found["before"]) == len(found["after"]) == 3
     assert found["before"] != found["after"]
+    again = project.tune(Letters(), chat_model, prompts, **options)  # from the same start
+    assert again["before"] == found["before"]
+    assert again["divergence"] == pytest.approx(found["divergence"], rel=1e-3)
