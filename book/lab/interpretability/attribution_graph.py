@@ -1,6 +1,7 @@
 """Edges between the parts of a model of attention alone, and how much each one carries."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,7 +58,7 @@ def difference_edges(
     start, end = _embedded(model, corrupt), _embedded(model, clean)
     places = [0.0] if steps == 1 else [(i + 0.5) / steps for i in range(steps)]
     runs = [_slopes(model, start + a * (end - start), metric)[1] for a in places]
-    mean = {name: sum(run[name] for run in runs) / steps for name in runs[0]}
+    mean = {name: torch.stack([run[name] for run in runs]).mean(0) for name in runs[0]}
     ours, theirs = _writes(model, clean), _writes(model, corrupt)
     return _products({name: ours[name] - theirs[name] for name in ours}, mean)
 
@@ -133,8 +134,9 @@ def _slopes(
         return x * (square + layer.eps).rsqrt() * layer.gamma
 
     with torch.enable_grad():
+        block: Any
         for i, block in enumerate(model.blocks):
-            attention, out = block.attention, 0
+            attention, out = block.attention, torch.zeros_like(stream)
             K, terms = attention.d_head, attend_terms(model, stream.shape[1])
             for h in range(model.config.n_heads):
                 rows = slice(h * K, (h + 1) * K)

@@ -72,8 +72,8 @@ class ScalingGame:
         self.purse, self.target = purse, target
         self._bought: dict[tuple[int, int], float] = {}  # run -> compute of its last reading
         there = seeds_averaged(self._rows)
-        columns = [[row[name] for row in there] for name in ("flop", "width", "loss")]
-        found = isoflop_points(*columns, [target])
+        flop, width, loss = ([row[key] for row in there] for key in ("flop", "width", "loss"))
+        found = isoflop_points(flop, width, loss, [target])
         self._measured = dict(zip(found.n.astype(int).tolist(), found.loss, strict=True))
 
     @property

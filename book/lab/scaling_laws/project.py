@@ -184,8 +184,8 @@ def _interval(_: Fit, __: Plan, interval: Interval) -> str | None:
 def _together(fit: Fit, _: Plan, interval: Interval) -> str | None:
     n, d, loss = _planted(NOISE, seed=3)
     narrow = np.ptp(interval(fit, n, d, loss, n, 1e6, 1e9))
-    twice = [np.tile(row, 2) for row in (n, d, loss, n)]
-    again = np.ptp(interval(fit, *twice, 1e6, 1e9))
+    n, d, loss = (np.tile(row, 2) for row in (n, d, loss))
+    again = np.ptp(interval(fit, n, d, loss, n, 1e6, 1e9))
     if again < 0.9 * narrow:
         return (
             "each run given twice makes the interval shorter: leave out groups, not readings."
