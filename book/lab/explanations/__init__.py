@@ -25,4 +25,9 @@
 * ``zipf``: Facts whose frequency is a power of their rank, and what is lost while only some
   are known.
 * ``zipf_memory``: Facts under Zipf's law, learned three ways: held, seen, and stepped towards.
+* ``project``: Tests of a reader's choice: which model, and how many answers to a question.
+* ``project_solution``: The same choice, written out: coverage, answers needed, the cheapest
+  plan.
+* ``test_time``: Compute at test time: many answers of one network to the same sum, and a
+  check that picks.
 """

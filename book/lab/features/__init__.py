@@ -14,5 +14,7 @@
   there.
 * ``superposition``: More features than dimensions: the smallest model in which they share, and
   its geometry.
-* ``words``: One vector for each word of a text, behind every block of an encoder.
+* ``words``: Tagged sentences that are prose, and one vector for each of their words.
+* ``project``: Tests of a reader's sparse autoencoder and its training.
+* ``project_solution``: The same autoencoder, written out: one way to solve the project.
 """

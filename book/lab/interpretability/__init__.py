@@ -13,4 +13,9 @@
   to row.
 * ``induction_study``: When do induction heads form: one layer or two, one distance or many,
   several seeds.
+* ``attribution_graph``: Edges between the parts of a model of attention alone, and how much
+  each one carries.
+* ``locality``: How far SmolLM2's heads look, by depth, on fifty sentences of newswire.
+* ``project``: Tests of a reader's circuit of a second task, found by patching.
+* ``project_solution``: A circuit and a route, by patching: one way to solve the project.
 """

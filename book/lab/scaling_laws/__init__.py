@@ -16,4 +16,8 @@
   way.
 * ``width_transfer``: Does the best learning rate of a narrow model serve a wide one? With muP,
   and without.
+* ``game``: A game: buy recorded runs of the sweep within a purse, and predict a budget beyond
+  it.
+* ``project``: Tests of a reader's law, and runs to use it on.
+* ``project_solution``: A law, a plan and an interval: one way to solve the project.
 """
