@@ -73,6 +73,15 @@ def times(folder):
 # --- the staged copy ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "source", ['check("VOM-1-2", 1)', "remark(\n    'VOM-1-2', kind=None)"]
+)
+def test_a_cell_of_claims_has_their_addresses_before_it(source):
+    nb = new_notebook(cells=[new_markdown_cell("Text."), new_code_cell(source)])
+    staged.place_claims(nb)
+    assert nb.cells[0].source == 'Text.\n\n<div id="claim-VOM-1-2"></div>'
+
+
 def shown_code(text):
     """The HTML that the stager makes of what a cell printed."""
     cell = new_code_cell("show(f)")

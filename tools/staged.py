@@ -20,7 +20,7 @@ from running import Failure, failure, own_cells, result
 from mathlm.show import Shown
 
 SKIPPED = {"_build", "__pycache__", "lab"}
-CLAIM = re.compile(r"\b(?:check|remark)\(\s*\"((?:OPT|VOM|AIM|MFP)-[\w.-]+)\"")
+CLAIM = re.compile(r"\b(?:check|remark)\(\s*[\"']((?:OPT|VOM|AIM|MFP)-[\w.-]+)[\"']")
 SHOWN = re.compile(
     r"(?P<source>(?s:.*))\n\n# (?P<places>(?:mathlm|book/lab)/\S+\.py(?: · \S+)*)\s*"
 )
