@@ -138,13 +138,12 @@ def _slopes(
         for i, block in enumerate(model.blocks):
             attention, out = block.attention, torch.zeros_like(stream)
             K, terms = attention.d_head, attend_terms(model, stream.shape[1])
+            maps = (("q", attention.W_q), ("k", attention.W_k), ("v", attention.W_v))
             for h in range(model.config.n_heads):
                 rows = slice(h * K, (h + 1) * K)
                 q, k, v = (
                     norm(block.attention_norm, heard(f"{i}.{h}.{c}", stream)) @ W.weight[rows].T
-                    for c, W in zip(
-                        "qkv", (attention.W_q, attention.W_k, attention.W_v), strict=True
-                    )
+                    for c, W in maps
                 )
                 if terms.get("rotation") is not None:
                     q, k = (F.rotate_half_split(x, *terms["rotation"]) for x in (q, k))
