@@ -19,6 +19,22 @@ GAIN = 12.0  # of the logit of the guess [nats]
 
 
 @torch.no_grad()
+def blank(vocab_size: int, context: int, d_model: int, n_heads: int, d_head: int) -> GPT:
+    """A GPT of two layers whose weights are all 0, with gains of 1: to be written by hand."""
+    fields = {"vocab_size": vocab_size, "context": context, "d_model": d_model, "n_layers": 2}
+    heads = {"n_heads": n_heads, "d_head": d_head, "d_ff": 1, "tie_embeddings": False}
+    kinds = {"norm": "rms", "norm_eps": 1e-12, "position": "learned", "bias": False}
+    model = GPT(GPTConfig(**fields, **heads, **kinds))  # type: ignore[arg-type]
+    for parameter in model.parameters():
+        parameter.zero_()
+    model.eval().requires_grad_(False)
+    for module in model.modules():
+        if hasattr(module, "gamma"):
+            module.gamma.data.fill_(1.0)  # type: ignore[union-attr, operator]
+    return model
+
+
+@torch.no_grad()
 def induction_by_hand(vocab_size: int = 16, context: int = 24) -> GPT:
     """The model; its rows start with the token 0, which no head copies.
 
@@ -32,15 +48,7 @@ def induction_by_hand(vocab_size: int = 16, context: int = 24) -> GPT:
         context: T [tokens].
     """
     V, T, D = vocab_size, context, 3 * vocab_size + context
-    fields = {"vocab_size": V, "context": T, "d_model": D, "n_layers": 2, "n_heads": 2}
-    width = {"d_head": max(V, T), "d_ff": 1, "norm_eps": 1e-12, "tie_embeddings": False}
-    model = GPT(GPTConfig(**fields, **width, norm="rms", position="learned", bias=False))  # type: ignore[arg-type]
-    for parameter in model.parameters():
-        parameter.zero_()
-    model.eval().requires_grad_(False)
-    for module in model.modules():
-        if hasattr(module, "gamma"):
-            module.gamma.data.fill_(1.0)  # type: ignore[union-attr, operator]
+    model = blank(V, T, D, n_heads=2, d_head=max(V, T))
     token, place = torch.eye(D)[:V], torch.eye(D)[V : V + T]
     before, guess = torch.eye(D)[V + T : 2 * V + T], torch.eye(D)[2 * V + T :]
     model.token_embedding.weight.copy_(token)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from lab.grading import Case, FaultError, Report, grade_by
-from mathlm.models import GPT, GPTConfig
+from mathlm.models import GPT
 
-from .induction_by_hand import induction_by_hand, write
+from .induction_by_hand import blank, induction_by_hand, write
 
 Head = tuple[int, int]  # layer and head
 Circuit = Callable[..., set[Head]]
@@ -76,17 +76,7 @@ def _built(seed: int) -> tuple[GPT, dict[str, Head]]:
         for name, head in zip(row, torch.randperm(H, generator=draw).tolist(), strict=True)
     }
     D = 4 * V + T
-    fields = {"vocab_size": V, "context": T, "d_model": D, "n_layers": 2, "n_heads": H}
-    width = {"d_head": V, "d_ff": 1, "norm_eps": 1e-12, "tie_embeddings": False}
-    model = GPT(
-        GPTConfig(**fields, **width, norm="rms", position="learned", bias=False)  # type: ignore[arg-type]
-    ).double()
-    for parameter in model.parameters():
-        parameter.zero_()
-    model.eval().requires_grad_(False)
-    for module in model.modules():
-        if hasattr(module, "gamma"):
-            module.gamma.data.fill_(1.0)  # type: ignore[union-attr, operator]
+    model = blank(V, T, D, n_heads=H, d_head=V).double()
     eye = torch.eye(D, dtype=torch.float64)
     token, place = eye[:V], eye[V : V + T]
     before, answer, unread = (eye[V + T + i * V :][:V] for i in range(3))
