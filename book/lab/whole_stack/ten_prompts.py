@@ -11,7 +11,6 @@ import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from mathlm.chat.folder import load
 from mathlm.recipes.whole_stack.answers import answers
