@@ -278,3 +278,16 @@ def test_each_cell_folds_its_own_lines():
     html = folded(cell("a = 1") + cell(CHECKED) + cell("# checks\nassert a"))
     assert re.findall(r"✓ \d", html) == ["✓ 3", "✓ 1"]
     assert html.index("a</span>") < html.index("<details")
+
+
+def test_the_script_that_draws_the_icons_again_is_emptied_if_the_site_is_there(tmp_path):
+    light = load("light_pages")
+    script = tmp_path / light.ICONS
+    app = SimpleNamespace(outdir=str(tmp_path))
+    light.empty_icon_script(app, None)  # a builder without a theme has none
+    script.parent.mkdir(parents=True)
+    script.write_text("x" * 1000)
+    light.empty_icon_script(app, RuntimeError())
+    assert script.stat().st_size == 1000
+    light.empty_icon_script(app, None)
+    assert script.stat().st_size < 50
