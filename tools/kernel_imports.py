@@ -11,6 +11,7 @@ import IPython
 import matplotlib.pyplot
 import numpy
 import torch
+import torch._dynamo  # the first optimizer of a process would import it, for a second
 
 __all__ = ["IPython", "ipykernel", "matplotlib", "numpy", "torch"]
 gc.freeze()  # what is there already need not be looked at by each kernel's collector

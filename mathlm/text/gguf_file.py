@@ -78,9 +78,11 @@ class _Plain:
         count, end = self._get(orig_offs + 4, np.uint64), orig_offs + 12
         parts, entry = [kind, count], GGUFValueType(kind[0])
         if entry == GGUFValueType.STRING:
-            for _ in range(count[0]):
-                parts += self._get_str(end)
-                end += 8 + len(parts[-1])
+            plain, number = self._plain, np.dtype(np.uint64).newbyteorder(self.byte_order)
+            for _ in range(count[0]):  # as _get_str, without a call for each string
+                length = plain[end : end + 8].view(number)
+                start, end = end + 8, end + 8 + int(length[0])
+                parts += (length, plain[start:end])
             places = range(3, len(parts), 2)
         else:
             numbers = self._get(end, self.gguf_scalar_to_np[entry], count[0])

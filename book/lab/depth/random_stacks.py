@@ -6,6 +6,7 @@ the mean square.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -62,6 +63,8 @@ def random_maps(
 ) -> list[tuple[Map, Map]]:
     """Attention of all to all, and a ReLU network of width 4 D, ``count`` times, in float64.
 
+    Gradients go through the maps, and none is kept for their weights.
+
     Args:
         count: Blocks.
         d_model: Width D.
@@ -74,9 +77,17 @@ def random_maps(
     def scaled(module: nn.Module) -> Map:
         return lambda y: gain * module(y, taps={})  # taps: by softmax, which bears huge scores
 
+    modules = _random_modules(count, d_model, n_heads, seed, normalized)
+    return [(scaled(attention), scaled(feed_forward)) for attention, feed_forward in modules]
+
+
+@lru_cache(maxsize=6)  # stacks of several kinds are made of the same maps
+def _random_modules(
+    count: int, d_model: int, n_heads: int, seed: int, normalized: bool
+) -> list[tuple[SelfAttention, FeedForward]]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        maps = []
+        modules = []
         for _ in range(count):
             attention = SelfAttention(d_model, n_heads, causal=False, qk_norm=normalized)
             feed_forward = FeedForward(d_model, 4 * d_model, "relu", bias=False)
@@ -84,8 +95,10 @@ def random_maps(
                 after_relu = name == "W_out.weight"
                 if p.ndim == 2:
                     nn.init.normal_(p, std=math.sqrt((1 + after_relu) / p.shape[1]))
-            maps.append((scaled(attention.double()), scaled(feed_forward.double())))
-    return maps
+            for module in (attention, feed_forward):
+                module.double().requires_grad_(False)
+            modules.append((attention, feed_forward))
+    return modules
 
 
 def profile(kind: str, maps: Sequence[tuple[Map, Map]], x: Tensor, dy: Tensor) -> dict:

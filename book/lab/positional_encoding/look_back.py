@@ -57,7 +57,8 @@ def sequences(
     if not 0 <= back < length:
         raise ConfigError(f"need 0 <= back < length, got {back} and {length}")
     symbols = np.random.default_rng(key).integers(SYMBOLS, size=(count, length))
-    ids = torch.from_numpy(np.pad(symbols, ((0, 0), (1, 0)), constant_values=MARK))
+    ids = torch.full((count, length + 1), MARK)
+    ids[:, 1:] = torch.from_numpy(symbols)
     answers = torch.full_like(ids, -100)
     answers[:, 1 + back :] = ids[:, 1 : length + 1 - back]
     return ids, answers

@@ -36,6 +36,9 @@ class Corpus:
     licence: str
 
 
+MARKUP = str.maketrans("", "", "_*\\")
+
+
 def _play(path: Path) -> list[str]:
     """Spoken lines only: no headings, no paragraphs in italics, "NAME:" before each speech."""
     markdown = path.read_text(encoding="utf-8")
@@ -44,8 +47,8 @@ def _play(path: Path) -> list[str]:
         r"^_(?:[^_\n]|\n(?!\n))*_ *$", "", text, flags=re.MULTILINE
     )  # stage directions
     text = re.sub(r"^\*\*(.+?)\*\* *$", r"\1:", text, flags=re.MULTILINE)
-    text = re.sub(r"_\\?\[[^]]*\]_|[_*\\]", "", text)  # asides, and what markup is left
-    text = re.sub(r" +$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"_\\?\[[^]]*\]_", "", text).translate(MARKUP)  # asides; what is left
+    text = "\n".join(line.rstrip(" ") for line in text.split("\n"))
     return [re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"]
 
 

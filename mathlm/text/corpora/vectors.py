@@ -112,7 +112,7 @@ def _column(path: str) -> list[str]:
         raise DataNotFoundError(
             f"reading {path} needs pyarrow, which is not installed: pip install pyarrow"
         ) from None
-    return parquet.read_table(path).column(0).to_pylist()
+    return parquet.ParquetFile(path).read().column(0).to_pylist()  # read_table loads pandas
 
 
 def word_pairs(

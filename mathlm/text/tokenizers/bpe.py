@@ -358,6 +358,10 @@ def require_pairs(merges: Iterable[Any]) -> tuple[Pair, ...]:
         raise InputTypeError(f"merges={merges!r} must be a list of pairs of ids")
     pairs: list[Pair] = []
     for rank, pair in enumerate(merges):
+        if type(pair) is tuple and [*map(type, pair)] == [int, int]:  # as files have them
+            left, right = pair
+            pairs.append((left, right))
+            continue
         ids = [whole_number(token) for token in pair] if isinstance(pair, Iterable) else []
         if len(ids) != 2 or ids[0] is None or ids[1] is None:
             raise InputTypeError(f"merge {rank} is {pair!r}, expected two ids")
@@ -449,9 +453,10 @@ def merge_rules(definition: Definition, ids: dict[bytes, int]) -> dict[Pair, tup
     made = {token for data, token in ids.items() if len(data) == 1}
     rules: dict[Pair, tuple[int, int]] = {}
     for rank, (left, right) in enumerate(definition.merges):
-        if late := [token for token in (left, right) if token not in made]:
+        if left not in made or right not in made:
+            late = right if left in made else left
             raise InputError(
-                f"merge {rank} of {left} and {right} uses token {late[0]}, which is neither a "
+                f"merge {rank} of {left} and {right} uses token {late}, which is neither a "
                 f"byte nor made by one of the {rank} merges before it"
             )
         product = ids.get(tokens[left] + tokens[right])

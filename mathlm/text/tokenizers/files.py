@@ -274,7 +274,7 @@ def pair_ids(
     """
     ids = {text: i for i, text in enumerate(tokens)}
     for rank, pair in enumerate(pairs):
-        if len(pair) != 2 or not all(text in ids for text in pair):
+        if len(pair) != 2 or pair[0] not in ids or pair[1] not in ids:
             raise InputError(f"merge {rank} is {' '.join(pair)!r}, expected two tokens")
     return tuple((ids[left], ids[right]) for left, right in pairs)
 
