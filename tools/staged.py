@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 
 import figures_page
+import live_weights
 from nbformat import v4
 from notebooks import BOOK, ROOT, Notebook, code_cells, notebooks, repository, tags
 from running import Failure, failure, own_cells, result
@@ -169,7 +170,15 @@ def stage_files(staged: Path) -> set[Path]:
     pairs.pop(staged / "book" / "figures.md")
     for target, source in pairs.items():
         write_changed(target, source.read_bytes())
-    return set(pairs)
+    return set(pairs) | stage_model(staged)
+
+
+def stage_model(staged: Path) -> set[Path]:
+    """Write what the model in the start page needs; returns where it is."""
+    folder = BOOK / "results" / live_weights.CHECKPOINT.name
+    if not folder.exists():
+        return set()
+    return set(live_weights.write(staged / "book" / "_static" / "live", folder))
 
 
 def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
