@@ -1,11 +1,11 @@
 """The GPT of chapter 19 for the browser: its weights in int8, and what it must compute.
 
-    python tools/live_weights.py FOLDER    write weights.js and check.js into a folder
+    python tools/live_weights.py FOLDER    write weights.js, check.js and still.html into a folder
 
-``tools/staged.py`` calls this, so that ``make book`` puts both beside
-``book/_static/live/engine.js``. They are scripts that fill ``globalThis.mathlmLive``: a page
+``tools/staged.py`` calls this, so that ``make book`` puts them beside
+``book/_static/live/engine.js``. The first two are scripts that fill ``globalThis.mathlmLive``: a page
 that was opened from a file may load scripts and nothing else. ``check.js`` holds logits and
-texts that the package computed in float64 from the same int8 weights; the page "Check this
+texts that the package computed in float64 from the same int8 weights; the button "Check this
 page" compares them with what the reader's own browser computes.
 """
 
@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import live_picture
 import torch
 from torch import Tensor
 
@@ -69,6 +70,8 @@ def quantized(folder: Path = CHECKPOINT) -> tuple[GPT, dict[str, Any]]:
         codes.append(levels.codes.flatten())
         steps.append(levels.step.flatten())
     model.double()
+    place = model.position  # its tables have float32's digits whatever the default dtype is
+    place.cos, place.sin = place.cos.float().double(), place.sin.float().double()
     for name, code, step in zip(names, codes, steps, strict=True):
         weight = model.get_parameter(name)
         weight.copy_(code.double().view_as(weight) * step.double()[:, None])
@@ -193,41 +196,48 @@ def records(model: GPT) -> dict[str, Any]:
 # --- the files ------------------------------------------------------------------------------
 
 
-def script(name: str, value: Any, key: str) -> bytes:
+def script(name: str, value: Any) -> str:
     """A file that gives a page this value when it is loaded as a script."""
-    start = f"// made by tools/live_weights.py from book/results/shakespeare-gpt, {key}\n"
-    fill = f"(globalThis.mathlmLive ??= {{}}).{name} = "
-    return (start + fill + json.dumps(value, separators=(",", ":")) + ";\n").encode()
+    text = json.dumps(value, separators=(",", ":"))
+    return f"(globalThis.mathlmLive ??= {{}}).{name} = {text};\n"
 
 
 @cache
 def key(folder: Path = CHECKPOINT) -> str:
-    """Changes with the checkpoint and with this file."""
-    sources = [Path(__file__), *sorted(folder.iterdir())]
+    """Changes with the checkpoint and with the tools that make the files."""
+    sources = [Path(__file__), Path(live_picture.__file__), *sorted(folder.iterdir())]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
-def write(target: Path, folder: Path = CHECKPOINT) -> list[Path]:
-    """Write ``weights.js`` and ``check.js`` unless they are there already; returns their paths."""
-    paths = [target / "weights.js", target / "check.js"]
-    if all(p.exists() and key(folder).encode() in p.read_bytes()[:200] for p in paths):
-        return paths
+def contents(folder: Path) -> dict[str, str]:
+    """Each file by its name."""
     model, weights = quantized(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    for path, value in zip(paths, (weights, records(model)), strict=True):
-        part = path.with_suffix(".part")
-        part.write_bytes(script(path.stem, value, key(folder)))
-        part.replace(path)  # a run that was stopped leaves no half of a file
-    return paths
+    return {
+        "weights.js": script("weights", weights),
+        "check.js": script("check", records(model)),
+        "still.html": live_picture.still(model),
+    }
+
+
+def write(target: Path, folder: Path = CHECKPOINT) -> list[Path]:
+    """Write the files unless those of this checkpoint are there; returns their paths."""
+    made = target / "made-from.txt"  # written last
+    names = ["weights.js", "check.js", "still.html"]
+    if not made.exists() or made.read_text(encoding="utf-8") != key(folder):
+        target.mkdir(parents=True, exist_ok=True)
+        for name, text in contents(folder).items():
+            (target / name).write_text(text, encoding="utf-8")
+        made.write_text(key(folder), encoding="utf-8")
+    return [*(target / name for name in names), made]
 
 
 def main(argv: list[str]) -> int:
-    """Write both files, and say how large they are."""
+    """Write the files, and say how large they are."""
     if len(argv) != 1:
         print(__doc__)
         return 2
     for path in write(Path(argv[0])):
-        print(f"{path}: {path.stat().st_size / 1000:.0f} KB")
+        print(f"{path}: {path.stat().st_size / 1000:.1f} KB")
     return 0
 
 

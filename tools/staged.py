@@ -13,7 +13,6 @@ from html import escape
 from pathlib import Path
 
 import figures_page
-import live_weights
 from nbformat import v4
 from notebooks import BOOK, ROOT, Notebook, code_cells, notebooks, repository, tags
 from running import Failure, failure, own_cells, result
@@ -175,9 +174,11 @@ def stage_files(staged: Path) -> set[Path]:
 
 def stage_model(staged: Path) -> set[Path]:
     """Write what the model in the start page needs; returns where it is."""
-    folder = BOOK / "results" / live_weights.CHECKPOINT.name
+    folder = BOOK / "results" / "shakespeare-gpt"
     if not folder.exists():
         return set()
+    import live_weights  # and torch, which takes seconds
+
     return set(live_weights.write(staged / "book" / "_static" / "live", folder))
 
 
