@@ -1,7 +1,7 @@
 """The picture of the live model: what it shows before its first use, and without scripts.
 
-HTML that ``book/index.md`` includes. It has the classes of ``book/_static/live/live.css`` and so
-follows the colors of the page and its width; the map is drawn as SVG. ``live_weights.write``
+HTML that ``book/index.md`` includes. It has the classes of ``live/live.css`` and so follows
+the colors of the page and its width; the map is drawn as SVG. ``live_weights.write``
 writes it when the book is built, from the weights that the page itself will load.
 """
 
@@ -95,10 +95,10 @@ def description(p: Tensor) -> str:
     hits = sum(int(p[t].argmax()) == byte for t, byte in enumerate(PROMPT[1:]))
     first = int(p[-1].argmax())
     return (
-        f"A language model has read “{text.strip()}”, byte by byte. Below each byte stands the "
+        f"A language model has read “{text.strip()}”, byte by byte. Below each stands the "
         f"one it predicts next: {hits} of {len(PROMPT) - 1} came. After the last it expects "
-        f"{spoken(first)} with {percent(float(p[-1, first]))}. A map shows head {LAYER}.{HEAD}, "
-        "which reads mostly the byte before."
+        f"{spoken(first)} with {percent(float(p[-1, first]))}. A map shows head "
+        f"{LAYER}.{HEAD}, which reads mostly the byte before."
     )
 
 
@@ -120,9 +120,10 @@ def still(model: GPT) -> str:
 </div>
 <div class="live-row"><button type="button" class="live-start live-main" hidden>
 Start the model</button>
-<p class="live-note">824,448 parameters, trained in <a href="19-pretraining.html">chapter 19</a> on
-plays. It is 0.9 MB and runs in this page; what you type stays on your device.</p></div>
-<noscript><p class="live-note">With scripts switched on, the model would run here.</p></noscript>
+<p class="live-note">824,448 parameters, trained in
+<a href="19-pretraining.html">chapter 19</a> on plays. It is 0.9 MB and runs in this page; what
+you type stays on your device.</p></div>
+<noscript><p class="live-note">With scripts on, the model runs here.</p></noscript>
 <script src="../_static/live/live.js" defer></script>
 </section>
 """

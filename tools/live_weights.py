@@ -1,12 +1,12 @@
 """The GPT of chapter 19 for the browser: its weights in int8, and what it must compute.
 
-    python tools/live_weights.py FOLDER    write weights.js, check.js and still.html into a folder
+    python tools/live_weights.py FOLDER    write weights.js, check.js and still.html there
 
 ``tools/staged.py`` calls this, so that ``make book`` puts them beside
-``book/_static/live/engine.js``. The first two are scripts that fill ``globalThis.mathlmLive``: a page
-that was opened from a file may load scripts and nothing else. ``check.js`` holds logits and
-texts that the package computed in float64 from the same int8 weights; the button "Check this
-page" compares them with what the reader's own browser computes.
+``book/_static/live/engine.js``. The first two are scripts that fill ``globalThis.mathlmLive``:
+a page that was opened from a file may load scripts and nothing else. ``check.js`` holds logits
+and texts that the package computed in float64 from the same int8 weights; the button "Check
+this page" compares them with what the reader's own browser computes.
 """
 
 from __future__ import annotations
