@@ -110,20 +110,20 @@ def still(model: GPT) -> str:
 <link rel="stylesheet" href="../_static/live/live.css">
 <section class="live-model tex2jax_ignore mathjax_ignore" data-live
   aria-label="A language model that runs in this page">
-<div class="live-still" role="img" aria-label="{escape(description(p))}">
-{strip(p, weights)}
-<div class="live-halves">
+<p class="live-title">A language model that runs in this page</p>
+<div class="live-before live-row"><button type="button" class="live-start live-main" hidden>
+Start it</button>
+<p class="live-note">824,448 parameters, trained in <a href="19-pretraining.html">chapter 19</a>
+on plays. It is 0.9 MB, and what you type stays on your device.</p></div>
+<noscript><p class="live-note">With scripts on, the model runs here.</p></noscript>
+<div class="live-before live-still" role="img" aria-label="{escape(description(p))}">
+<div class="live-part">{strip(p, weights)}</div>
+<div class="live-parts">
 <div class="live-part"><p class="live-label">The next byte</p>{bars(p[-1])}</div>
 <div class="live-part"><p class="live-label">What head {LAYER}.{HEAD} looks at</p>
 {attention_map(weights)}</div>
 </div>
 </div>
-<div class="live-row"><button type="button" class="live-start live-main" hidden>
-Start the model</button>
-<p class="live-note">824,448 parameters, trained in
-<a href="19-pretraining.html">chapter 19</a> on plays. It is 0.9 MB and runs in this page; what
-you type stays on your device.</p></div>
-<noscript><p class="live-note">With scripts on, the model runs here.</p></noscript>
 <script src="../_static/live/live.js" defer></script>
 </section>
 """

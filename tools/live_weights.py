@@ -12,12 +12,10 @@ this page" compares them with what the reader's own browser computes.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -202,13 +200,6 @@ def script(name: str, value: Any) -> str:
     return f"(globalThis.mathlmLive ??= {{}}).{name} = {text};\n"
 
 
-@cache
-def key(folder: Path = CHECKPOINT) -> str:
-    """Changes with the checkpoint and with the tools that make the files."""
-    sources = [Path(__file__), Path(live_picture.__file__), *sorted(folder.iterdir())]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-
-
 def contents(folder: Path) -> dict[str, str]:
     """Each file by its name."""
     model, weights = quantized(folder)
@@ -220,15 +211,12 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def write(target: Path, folder: Path = CHECKPOINT) -> list[Path]:
-    """Write the files unless those of this checkpoint are there; returns their paths."""
-    made = target / "made-from.txt"  # written last
-    names = ["weights.js", "check.js", "still.html"]
-    if not made.exists() or made.read_text(encoding="utf-8") != key(folder):
-        target.mkdir(parents=True, exist_ok=True)
-        for name, text in contents(folder).items():
-            (target / name).write_text(text, encoding="utf-8")
-        made.write_text(key(folder), encoding="utf-8")
-    return [*(target / name for name in names), made]
+    """Write the files; returns their paths."""
+    target.mkdir(parents=True, exist_ok=True)
+    texts = contents(folder)
+    for name, text in texts.items():
+        (target / name).write_text(text, encoding="utf-8")
+    return [target / name for name in texts]
 
 
 def main(argv: list[str]) -> int:

@@ -274,7 +274,9 @@
       <input type="range" data-name="topP" min="0.05" max="1" step="0.05"></label>
     <label>seed <input type="number" data-name="seed" min="0" max="4294967295" step="1"></label>
   </div>
-  <p class="live-note">${chapter("20-generation", "Chapter 20")}: from probabilities to a text.</p>
+  <p class="live-output" data-name="output" aria-live="polite" hidden><span></span><b></b></p>
+  <p class="live-note">One seed gives one text, here and in Python.
+    ${chapter("20-generation", "Chapter 20")} goes from probabilities to a text.</p>
 </div>
 <div class="live-part">
   <h3>What it predicts after each byte</h3>
@@ -285,7 +287,7 @@
     come next, with a bar for its probability, in color where it did come. Shaded is what the
     chosen head reads from the chosen position. <span data-name="speed"></span></p>
 </div>
-<div class="live-halves">
+<div class="live-parts">
   <div class="live-part">
     <h3>The next byte</h3>
     <p class="live-said" data-name="said" aria-live="polite"></p>
@@ -301,21 +303,21 @@
     <p class="live-note">Down: the position that reads. Across: the position that is read.
       <span data-name="reads"></span></p>
   </div>
-</div>
 <div class="live-part">
   <h3>The 16 heads</h3>
   <div class="live-heads" data-name="heads" role="group" aria-label="Heads, by layer"></div>
   <div class="live-row">
     <label class="live-check"><input type="checkbox" data-name="positions">
-      rotary positions</label>
-    <button type="button" data-name="all-on">All heads on</button>
+      positions</label>
+    <button type="button" data-name="all-on">All on</button>
   </div>
   <p class="live-note">A row is a layer. Choose a map to see it large; take the tick away, and the
-    head writes nothing. Chapters ${chapter("10-attention", "10")},
-    ${chapter("11-self-attention", "11")} and ${chapter("13-multi-head-attention", "13")} are about
-    attention, ${chapter("14-positional-encoding", "14")} about positions,
-    ${chapter("25-interpretability", "25")} about what a part is good for. A model trained without
-    a part does better than one that lost it.</p>
+    head writes nothing. Attention is in chapters ${chapter("10-attention", "10")},
+    ${chapter("11-self-attention", "11")} and ${chapter("13-multi-head-attention", "13")}, positions
+    in ${chapter("14-positional-encoding", "14")}, what a part is good for in
+    ${chapter("25-interpretability", "25")}. A model trained without a part does better than one
+    that lost it.</p>
+</div>
 </div>
 <div class="live-part live-foot">
   <div class="live-row">
@@ -331,13 +333,13 @@
   }
 
   function start(root, restored) {
-    const still = root.querySelector(".live-still"), button = root.querySelector(".live-start");
     const panel = document.createElement("div");
     panel.className = "live-panel";
     panel.innerHTML = body();
     const one = (name) => panel.querySelector(`[data-name="${name}"]`);
     const text = (name, value) => { if (one(name).textContent !== value) one(name).textContent = value; };
-    const percent = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %` : `${(100 * p).toFixed(1)} %`;
+    const percent = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %`
+      : p >= 0.0005 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";
 
     let state = { ...START, ...restored }, shape = null, seen = null;
     let tail = [], turn = 0, writing = false, stopping = false; // what it wrote, and whether it does
@@ -377,8 +379,8 @@
         shape = message;
         makeHeads();
         show();
-        still.hidden = true;
-        still.after(panel);
+        root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
+        root.append(panel);
         one("prompt").focus({ preventScroll: true });
         root.dataset.ready = "";
         restoring ? write() : refresh();
@@ -407,6 +409,7 @@
         text("speed", `${Math.round(1000 * fresh.length / ms)} bytes per second.`);
         append(fresh);
         if (done) halt();
+        drawText();
       },
       checked: (found) => {
         const { deviation, compared, cases, equal, texts, ms } = found;
@@ -443,6 +446,7 @@
 
     function draw() {
       const T = seen.ids.length;
+      drawText();
       text("count", `${T} of ${CONTEXT} bytes.`);
       one("at").max = T - 1;
       const bits = seen.bits.slice(1).reduce((sum, b) => sum + b, 0) / Math.max(1, T - 1);
@@ -451,6 +455,13 @@
       cells(T);
       drawPlace();
       requestAnimationFrame(() => seen && drawHeads());
+    }
+    function drawText() { // the text as a text, once it wrote
+      const output = one("output"), [before, after] = output.children;
+      output.hidden = !tail.length;
+      output.setAttribute("aria-busy", String(writing));
+      before.textContent = toText(state.prompt);
+      after.textContent = toText(tail);
     }
     // The strip has one cell for each byte, and cells are kept from one drawing to the next.
     function cells(T) {
@@ -511,9 +522,10 @@
         row.children[2].textContent = percent(p);
       });
       const next = seen.ids[t + 1];
-      const came = next === undefined ? "" : ` What came is ${spoken(next)}, with ${percent(full[next])}.`;
+      const came = next === undefined ? "" : ` What came is ${spoken(next)}, ` +
+        (kept[next] ? `with ${percent(kept[next])}.` : "which top-p leaves out.");
       text("said", `After position ${t}, ${spoken(seen.ids[t])}: likeliest is ${spoken(order[0])}, with ` +
-        `${percent(full[order[0]])}.${came}`);
+        `${percent(kept[order[0]])}.${came}`);
     }
     // A canvas of one pixel for each weight, in the color that the style gives it.
     function paint(canvas, side, shade) {
@@ -666,7 +678,6 @@
 
     const engine = window.mathlmEngine();
     send({ kind: "load", weights: window.mathlmLive.weights });
-    button.hidden = true;
   }
 
   async function wake(root, restored) {
