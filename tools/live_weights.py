@@ -110,19 +110,22 @@ def without_positions(model: GPT, off: bool) -> Iterator[None]:
 
 @torch.no_grad()
 def logits(model: GPT, case: Case) -> Tensor:
-    """Logits (T, V) with heads off, without positions, or with the residual stream patched."""
+    """Logits (T, V) with heads off, without positions, or with the residual stream patched.
+
+    What is patched in comes from a run of the model as it was trained.
+    """
+    ids = torch.tensor([case["ids"]])
+    values: dict[str, Tensor | At] = {}
+    shape = (1, model.config.n_heads, ids.shape[1], model.config.head_width)
+    for layer in {layer for layer, _ in case.get("off", ())}:
+        heads = [head for i, head in case["off"] if i == layer]
+        zero = At(value=torch.zeros(shape, dtype=torch.float64), heads=heads)
+        values[f"blocks.{layer}.attention.heads"] = zero
+    for spot in case.get("patches", ()):
+        name = f"blocks.{spot['layer']}.resid_pre"
+        other = record(model, torch.tensor([spot["ids"]]))[name]
+        values[name] = At(value=other, positions=[spot["at"]])
     with without_positions(model, not case.get("positions", True)):
-        ids = torch.tensor([case["ids"]])
-        values: dict[str, Tensor | At] = {}
-        width = (1, model.config.n_heads, ids.shape[1], model.config.head_width)
-        for layer in {layer for layer, _ in case.get("off", ())}:
-            heads = [head for i, head in case["off"] if i == layer]
-            zero = At(value=torch.zeros(width, dtype=torch.float64), heads=heads)
-            values[f"blocks.{layer}.attention.heads"] = zero
-        for spot in case.get("patches", ()):
-            name = f"blocks.{spot['layer']}.resid_pre"
-            other = record(model, torch.tensor([spot["ids"]]))[name]
-            values[name] = At(value=other, positions=[spot["at"]])
         return patch(model, ids, values)[0]
 
 
@@ -174,13 +177,15 @@ TEXTS: tuple[Case, ...] = (
 )
 
 
+def recorded(model: GPT, case: Case) -> dict[str, Any]:
+    """A case with its logits at the first, the middle and the last position."""
+    rows = [0, len(case["ids"]) // 2, len(case["ids"]) - 1]
+    numbers = logits(model, case)[rows].numpy().astype("<f8")
+    return {**case, "rows": rows, "logits": base64.b64encode(numbers).decode()}
+
+
 def records(model: GPT) -> dict[str, Any]:
-    """Cases with their logits at the first, the middle and the last position, and texts."""
-    cases = []
-    for case in CASES:
-        rows = [0, len(case["ids"]) // 2, len(case["ids"]) - 1]
-        numbers = logits(model, case)[rows].numpy().astype("<f8")
-        cases.append({**case, "rows": rows, "logits": base64.b64encode(numbers).decode()})
+    """What the page is compared with."""
     texts = [
         {
             **t,
@@ -188,7 +193,7 @@ def records(model: GPT) -> dict[str, Any]:
         }
         for t in TEXTS
     ]
-    return {"cases": cases, "texts": texts}
+    return {"cases": [recorded(model, case) for case in CASES], "texts": texts}
 
 
 # --- the files ------------------------------------------------------------------------------
