@@ -110,17 +110,17 @@ def still(model: GPT) -> str:
 <link rel="stylesheet" href="../_static/live/live.css">
 <section class="live-model tex2jax_ignore mathjax_ignore" data-live
   aria-label="A language model that runs in this page">
-<p class="live-title">A language model that runs in this page</p>
+<h2 class="live-title">A language model that runs in this page</h2>
 <div class="live-before live-row"><button type="button" class="live-start live-main" hidden>
-Start it</button>
+Start the model</button>
 <p class="live-note">824,448 parameters, trained in <a href="19-pretraining.html">chapter 19</a>
 on plays. It is 0.9 MB, and what you type stays on your device.</p></div>
 <noscript><p class="live-note">With scripts on, the model runs here.</p></noscript>
 <div class="live-before live-still" role="img" aria-label="{escape(description(p))}">
 <div class="live-part">{strip(p, weights)}</div>
 <div class="live-parts">
-<div class="live-part"><p class="live-label">The next byte</p>{bars(p[-1])}</div>
-<div class="live-part"><p class="live-label">What head {LAYER}.{HEAD} looks at</p>
+<div class="live-part"><h3>The next byte</h3>{bars(p[-1])}</div>
+<div class="live-part"><h3>What head {LAYER}.{HEAD} looks at</h3>
 {attention_map(weights)}</div>
 </div>
 </div>

@@ -267,7 +267,7 @@
     ${chapter("08-tokenization", "Chapter 8")} is about tokens.</p>
   <div class="live-row">
     <button type="button" data-name="write" class="live-main">Write on</button>
-    <button type="button" data-name="again">Another one</button>
+    <button type="button" data-name="again">Another</button>
     <label>temperature <output data-name="temperature-value"></output>
       <input type="range" data-name="temperature" min="0" max="2" step="0.05"></label>
     <label>top-p <output data-name="topP-value"></output>
@@ -290,7 +290,7 @@
 <div class="live-parts">
   <div class="live-part">
     <h3>The next byte</h3>
-    <p class="live-said" data-name="said" aria-live="polite"></p>
+    <p class="live-said" data-name="said"></p>
     <table class="live-bars"><thead class="live-hidden"><tr><th>byte</th><th></th>
       <th>probability</th></tr></thead><tbody data-name="bars"></tbody></table>
     <p class="live-note">At the temperature and top-p above; pale is what top-p leaves out.
@@ -325,10 +325,10 @@
     <button type="button" data-name="link">Copy a link to this state</button>
     <button type="button" data-name="reset">Reset</button>
   </div>
-  <p class="live-said" data-name="told" role="status"></p>
-  <p class="live-note">${chapter("19-pretraining", "Chapter 19")} trained these 824,448 parameters
-    on plays; ${chapter("20-fast-generation", "its sequel to chapter 20")} rounds them to 8 bits
-    and keeps the keys and values, so that one more letter costs one step.</p>
+  <p data-name="told" role="status"></p>
+  <p class="live-note">${chapter("19-pretraining", "Chapter 19")} trained these 824,448 parameters on
+    plays. ${chapter("20-fast-generation", "Generation, fast")} says how they are rounded to 8 bits
+    and why one more letter costs one step.</p>
 </div>`;
   }
 
@@ -522,6 +522,8 @@
         row.children[2].textContent = percent(p);
       });
       const next = seen.ids[t + 1];
+      // those who listen hear it when they choose a position, and not while they type
+      one("said").setAttribute("aria-live", document.activeElement === one("prompt") ? "off" : "polite");
       const came = next === undefined ? "" : ` What came is ${spoken(next)}, ` +
         (kept[next] ? `with ${percent(kept[next])}.` : "which top-p leaves out.");
       text("said", `After position ${t}, ${spoken(seen.ids[t])}: likeliest is ${spoken(order[0])}, with ` +
