@@ -16,6 +16,7 @@ import torch
 LIVE = tool.ROOT / "book" / "_static" / "live"
 ENGINE, PANEL, STYLE = (LIVE / name for name in ("engine.js", "live.js", "live.css"))
 LIMIT = 1e-9  # of logits; the same formula in another order of additions gives 3e-14
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 SHORT = list(b"JULIET:\nO Romeo!")
@@ -304,6 +305,68 @@ def test_the_links_of_the_panel_lead_to_pages():
     pages = set(re.findall(r'chapter\("([\w-]+)"', text))
     assert len(pages) > 6
     assert [page for page in pages if not (tool.ROOT / "book" / f"{page}.ipynb").exists()] == []
+
+
+# --- in a browser, from files, without a network --------------------------------------------
+
+# Starts by its link and presses "Check this page". The page counts as loading, and so is not
+# printed, while one script after another is put into it.
+WAIT = """
+<script>
+const root = document.querySelector("[data-live]"), last = Date.now() + 120000;
+const wait = () => {
+  if (root.querySelector(".live-panel .here") && !root.dataset.asked) { // it has written
+    root.dataset.asked = "yes";
+    root.querySelector("[data-name=check]").click();
+  }
+  if (root.dataset.checked || Date.now() > last) return;
+  const next = document.createElement("script");
+  next.src = "wait.js";
+  next.onload = () => { next.remove(); wait(); };
+  document.head.append(next);
+};
+wait();
+</script>
+"""
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch, weights):
+    """A page with the live model, and its files where they are in the book."""
+    live, page = tmp_path / "_static" / "live", tmp_path / "book" / "index.html"
+    shutil.copytree(LIVE, live)
+    shutil.copy(weights, live)
+    model = tool.quantized()[0]
+    monkeypatch.setattr(tool, "TEXTS", ({**tool.TEXTS[1], "n": 9},))
+    (live / "check.js").write_text(tool.script("check", tool.records(model)), encoding="utf-8")
+    page.parent.mkdir()
+    (page.parent / "wait.js").write_text("0;")
+    body = f"<!doctype html><meta charset=utf-8><body>{live_picture.still(model)}{WAIT}"
+    page.write_text(body, encoding="utf-8")
+    return page
+
+
+def opened(page, link, folder):
+    """What a browser makes of a page."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
+    done = subprocess.run(
+        [BROWSER, *options, "--dump-dom", page.as_uri() + link],
+        capture_output=True, timeout=240, check=True,
+    )  # fmt: skip
+    return done.stdout.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_in_a_browser_the_page_checks_itself_and_writes_what_the_link_says(site, tmp_path):
+    html = opened(site, "#live:p=To%20be&w=9&x=0-1&s=3", tmp_path / "profile")
+    (root,) = re.findall(r"<section[^>]*>", html)
+    assert 'data-checked="good"' in root
+    assert float(re.search(r'data-deviation="([^"]+)"', root)[1]) <= LIMIT
+    assert len(re.search(r"<span>To be</span><b>([^<]+)</b>", html)[1]) == 9
+    faulty = site.parents[1] / "_static" / "live" / "engine.js"
+    faulty.write_text(faulty.read_text("utf-8").replace("Math.fround(", "Number("), "utf-8")
+    assert 'data-checked="bad"' in opened(site, "#live:", tmp_path / "profile")
 
 
 # --- sizes, and the files that make book writes -----------------------------------------------
