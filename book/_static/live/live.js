@@ -291,7 +291,7 @@
   <div class="live-part">
     <h3>The next byte</h3>
     <p class="live-said" data-name="said"></p>
-    <table class="live-bars"><thead class="live-hidden"><tr><th>byte</th><th></th>
+    <table class="live-bars"><thead class="live-hidden"><tr><th>byte</th><td></td>
       <th>probability</th></tr></thead><tbody data-name="bars"></tbody></table>
     <p class="live-note">At the temperature and top-p above; pale is what top-p leaves out.
       ${chapter("15-transformer-forward", "Chapter 15")}: how the numbers come about.</p>
@@ -305,7 +305,8 @@
   </div>
 <div class="live-part">
   <h3>The 16 heads</h3>
-  <div class="live-heads" data-name="heads" role="group" aria-label="Heads, by layer"></div>
+  <div class="live-heads" data-name="heads" role="group"
+    aria-label="Heads, by layer; arrow keys go from one to the next"></div>
   <div class="live-row">
     <label class="live-check"><input type="checkbox" data-name="positions">
       positions</label>
@@ -439,8 +440,10 @@
         const off = state.off.some((pair) => same(pair, [l, h]));
         cell.classList.toggle("off", off);
         cell.querySelector("input").checked = !off;
-        cell.querySelector("button").setAttribute("aria-pressed",
-          String(l === state.layer && h === state.head));
+        const chosen = l === state.layer && h === state.head;
+        cell.querySelector("button").setAttribute("aria-pressed", String(chosen));
+        // one stop for the keyboard: arrows go on from there
+        cell.querySelectorAll("button, input").forEach((e) => { e.tabIndex = chosen ? 0 : -1; });
       });
     }
 
@@ -564,10 +567,7 @@
           made.dataset.head = `${l}.${h}`;
           made.innerHTML = `<button type="button" aria-label="Map of head ${l}.${h}"><canvas></canvas></button>
             <label><input type="checkbox" aria-label="Head ${l}.${h} on"> ${l}.${h}</label>`;
-          made.firstChild.onclick = () => {
-            change({ layer: l, head: h }, false);
-            if (seen && !busy) request("map");
-          };
+          made.firstChild.onclick = () => choose(l, h);
           made.querySelector("input").onchange = (event) => {
             const others = state.off.filter((pair) => !same(pair, [l, h]));
             const off = event.target.checked ? others : [...others, [l, h]].sort();
@@ -576,6 +576,20 @@
           one("heads").append(made);
         }
       }
+      one("heads").onkeydown = (event) => {
+        const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+        const move = moves[event.key];
+        if (!move) return;
+        event.preventDefault();
+        const within = (i, n) => Math.max(0, Math.min(n - 1, i));
+        const l = within(state.layer + move[0], shape.layers), h = within(state.head + move[1], shape.heads);
+        choose(l, h);
+        one("heads").querySelector(`[data-head="${l}.${h}"] ${event.target.localName}`).focus();
+      };
+    }
+    function choose(layer, head) {
+      change({ layer, head }, false);
+      if (seen && !busy && !writing) request("map");
     }
 
     // --- what the reader does
