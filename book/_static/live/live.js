@@ -342,6 +342,9 @@
     const percent = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %`
       : p >= 0.0005 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";
 
+    const power = (x) => x.toExponential(1).replace(/e.*/, (e) => ` × 10${[...String(+e.slice(1))]
+      .map((c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("")}`);
+
     let state = { ...START, ...restored }, shape = null, seen = null;
     let tail = [], turn = 0, writing = false, stopping = false; // what it wrote, and whether it does
     let busy = false, wish = null, restoring = state.written > 0;
@@ -419,7 +422,7 @@
         root.dataset.deviation = deviation;
         text("told", `${good ? "✓" : "✗"} ${compared.toLocaleString("en-US")} logits of ${cases} runs, among ` +
           "them runs with heads off, without positions and with a patch, differ from those of the package by " +
-          `${deviation.toExponential(1).replace("e", " · 10^").replace("-", "−")} at most (10^−9 is allowed); ` +
+          `${power(deviation)} at most (10⁻⁹ is allowed); ` +
           `${equal} of ${texts} texts, one likeliest and one sampled, have the same bytes. ` +
           `Computed here in ${(ms / 1000).toFixed(1)} seconds.`);
         refresh();
