@@ -720,5 +720,7 @@
     root.scrollIntoView();
     wake(root, restored);
   });
+  // A link that leads from this page to itself changes the address and loads nothing.
+  window.addEventListener("hashchange", () => fromLink(location.hash) && location.reload());
   document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", ready) : ready();
 })();
