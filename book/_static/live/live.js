@@ -671,8 +671,14 @@
     };
     one("positions").onchange = (event) => change({ positions: event.target.checked });
     one("all-on").onclick = () => change({ off: [], positions: true });
+    const address = (hash) => { // of this page, which the address line then shows
+      const link = location.href.replace(/#.*$/, "") + hash;
+      try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
+      return link;
+    };
     one("reset").onclick = () => {
       forget();
+      address("");
       text("told", "");
       change({ ...START });
     };
@@ -683,8 +689,7 @@
         (error) => text("told", String(error.message)));
     };
     one("link").onclick = async () => {
-      const link = location.href.replace(/#.*$/, "") + toLink(state);
-      try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
+      const link = address(toLink(state));
       try {
         await navigator.clipboard.writeText(link);
         text("told", "The link is copied; it holds your text, the seed and every switch.");
