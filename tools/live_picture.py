@@ -118,8 +118,8 @@ on plays. It is 0.9 MB, and what you type stays on your device.</p></div>
 <noscript><p class="live-note">With scripts on, the model runs here.</p></noscript>
 <div class="live-before live-still" role="img" aria-label="{escape(description(p))}">
 <div class="live-part">{strip(p, weights)}
-<p class="live-note">Above stand the bytes that it has read, below each the byte that it predicts
-to come next, in color where it did come.</p></div>
+<p class="live-note">Above stand the bytes that it has read, below each the byte that it
+predicts to come next, in color where it did come.</p></div>
 <div class="live-parts">
 <div class="live-part"><h3>The next byte</h3>{bars(p[-1])}</div>
 <div class="live-part"><h3>What head {LAYER}.{HEAD} looks at</h3>
