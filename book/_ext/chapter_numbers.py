@@ -2,13 +2,17 @@
 
 Sphinx counts the pages of a numbered table of contents, so that a book of which three chapters
 are written would call them 1, 2 and 3. Sections, equations, figures, tables and exercises take
-their first number from the chapter, so this one change reaches them all.
+their first number from the chapter, so this one change reaches them all. A chapter of several
+pages has a letter for each: the pages of chapter 20 are 20a, 20b and 20c, and not 20, 20.14 and
+20.15, after the sections of the first one.
 
 To number figures, Sphinx would load every page again, the changed and the unchanged: an eighth
 of its time. What it looks for there, an outline, is kept when the page is read.
 """
 
 import re
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 from docutils import nodes
@@ -17,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.environment.collectors.toctree import TocTreeCollector
 
 CHAPTER = re.compile(r"(?:^|/)(\d\d)-[^/]*$")
+PARTS = 2  # of a number: the page and its section
 CAPTIONS = (nodes.caption, nodes.title, nodes.literal_block)  # by which a figure is one
 
 
@@ -26,14 +31,45 @@ def chapter(docname: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def renumber(env: Any, docname: str, number: int) -> None:
-    """Replace the first part of every section number of one page."""
+def labels(titles: Mapping[str, Sequence[int]]) -> dict[str, int | str]:
+    """Number of the chapter of each page, with a letter where the chapter has several pages.
+
+    Args:
+        titles: What Sphinx counted for the title of each page.
+    """
+    chapters: dict[int, list[str]] = {}
+    for docname in sorted(titles, key=lambda name: tuple(titles[name])):
+        if (number := chapter(docname)) is not None:
+            chapters.setdefault(number, []).append(docname)
+    return {
+        docname: f"{number}{letter}" if len(pages) > 1 else number
+        for number, pages in chapters.items()
+        for letter, docname in zip(ascii_lowercase, pages, strict=False)
+    }
+
+
+def renumber(env: Any, docname: str, label: int | str, depth: int) -> None:
+    """Replace the number of a page, of so many parts, at the start of each section's number."""
     numbers = env.toc_secnumbers[docname]
+
+    def new(old: Sequence[int] | None) -> tuple[int | str, ...] | None:
+        found = (label, *old[depth:]) if old else ()
+        return found if 0 < len(found) <= PARTS else None
+
     for anchor, old in numbers.items():
-        numbers[anchor] = (number, *old[1:]) if old else old
+        numbers[anchor] = new(old)
     for node in [env.titles[docname], *env.tocs[docname].findall(nodes.reference)]:
-        if old := node.get("secnumber"):
-            node["secnumber"] = [number, *old[1:]]
+        if number := new(node.get("secnumber")):
+            node["secnumber"] = list(number)
+        else:
+            node.attributes.pop("secnumber", None)
+
+
+def renumber_pages(env: Any) -> None:
+    """Number all pages as :func:`labels` says."""
+    titles = {name: rows[""] for name, rows in env.toc_secnumbers.items() if rows.get("")}
+    for docname, label in labels(titles).items():
+        renumber(env, docname, label, len(titles[docname]))
 
 
 # --- outlines -------------------------------------------------------------------------------
@@ -89,9 +125,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     assign_figure_numbers = TocTreeCollector.assign_figure_numbers
 
     def renumber_first(self: TocTreeCollector, env: Any) -> list[str]:
-        for docname in env.toc_secnumbers:
-            if (number := chapter(docname)) is not None:
-                renumber(env, docname, number)
+        renumber_pages(env)
         env.get_doctree = env.outlines.__getitem__
         try:
             return assign_figure_numbers(self, env)

@@ -61,12 +61,24 @@
     }
   };
 
+  // Paper is white, whatever the screen is.
+  const paperIsLight = () => {
+    const page = document.documentElement;
+    let scheme;
+    window.addEventListener("beforeprint", () => { [scheme, page.dataset.theme] = [page.dataset.theme, "light"]; });
+    window.addEventListener("afterprint", () => { page.dataset.theme = scheme; });
+  };
+
   const start = () => {
+    paperIsLight();
     breakNames();
     keepTogether();
     quietOutput();
     const size = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
     document.querySelectorAll(BOXES).forEach((e) => size.observe(e));
+    // formulas are typeset when they come near: each is marked then
+    const typeset = new MutationObserver((changes) => new Set(changes.map((c) => c.target.closest?.(".math"))).forEach((e) => e?.closest(BOXES) && mark(e)));
+    document.querySelectorAll(".bd-article").forEach((e) => typeset.observe(e, { childList: true, subtree: true }));
     window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(all));
     document.addEventListener("toggle", all, true);
   };

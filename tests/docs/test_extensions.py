@@ -34,6 +34,44 @@ def test_a_chapter_has_the_number_of_its_file(page, number):
     assert load("chapter_numbers").chapter(page) == number
 
 
+def numbered(numbers: dict[str, dict[str, tuple[int, ...] | None]]) -> SimpleNamespace:
+    """What Sphinx keeps of these section numbers, by page and anchor."""
+    nodes = pytest.importorskip("docutils.nodes")
+
+    def entry(number):
+        return nodes.reference(secnumber=list(number)) if number else nodes.reference()
+
+    return SimpleNamespace(
+        toc_secnumbers=numbers,
+        titles={name: entry(rows.get("")) for name, rows in numbers.items()},
+        tocs={
+            name: nodes.bullet_list("", *map(entry, rows.values()))
+            for name, rows in numbers.items()
+        },
+    )
+
+
+def test_pages_of_one_chapter_have_letters_and_their_sections_two_parts():
+    env = numbered(
+        {
+            "book/21-small": {"": (4, 3), "#r": (4, 3, 1)},
+            "book/21-fine": {"": (4,), "#a": (4, 1), "#b": (4, 2), "#deep": (4, 1, 1)},
+            "book/22-one": {"": (5,), "#a": (5, 1), "#none": None},
+            "api/index": {"": (6,)},
+        }
+    )
+    load("chapter_numbers").renumber_pages(env)
+    assert env.toc_secnumbers == {
+        "book/21-small": {"": ("21b",), "#r": ("21b", 1)},
+        "book/21-fine": {"": ("21a",), "#a": ("21a", 1), "#b": ("21a", 2), "#deep": None},
+        "book/22-one": {"": (22,), "#a": (22, 1), "#none": None},
+        "api/index": {"": (6,)},
+    }
+    shown = [node.get("secnumber") for node in env.tocs["book/21-fine"].children]
+    assert shown == [["21a"], ["21a", 1], ["21a", 2], None]
+    assert env.titles["book/21-small"]["secnumber"] == ["21b"]
+
+
 def test_a_label_that_moves_to_another_page_makes_every_page_old():
     equations = {"eq-a": ("01", 1)}
     env = SimpleNamespace(
@@ -240,3 +278,16 @@ def test_each_cell_folds_its_own_lines():
     html = folded(cell("a = 1") + cell(CHECKED) + cell("# checks\nassert a"))
     assert re.findall(r"✓ \d", html) == ["✓ 3", "✓ 1"]
     assert html.index("a</span>") < html.index("<details")
+
+
+def test_the_script_that_draws_the_icons_again_is_emptied_if_the_site_is_there(tmp_path):
+    light = load("light_pages")
+    script = tmp_path / light.ICONS
+    app = SimpleNamespace(outdir=str(tmp_path))
+    light.empty_icon_script(app, None)  # a builder without a theme has none
+    script.parent.mkdir(parents=True)
+    script.write_text("x" * 1000)
+    light.empty_icon_script(app, RuntimeError())
+    assert script.stat().st_size == 1000
+    light.empty_icon_script(app, None)
+    assert script.stat().st_size < 50

@@ -70,6 +70,13 @@ def _needed(_: Coverage, needed: Needed, __: Any) -> str | None:
         return "where one answer reaches the target, one is needed."
     if needed(np.array([0.5, 0.0]), 0.8) != np.inf:
         return "with half of the questions at p = 0 no number of answers reaches 0.8: infinity."
+    if needed(np.array([0.5, 0.0]), 0.5) != np.inf or needed(np.array([0.5]), 1.0) != np.inf:
+        return (
+            "p = 1/2, 0 come near the coverage 1/2 and never reach it, nor does p = 1/2 reach "
+            "1: infinity. Rounded, they do with 54 answers, so compare before you search."
+        )
+    if needed(np.array([1.0, 0.0]), 0.5) != 1:
+        return "p = 1, 0 reach the coverage 1/2 with one answer."
     big = needed(np.array([1e-6]), 0.5)
     return None if abs(big - 693_147) <= 1 else f"p = 1e-6 needs 693,147 answers, not {big:g}."
 

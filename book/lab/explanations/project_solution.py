@@ -12,8 +12,8 @@ def coverage(p: ndarray, k: float) -> float:
 
 def needed(p: ndarray, target: float) -> float:
     """Least whole number of answers whose coverage reaches a target; infinity if none does."""
-    if (p > 0).mean() < target:
-        return float("inf")
+    if (p > 0).mean() <= target and (p == 1).mean() < target:
+        return float("inf")  # approached at best, never reached
     low, high = 0, 1
     while coverage(p, high) < target:
         low, high = high, 2 * high

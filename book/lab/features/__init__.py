@@ -16,5 +16,7 @@
   its geometry.
 * ``words``: Tagged sentences that are prose, and one vector for each of their words.
 * ``project``: Tests of a reader's sparse autoencoder and its training.
+* ``project_steering``: Tests of a direction by which a reader steers a model.
+* ``smollm2_feature``: An autoencoder on one layer of SmolLM2, and features that steer.
 * ``project_solution``: The same autoencoder, written out: one way to solve the project.
 """

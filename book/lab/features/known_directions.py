@@ -45,14 +45,16 @@ def known(share: float, seed: int, vectors: int = VECTORS) -> tuple[Tensor, Tens
     return amounts @ true, true
 
 
-def share_found(share: float, seed: int, steps: int = 250, vectors: int = VECTORS) -> float:
+def share_found(
+    share: float, seed: int, steps: int = 250, vectors: int = VECTORS, lr: float = 2e-2
+) -> float:
     """Share of the known directions that a dictionary finds to a cosine of 0.9."""
     x, true = known(share, seed, vectors)
     torch.manual_seed(START + seed)
     active = max(2, round(80 * share))
     sae = SparseAutoencoder(WIDTH, 2 * FEATURES, active=active, patience=3000)
     sae.center(x)
-    train_dictionary(sae, x, SparseReconstruction(), steps=steps, lr=2e-2)
+    train_dictionary(sae, x, SparseReconstruction(), steps=steps, lr=lr)
     return (matched_cosine(sae.directions.detach(), true) > 0.9).double().mean().item()
 
 

@@ -55,6 +55,8 @@ def _one(pack: Packer, _: Mean) -> str | None:
         return "the row does not begin with the tokens of the conversation."
     if len(set(documents[0, :n])) != 1 or (documents[0, n:] != -1).any():
         return "documents: one number for the conversation, and -1 where nothing stands."
+    if found[0, n:].any():
+        return "ids: 0 where nothing stands."
     return _asked(targets[0], ids, mask)
 
 
@@ -109,6 +111,8 @@ def _full(pack: Packer, _: Mean) -> str | None:
     rows = len(packed(pack, CHATS)[0])
     if rows > 3:
         return f"{rows} rows for 26 tokens in rows of 12: conversations that fit share a row."
+    if len(packed(pack, CHATS[:2])[0]) > 1:
+        return "two conversations of 6 tokens fill a row of 12, and got two rows."
     return None
 
 
@@ -117,6 +121,8 @@ def _long(pack: Packer, _: Mean) -> str | None:
     ids = packed(pack, [CHATS[0], long])[0]
     if np.isin(ids, range(50, 70)).any():
         return "a conversation longer than the context is cut: leave it out."
+    if not np.isin(packed(pack, CHATS[:1], len(CHATS[0][0]))[0], CHATS[0][0]).any():
+        return "a conversation exactly as long as the context is left out, and it fits."
     return None
 
 

@@ -63,6 +63,9 @@ def _whole(sample: Sample) -> None:
     found = shares(sample, ROW, 1.0)
     if not _same(found, ROW):
         raise FaultError(f"with P = 1 the shares are {found}; the distribution is {ROW}.")
+    two = np.log(np.array([[0.9, 0.1], [0.1, 0.9]]))
+    if np.asarray(sample(two, 1.0, 1.0, np.array([0.5, 0.5]))).tolist() != [0, 1]:
+        raise FaultError("rows with other logits are not drawn from their own distributions.")
 
 
 def _nucleus(sample: Sample) -> None:

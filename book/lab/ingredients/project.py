@@ -142,12 +142,21 @@ def _edge(compare: Compare) -> None:
         raise FaultError(
             "the best step size is the last of the grid: it may lie beyond. Raise ValueError."
         )
+    rising = rows("other", {1e-3: [3.0] * 3, 2e-3: [3.2] * 3, 4e-3: [3.5] * 3})
+    if not _refused(compare, base + rising):
+        raise FaultError("the best step size is the first of the grid: raise ValueError.")
+    table = [r for r in arms() if r["arm"] == "other" or r["lr"] <= 4e-3]
+    if not _refused(compare, table):
+        raise FaultError("the baseline's best step size ends its grid: raise ValueError.")
 
 
 def _few(compare: Compare) -> None:
     table = [r for r in arms() if r["seed"] < 2]
     if not _refused(compare, table):
         raise FaultError("two seeds are compared as if they were three: raise ValueError.")
+    later = [r | {"seed": r["seed"] + 1} if r["arm"] == "base" else r for r in arms()]
+    if not _refused(compare, later):  # seeds 1, 2, 3 and 0, 1, 2
+        raise FaultError("two of three seeds form pairs: count pairs. Raise ValueError.")
 
 
 OWN = "a step size for each arm"

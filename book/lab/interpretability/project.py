@@ -176,6 +176,33 @@ def _page(circuit: Circuit, route: Route) -> str | None:
     return None
 
 
+@torch.no_grad()
+def _asking() -> Task:
+    """A head that asks with what (0, 0) writes and is found by what (0, 1) writes.
+
+    Head (0, 0) copies the token one place back, (0, 1) that two places back. Head (1, 0) looks
+    for the position where the second is what the first is here, rests on the start if there is
+    none, and copies the token it finds. Each of the prompts' changes matters alone.
+    """
+    D = 4 * V + T
+    model = blank(V, T, D, n_heads=2, d_head=V).double()
+    eye = torch.eye(D, dtype=torch.float64)
+    token, place = eye[:V], eye[V : V + T]
+    one, two, answer = (eye[V + T + i * V :][:V] for i in range(3))
+    model.token_embedding.weight.copy_(token)
+    model.position.weight.copy_(place)  # type: ignore[union-attr, operator]
+    model.head.weight.copy_(GAIN * answer / (D / 5) ** 0.5)
+    first, second = (block.attention for block in model.blocks)
+    for head, out in enumerate((one, two)):
+        earlier = place.roll(head + 1, 0)
+        earlier[: head + 1] = 0.0
+        write(first, head, place, earlier, token, out, D / 2)
+    write(second, 0, one, two + token[:1] / 2, token, answer, D / 4)
+    clean = torch.tensor([[0, 2, 10, 7, 5, 11, 8, 2, 9]])
+    corrupt = torch.tensor([[0, 4, 10, 7, 3, 11, 8, 3, 9]])
+    return Task(model, clean, corrupt, lambda logits: logits[:, -1, 7] - logits[:, -1, 8])
+
+
 def _route(circuit: Circuit, route: Route) -> str | None:
     """By which input the receiver takes up what the sender writes."""
     at = parts(5)
@@ -194,6 +221,29 @@ def _route(circuit: Circuit, route: Route) -> str | None:
     return None
 
 
+def _against(circuit: Circuit, route: Route) -> str | None:
+    """A receiver that works against the answer."""
+    at = parts(5)
+    said = route(*task(5), at["copy"], at["against"])
+    if said != "v":
+        return (
+            f"head {at['against']}, which works against the answer, takes up the sender by "
+            f"'v', not {said!r}: the effect may be negative, and its size counts."
+        )
+    return None
+
+
+def _two_senders(circuit: Circuit, route: Route) -> str | None:
+    """One receiver takes up two senders by different inputs."""
+    for sender, right in (((0, 0), "q"), ((0, 1), "k")):
+        if (said := route(*_asking(), sender, (1, 0))) != right:
+            return (
+                f"in a model where head (1, 0) takes up two heads, that of {sender} goes by "
+                f"{right!r}, not {said!r}: let the receiver hear this sender alone."
+            )
+    return None
+
+
 TESTS = (
     Case("circuit: one model", _circuit(0)),
     Case("circuit: heads in another order", _circuit(1), ("circuit: one model",)),
@@ -201,4 +251,6 @@ TESTS = (
     Case("circuit: equal prompts", _identity, ("circuit: one model",)),
     Case("circuit: that of the page", _page, ("circuit: one model",)),
     Case("route: this task and the page", _route),
+    Case("route: against the answer", _against, ("route: this task and the page",)),
+    Case("route: two senders", _two_senders, ("route: this task and the page",)),
 )

@@ -171,6 +171,9 @@ def _fates(corrupt: Corrupt, loss: Loss, fill: Fill) -> None:
     often = np.bincount(changed, minlength=V)[:V] / len(changed)
     if often.max() > 4 / V:
         raise FaultError("replaced tokens are not drawn evenly from the vocabulary.")
+    by_row = [x[a & (x != i) & (x != MASK)] for x, i, a in zip(read, ids, asked, strict=True)]
+    if all(len(set(x)) == 1 for x in by_row if len(x) > 1):
+        raise FaultError("the replaced tokens of a row are all the same: draw each by itself.")
 
 
 def _untouched(corrupt: Corrupt, loss: Loss, fill: Fill) -> None:

@@ -175,8 +175,13 @@ def _error_of(check: Callable, gradient: Callable, factor: float = 1.0) -> float
 
 
 def _right(_: Callable, check: Callable, *__: Any) -> str | None:
-    x = POINT.copy()
-    found = check(_cubic, _slope, x)
+    x, asked = POINT.copy(), []
+
+    def watched(point: Array) -> float:
+        asked.append(np.reshape(point, POINT.shape) - POINT)
+        return _cubic(point)
+
+    found = check(watched, _slope, x)
     if not np.array_equal(x, POINT):
         return "the check changes x: work on a copy, and undo every step."
     error = _error_of(check, _slope)
@@ -185,7 +190,10 @@ def _right(_: Callable, check: Callable, *__: Any) -> str | None:
             f"a right gradient gets the error {error:.1g}: differences to one side, a step "
             "that is not undone, a division by h instead of 2h, or a bad h?"
         )
-    return None if found >= 0 else "the largest error is negative: take absolute values."
+    if found < 0:
+        return "the largest error is negative: take absolute values."
+    to_both = (np.max(asked, 0) > 1e-14).all() and (np.min(asked, 0) < -1e-14).all()
+    return None if to_both else "f is asked to one side of x only: take central differences."
 
 
 def _wrong(_: Callable, check: Callable, *__: Any) -> str | None:

@@ -27,13 +27,14 @@ def frequent_words(conversations: Sequence[Rated], number: int) -> list[str]:
 
 
 def word_shares(conversations: Sequence[Rated], words: Sequence[str]) -> Array:
-    """Which words a conversation is made of, whatever its length.
+    """Which words a conversation is made of, whatever their number.
 
     Computes::
 
         x_w = sqrt(n_w / Σ_v n_v)   over the given words, so that ‖x‖ = 1
 
     A conversation that is said twice has the same row. One without any of the words has zeros.
+    A short one has few words that are not zero, so the row still gives its length away.
 
     Args:
         conversations: Texts.

@@ -218,6 +218,8 @@ def _far(function: Loss) -> str | None:
             return f"at a difference of {z:g} nats the loss or its gradient is not finite."
         if not np.isclose(loss, max(0.0, -z)):
             return f"at a difference of {z:g} nats the loss is {loss:g}, not {max(0.0, -z):g}."
+        if not np.allclose(slope, max(0.0, -z)):  # -(1 - σ(z)) z
+            return f"at a difference of {z:g} nats the gradient is not {max(0.0, -z):g}."
     return None
 
 
@@ -232,9 +234,13 @@ FITTING = (
 
 
 def _probed(probe: Probe, scores: Sequence[float], lengths: Sequence[float]) -> float:
-    """Accuracy on the pairs (0, 1), (2, 3), ... at a width of 0.2."""
-    pairs = np.arange(len(scores)).reshape(-1, 2)
-    found = probe(np.array(scores), np.array(lengths), pairs, 0.2)
+    """Accuracy at a width of 0.2 on pairs that are given as (better, worse, better, ...).
+
+    In the arrays of the probe all better ones come first, so that it has to use the pairs.
+    """
+    pairs = np.arange(len(scores)).reshape(2, -1).T
+    inputs = (np.array(x).reshape(-1, 2).T.ravel() for x in (scores, lengths))
+    found = probe(*inputs, pairs, 0.2)
     return float(_array(found, (), "the accuracy"))
 
 
@@ -259,7 +265,7 @@ def _ties(probe: Probe) -> str | None:
 
 
 def _edge(probe: Probe) -> str | None:
-    found = _probed(probe, [1.0, 0, 0, 1, 0, 1], [3.0, 3, 3.2 - 1e-12, 3, 3.3, 3])
+    found = _probed(probe, [1.0, 0, 0, 1, 0, 1], [3.0, 3, 0.2, 0, 3.3, 3])  # 0.2 exactly
     if np.isclose(found, 1 / 2):
         return None
     return f"pairs that differ by the width at most count: 1 of 2 is right, not {found:.3f}."

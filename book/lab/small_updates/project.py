@@ -154,8 +154,18 @@ def _update(layer: Layer) -> str | None:
     }
     for said, s in scales.items():
         if torch.allclose(module(x), x @ W.mT + b + s * pair, atol=1e-5):
-            return said or None
+            return said or _through(module, x, W)
     return "the outputs are not Wx + b + sBAx."
+
+
+def _through(module: Any, x: Tensor, W: Tensor) -> str | None:
+    """What is wrong with the gradient that earlier layers get."""
+    x = x.detach().requires_grad_()
+    module(x).sum().backward()
+    wanted = (W + ALPHA / RANK * module.B @ module.A).detach().sum(0)
+    if x.grad is None or not torch.allclose(x.grad, wanted.expand_as(x), atol=1e-2):
+        return "earlier layers get another gradient than (W + sBA)ᵀdy: is x detached?"
+    return None
 
 
 def _merged(layer: Layer) -> str | None:

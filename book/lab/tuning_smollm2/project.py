@@ -144,11 +144,11 @@ def _halves(preference: Any, liked: list[str], disliked: list[str]) -> str | Non
 
 
 def _material(preference: Any, liked: list[str], disliked: list[str]) -> tuple[list, list]:
-    """Prompts and answers; two prompts have a better and a worse one, three have not."""
+    """Prompts and answers; the first two prompts have a better and a worse one."""
     good, bad = max(liked, key=preference.teach), min(disliked, key=preference.teach)
     prompts: list[str] = []
     answers: list[str] = []
-    groups = [(bad, good), (good, bad, bad), (bad, bad), (good, good), ("", good)]
+    groups = [(bad, good), (good, bad, bad), (bad, bad), (good, good), ("", good), ("", "")]
     for i, some in enumerate(groups):
         prompts += [f"Question {i}?"] * len(some)
         answers += some
@@ -174,6 +174,8 @@ def _pairs(preference: Any, liked: list[str], disliked: list[str]) -> str | None
             return "two answers with one score make a pair: it teaches which stood first."
         if preference.teach(chosen) < preference.teach(rejected):
             return "a pair prefers the answer with the lower score: chosen is the better one."
+    if len({prompt for prompt, *_ in found}) < 2:
+        return "two prompts have a better and a worse answer, and one of them has no pair."
     return None
 
 
@@ -190,6 +192,8 @@ def _split(preference: Any, liked: list[str], disliked: list[str]) -> str | None
         )
     if preference.split(prompts, 0.25, 0) != (learned, tested):
         return "the same seed splits in another way: nobody could repeat your test."
+    if set(preference.split(prompts, 0.25, 1)[1]) == set(tested):
+        return "another seed splits in the same way: draw the prompts of the test by the seed."
     return None
 
 

@@ -26,6 +26,8 @@ class Sea:
             own = [
                 a for p, a in zip(prompts, answers, strict=True) if p == prompt and a.strip()
             ]
+            if not own:
+                continue
             best, worst = max(own, key=self.teach), min(own, key=self.teach)
             if self.teach(best) > self.teach(worst):
                 found.append((prompt, best, worst))

@@ -18,6 +18,7 @@ TEXTS = [
     "In winter the lake is frozen, and children skate.",
 ]
 DATA = " ".join(TEXTS).encode()
+SHORT, LONG = "a text  of 19 letter", "a text  of 20 letters"  # of 19 and 20 characters
 
 
 def grade(mine: Any) -> Report:
@@ -74,11 +75,15 @@ def cleaning(mine: Any) -> str | None:
     if missing := [text for text in TEXTS[3:] if text not in found]:
         return f"clean() drops or changes {missing[0]!r}, which is neither a copy nor junk."
     if TEXTS[2] in found:
-        return "clean() keeps 'Menu': a text of fewer than 20 letters is no document."
+        return "clean() keeps 'Menu': a text of fewer than 20 characters is no document."
     if TEXTS[0] in found and TEXTS[1] in found:
         return "clean() keeps two texts that differ in blanks and capitals only."
     if not {TEXTS[0], TEXTS[1]} & set(found):
         return "clean() drops both copies of a text: one of them is to stay."
+    if list(mine.clean([SHORT, LONG])) != [LONG]:
+        return (
+            "clean() draws the line elsewhere: 20 characters stay, a run of blanks being one."
+        )
     return None
 
 
@@ -119,18 +124,24 @@ def probabilities(mine: Any) -> str | None:
     return None
 
 
-class Half:
-    """A model for which each byte has probability one half."""
+class Constant:
+    """A model for which each byte has the same probability.
 
-    @staticmethod
-    def log_probabilities(data: bytes) -> list[float]:
-        """Log ½ for each byte."""
-        return [-math.log(2)] * len(data)
+    Args:
+        bits: What a byte costs.
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def log_probabilities(self, data: bytes) -> list[float]:
+        """The same for each byte [nats]."""
+        return [-self.bits * math.log(2)] * len(data)
 
 
 def judging(mine: Any) -> str | None:
     """Bits, and per byte."""
-    found = float(mine.bits_per_byte(Half, DATA))
+    found = float(mine.bits_per_byte(Constant(1), DATA))
     if abs(found - math.log(2)) < 1e-9:
         return "bits_per_byte() gives nats: divide by log 2."
     if abs(found - len(DATA)) < 1e-6:
@@ -139,6 +150,8 @@ def judging(mine: Any) -> str | None:
         return "bits_per_byte() is negative: a code length is minus a log-probability."
     if abs(found - 1) > 1e-9:
         return f"bits_per_byte() of bytes of probability one half is {found:.4f}, not 1."
+    if abs(float(mine.bits_per_byte(Constant(2), DATA)) - 2) > 1e-9:
+        return "bits_per_byte() does not ask the model: bytes of probability 1/4 cost 2 bits."
     return None
 
 

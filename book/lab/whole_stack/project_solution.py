@@ -41,7 +41,7 @@ class Mine:
     """From texts to a model that is judged on what it never saw."""
 
     def clean(self, texts):
-        """Texts of 20 letters or more, each once; blanks and capitals make no difference."""
+        """Texts of 20 characters or more, each once; blanks and capitals make no difference."""
         kept = {}
         for text in texts:
             plain = " ".join(text.split()).lower()

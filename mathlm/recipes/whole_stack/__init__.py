@@ -19,7 +19,7 @@ from .judging import judge
 from .pipeline import SCALES, Result, Run, ScaleName
 from .report import write_report
 from .smollm2 import FROM_SMOLLM2, TUNING_SCALES
-from .stages import cleaned, instruct, raw, tokens
+from .stages import cleaned, instruct, raw, rivals, tokens
 from .training import preferred, pretrained, tuned
 
 __all__ = ["FROM_SMOLLM2", "STAGES", "TUNING_SCALES", "WholeStackConfig", "main", "run"]
@@ -29,6 +29,7 @@ STAGES = {
     "raw": raw,
     "cleaned": cleaned,
     "tokens": tokens,
+    "rivals": rivals,
     "pretrained": pretrained,
     "instructions": instruct,
     "tuned": tuned,
@@ -54,8 +55,8 @@ class WholeStackConfig:
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")]
     """Folder of the run; one that was begun is gone on with."""
     scale: ScaleName = "cpu"
-    """How large the stages are: tiny takes 20 s, cpu ten minutes at most, evening some hours
-    of two cores; gpu is larger."""
+    """How large the stages are: tiny takes 20 s, cpu ten minutes at most, evening two hours
+    of one core; gpu is larger."""
     start: Annotated[Literal["scratch", "smollm2"], tyro.conf.arg(name="from")] = "scratch"
     """Raw text, or SmolLM2, which is tuned on requests and then on preferences."""
     seed: int = 0

@@ -17,12 +17,11 @@ from ...train.objectives import next_token
 from .answers import answers, halves, repeated
 from .pipeline import Result, Run
 from .report import MODELS
-from .stages import held_out_conversations, held_out_texts, speakers
+from .stages import held_out_conversations, scored_tokens, speakers
 
 log = logging.getLogger(__name__)
 SEED = 2_000_003  # of the answers that are judged
 LIKE = 15  # bytes by which answers of like length may differ
-TEXT = 20_000  # tokens of the held-out plays that are scored
 
 
 @torch.no_grad()
@@ -37,7 +36,7 @@ def mean_loss(model: GPT, batches: Any) -> float:
 
 def bits_per_byte(run: Run, chat_model: ChatModel) -> float:
     """Cost of the held-out plays [bits/byte]."""
-    ids = np.array(chat_model.tokenizer.encode("".join(held_out_texts(run)))[:TEXT])
+    ids = np.array(scored_tokens(run, chat_model.tokenizer))
     sizes = {"context": run.scale.context, "batch_size": 16, "seed": 0}
     windows = TokenizedWindows(ids, chat_model.tokenizer, **sizes)
     return mean_loss(chat_model.model, windows) / (windows.bytes_per_target * math.log(2))

@@ -6,7 +6,9 @@ the plays that are held out. A request for a speech is answered by one from the 
 speeches of the held-out plays, and their speakers, judge.
 """
 
+import bz2
 import json
+import lzma
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,7 +16,10 @@ import numpy as np
 from ...text import (
     ByteBPE,
     ChatFormat,
+    KneserNey,
     Message,
+    bits_per_byte,
+    conditional_bits_per_byte,
     corpus,
     instructions,
     read_documents,
@@ -29,6 +34,9 @@ from .pipeline import Result, Run, write_lines
 FORMAT = ChatFormat.chatml()
 SHORTEST, BYTES_PER_TOKEN = 20, 2.0  # a speech that an answer has room for [bytes]
 LONGEST_NAME = 16
+TEXT = 20_000  # tokens of the held-out plays that are scored
+ORDERS = (2, 4, 6)  # letters of the longest run that a table counts
+COMPRESSORS = {"xz": lambda data: lzma.compress(data, preset=6), "bz2": bz2.compress}
 Pair = dict[str, str]
 
 
@@ -105,6 +113,27 @@ def all_texts(run: Run, texts: list[str]) -> list[str]:
 def held_out_texts(run: Run) -> list[str]:
     """Passages of the plays that no stage learns from."""
     return list(read_documents(run.place("raw", "test.jsonl"), "text"))
+
+
+def scored_tokens(run: Run, tokenizer: ByteBPE) -> list[int]:
+    """The start of the held-out plays, on which models are compared."""
+    return tokenizer.encode("".join(held_out_texts(run)))[:TEXT]
+
+
+def rivals(run: Run) -> Result:
+    """What tables of counts and compressors that read the same text charge for the plays."""
+    texts = all_texts(run, list(read_documents(run.place("documents.jsonl"), "text")))
+    bpe, training = ByteBPE.load(run.place("tokenizer.json")), "".join(texts).encode()
+    plays = bpe.decode(scored_tokens(run, bpe)).encode()
+    tables = {}
+    for order in ORDERS:
+        nats = -KneserNey(order, training).log_probabilities(plays).sum()
+        tables[f"order {order}"] = bits_per_byte(float(nats), len(plays))
+    packed = {
+        name: conditional_bits_per_byte(pack, training, plays)
+        for name, pack in COMPRESSORS.items()
+    }
+    return {"held_out_bytes": len(plays), "tables": tables, "compressors": packed}
 
 
 def speeches(texts: Iterable[str], longest: int) -> list[tuple[str, str]]:

@@ -34,6 +34,8 @@ FAULTS = {
     "need 9 answers": ("needed", "return float(high)", "return float(2 * high)"),
     "one is needed": ("needed", "low, high = 0, 1\n", "low, high = 1, 2\n"),
     "no number of answers": ("needed", 'return float("inf")', "return 1e9"),
+    "never reach it": ("needed", "(p > 0).mean() <= target", "(p > 0).mean() < target"),
+    "with one answer": ("needed", " and (p == 1).mean() < target", ""),
     "costs infinitely much": ("cheapest", "np.argmin(costs)", "np.argmax(costs)"),
     "paid too, once": ("cheapest", 'm["training"] + questions', "questions"),
     "training + questions": ("cheapest", "float(min(costs))", "float(max(costs[:2]))"),
@@ -52,3 +54,18 @@ def test_a_planted_fault_is_named(sentence):
     parts[name] = planted(parts[name], old, new)
     report = project.grade(**parts)
     assert any(sentence in fault for fault in report.faults), report
+
+
+@pytest.mark.parametrize(
+    ("p", "target", "answers"),
+    [
+        ([0.5, 0.0], 0.5, np.inf),
+        ([0.5], 1.0, np.inf),
+        ([1.0, 0.5, 0.0], 2 / 3, np.inf),
+        ([1.0, 0.0], 0.5, 1),
+        ([1.0, 0.5], 0.5, 1),
+        ([0.5, 0.0], 0.49, 6),
+    ],
+)
+def test_a_coverage_that_is_only_approached_is_never_reached(p, target, answers):
+    assert right.needed(np.array(p), target) == answers

@@ -28,6 +28,12 @@ def test_no_dictionary_begins_with_the_directions_it_has_to_find(seed):
     assert matched_cosine(start, study.known(0.05, seed)[1]).max() < 0.9
 
 
+@pytest.mark.slow
+def test_longer_training_finds_what_the_short_one_of_the_record_leaves_out():
+    assert study.share_found(0.1, 0) < 0.7
+    assert study.share_found(0.1, 0, steps=1500, lr=1e-2) > 0.9
+
+
 def test_every_seed_is_recorded_in_every_arm(tmp_path):
     path = tmp_path / "r.json"
     command = f"--seeds 3 4 --steps 3 4 --vectors 300 --record {path}".split()

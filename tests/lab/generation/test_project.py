@@ -16,6 +16,10 @@ FAULTS = {
         'np.argsort(-p, axis=1, kind="stable")',
         'np.argsort(p, axis=1, kind="stable")[:, ::-1]',
     ),
+    "drawn from their own": (
+        "z = logits / temperature",
+        "z = 0 * logits + logits[0] / temperature",
+    ),
     "above* u": ("ends > u", "ends >= u"),
     "temperature is not used": ("logits / temperature", "logits"),
     "logits of ±1000 overflow": ("z - z.max(axis=1, keepdims=True)", "z"),

@@ -49,7 +49,15 @@ FAULTS = {
         "3.0 if math.isnan(loss) else loss",
     ),
     "it may lie beyond": ("best in (rates[0], rates[-1])", "False"),
+    "is the first of the grid": ("best in (rates[0], rates[-1])", "best == rates[-1]"),
+    "the baseline's best step size": (
+        "best = {arm: best_of(table) for arm, table in tables.items()}",
+        "best = {arm: best_of(table) for arm, table in tables.items() if arm != baseline}; "
+        "first = tables[baseline]; "
+        "best[baseline] = min(first, key=lambda lr: mean(first[lr].values()))",
+    ),
     "as if they were three": ("len(pairs) < 3", "False"),
+    "count pairs": ("len(pairs) < 3", "len(runs) < 3"),
     "one entry for each arm but": ("        if arm == baseline:\n            continue\n", ""),
 }
 

@@ -84,3 +84,33 @@ def test_a_mistake_is_named(sentence):
 def test_a_wrong_route_is_named(said, sentence):
     report = project.grade(my_circuit, lambda *given: said)
     assert any(sentence in fault for fault in report.faults), report
+
+
+def signed(model, clean, corrupt, metric, sender, receiver):
+    name = f"blocks.{sender[0]}.attention.heads.{sender[1]}"
+
+    def effect(letter):
+        at = f"blocks.{receiver[0]}.attention.{letter}"
+        z = interpret.path_patch(model, corrupt, clean, [name], at, [receiver[1]])
+        return float(metric(z))
+
+    return max("qkv", key=effect)
+
+
+def any_sender(model, clean, corrupt, metric, sender, receiver):
+    layer, head = receiver
+
+    def effect(letter):
+        site = f"attention.{letter}"
+        table = interpret.activation_patching(model, clean, corrupt, metric, site, [layer])
+        return abs(float(table[0, head]) - float(metric(model(corrupt))))
+
+    return max("qkv", key=effect)
+
+
+@pytest.mark.parametrize(
+    ("route", "sentence"), [(signed, "works against"), (any_sender, "this sender alone")]
+)
+def test_a_route_that_is_right_by_chance_is_named(route, sentence):
+    report = project.grade(my_circuit, route)
+    assert any(sentence in fault for fault in report.faults), report

@@ -76,12 +76,12 @@ def test_runs_that_make_no_sense_are_refused(options, says):
 
 
 def test_the_study_goes_on_where_its_record_ends(tmp_path, monkeypatch):
-    """Each kind at every step size with one seed, then at the best one; nothing runs twice."""
+    """Each kind at every step size with one seed, then at its best and at that of easy ones."""
     ran = []
 
     def row(config):
         ran.append(config)
-        loss = [abs(config.lr - 3e-3)] * 10
+        loss = [abs(config.lr - (1e-3 if config.negatives == "elsewhere" else 3e-3))] * 10
         return {"config": linked_pairs_study.describe(config), "loss": loss, "right": {}}
 
     monkeypatch.setattr(linked_pairs_study, "run", row)
@@ -89,6 +89,7 @@ def test_the_study_goes_on_where_its_record_ends(tmp_path, monkeypatch):
     linked_pairs_study.main(["--record", str(path), "--seeds", "1"])
     assert len(ran) == 9
     rows = linked_pairs_study.main(["--record", str(path), "--seeds", "3"])
-    assert len(ran) == len(rows) == 15
-    assert {c.lr for c in ran[9:]} == {3e-3}
-    assert len(json.loads(path.read_text())["results"]) == 15
+    assert len(ran) == len(rows) == 19  # nothing runs twice
+    assert {c.lr for c in ran[9:] if c.negatives == "elsewhere"} == {1e-3}
+    assert {c.lr for c in ran[9:] if c.negatives != "elsewhere"} == {1e-3, 3e-3}
+    assert len(json.loads(path.read_text())["results"]) == 19

@@ -50,6 +50,10 @@ FAULTS = {
     "it should be 80 %": ("fate < 0.8]", "fate < 0.6]"),
     "no target is replaced": ("rng.integers(0, mask_id, len(replaced))", "ids[replaced]"),
     "no target is left as it is": ("& (fate < 0.9)", ""),
+    "are all the same: draw each": (
+        "rng.integers(0, mask_id, len(replaced))",
+        "rng.integers(0, mask_id)",
+    ),
     "not drawn evenly": ("rng.integers(0, mask_id, len(replaced))", "7"),
     "corrupt changes its argument": ("targets = ids.copy(), np.", "targets = ids, np."),
     "the same rng gives two results": (

@@ -69,6 +69,7 @@ DPO = {
 CHECK = {
     "the check changes x": ("up, down = x.copy(), x.copy()", "up, down = x, x.copy()"),
     "a right gradient gets the error": ("/ (2 * h)", "/ h"),
+    "f is asked to one side of x only": ("(f(up) - f(down)) / (2 * h)", "(f(up) - f(x)) / h"),
     "take absolute values": ("float(np.abs(gradient(x.copy()) - slopes).max() /",
                              "float(-np.abs(gradient(x.copy()) - slopes).max() /"),
     "with the wrong sign passes": (

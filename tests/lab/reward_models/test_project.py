@@ -68,6 +68,9 @@ LOSSES = {
     "compare it with central differences": losses(good_loss, lambda z, d: -d.mean(0)),
     "is not finite": losses(lambda z: -np.log(1 / (1 + np.exp(-z))).mean(), good_gradient),
     "not 1000": losses(lambda z: np.log1p(np.exp(np.minimum(-z, 30))).mean(), good_gradient),
+    "the gradient is not 1000": losses(
+        good_loss, lambda z, d: good_gradient(z, d) * (np.abs(z).max() < 500)
+    ),
     "two things": lambda w, d: good_loss(d @ w),
 }
 PROBES = {
@@ -79,6 +82,10 @@ PROBES = {
         s + 1e-9 * np.arange(len(s)), length, p, w
     ),
     "by the width at most count": lambda s, length, p, w: solution.probe(s, length, p, 0.6 * w),
+    "1 of 2 is right": lambda s, length, p, w: solution.probe(s, length, p, w - 1e-12),
+    "of 3 are right": lambda s, length, p, w: solution.probe(
+        s, length, np.arange(len(s)).reshape(-1, 2), w
+    ),
 }
 WAYS = {
     "twice the length and nothing else": plain,

@@ -35,6 +35,8 @@ FAULTS = {
     "the scale is α: divide": ("alpha / rank", "alpha"),
     "the scale is α/√r": ("alpha / rank", "alpha / rank**0.5"),
     "the scale is applied twice": ("+ self.s * (x", "+ self.s**2 * (x"),
+    "earlier layers get another gradient": ("(x @ self.A.mT)", "(x.detach() @ self.A.mT)"),
+    "is x detached": ("self.base(x)", "self.base(x.detach())"),
     "the outputs are not Wx": ("+ self.s * (x", "- self.s * (x"),
     "leaves out the scale": ("+ self.s * self.B", "+ self.B"),
     "merged() is not W + sBA": ("W.float() + self.s * self.B", "W.float() - self.s * self.B"),

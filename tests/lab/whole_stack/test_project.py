@@ -26,6 +26,9 @@ FAULTS = {
     "keeps 'Menu'": ("len(plain) >= 20", "len(plain) >= 2"),
     "differ in blanks and capitals only": ('" ".join(text.split()).lower()', "text"),
     "drops or changes": ("kept.setdefault(plain, text)", "kept.setdefault(plain, plain)"),
+    "draws the line elsewhere": ("len(plain) >= 20", "len(plain) >= 19"),
+    "a run of blanks being one": ("len(plain) >= 20", "len(text) >= 20"),
+    "20 characters stay": ("len(plain) >= 20", "len(plain) > 20"),
     "puts a text on both sides": ("order[count:], order", "order, order"),
     "loses texts": ("order[count:], order", "order[count + 1 :], order"),
     "of 20 texts for a share": ("round(share * len(order))", "round(share * len(order)) + 1"),
@@ -44,6 +47,7 @@ FAULTS = {
     "nothing was learned": ("return p\n", "return 1 / 256\n"),
     "gives nats": (" / math.log(2)", ""),
     "of the whole text": (" / len(data)", ""),
+    "does not ask the model": ("return -sum(model", "return 1.0 or -sum(model"),
     "is negative": ("return -sum(model", "return sum(model"),
 }
 

@@ -1,7 +1,9 @@
 """One command from raw text to a chat: what each part does, and that it can be killed."""
 
+import bz2
 import io
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -16,10 +18,11 @@ from mathlm.chat.folder import load
 from mathlm.errors import ConfigError, InputError
 from mathlm.recipes import chat, whole_stack
 from mathlm.recipes.chat import answer
-from mathlm.recipes.whole_stack import STAGES, answers, pipeline, report
+from mathlm.recipes.whole_stack import STAGES, answers, pipeline, report, stages
 from mathlm.recipes.whole_stack.judging import of_like_length, win_rate
 from mathlm.recipes.whole_stack.pipeline import Run, clear_half_written
 from mathlm.recipes.whole_stack.stages import LONGEST_NAME, speeches
+from mathlm.text import ByteBPE, KneserNey, read_documents
 from mathlm.train import Trainer
 
 SMALLEST = replace(
@@ -261,3 +264,19 @@ def test_without_matplotlib_nothing_is_begun(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="the report needs matplotlib: pip install"):
         whole_stack.main([str(tmp_path / "run")])
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_the_rivals_are_charged_for_the_bytes_on_which_the_models_are_compared(unbroken):
+    run, found = unbroken
+    tokenizer = ByteBPE.load(run.place("tokenizer.json"))
+    plays = tokenizer.decode(stages.scored_tokens(run, tokenizer)).encode()
+    training = "".join(read_documents(run.place("documents.jsonl"), "text")).encode()
+    rivals = found["rivals"]
+    assert rivals["held_out_bytes"] == len(plays)
+    nats = -KneserNey(4, training).log_probabilities(plays).sum()
+    assert rivals["tables"]["order 4"] == pytest.approx(nats / len(plays) / math.log(2))
+    extra = len(bz2.compress(training + plays)) - len(bz2.compress(training))
+    assert rivals["compressors"]["bz2"] == pytest.approx(8 * extra / len(plays))
+    assert all(1.5 < bits < 8 for bits in rivals["tables"].values())
+    assert f"bz2 {rivals['compressors']['bz2']:.2f}" in " ".join(report.sentences(found))
