@@ -7,18 +7,31 @@ says so at its top and leads to the cell that failed.
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
+import subprocess
+import sys
 from functools import cache
 from html import escape
 from pathlib import Path
 
 import figures_page
 from nbformat import v4
-from notebooks import BOOK, ROOT, Notebook, code_cells, notebooks, repository, tags
+from notebooks import (
+    BOOK,
+    ROOT,
+    Notebook,
+    code_cells,
+    notebooks,
+    quiet_environment,
+    repository,
+    tags,
+)
 from running import Failure, failure, own_cells, result
 
 from mathlm.show import Shown
 
+LIVE = ("weights.js", "check.js", "still.html")  # of tools/live_weights.py
 SKIPPED = {"_build", "__pycache__", "lab"}
 CLAIM = re.compile(r"\b(?:check|remark)\(\s*[\"']((?:OPT|VOM|AIM|MFP)-[\w.-]+)[\"']")
 SHOWN = re.compile(
@@ -169,7 +182,27 @@ def stage_files(staged: Path) -> set[Path]:
     pairs.pop(staged / "book" / "figures.md")
     for target, source in pairs.items():
         write_changed(target, source.read_bytes())
-    return set(pairs)
+    return set(pairs) | stage_model(staged)
+
+
+def stage_model(staged: Path) -> set[Path]:
+    """Have what the live model of the start page needs written; returns where it is.
+
+    Another process does that, because torch is no use to this one and takes seconds to load. It
+    is not called while checkpoint and tools are the same.
+    """
+    sources = sorted((BOOK / "results" / "shakespeare-gpt").glob("*"))
+    if not sources:
+        return set()
+    tools = sorted(Path(__file__).parent.glob("live_*.py"))
+    made_from = hashlib.sha256(b"".join(p.read_bytes() for p in [*sources, *tools])).hexdigest()
+    target = staged / "book" / "_static" / "live"
+    note = target / "made-from.txt"
+    if not (note.exists() and note.read_text("utf-8") == made_from):
+        command = [sys.executable, tools[0].with_name("live_weights.py"), target]
+        subprocess.run(command, env=quiet_environment(), stdout=subprocess.DEVNULL, check=True)
+        note.write_text(made_from, encoding="utf-8")  # last, when the others are whole
+    return {note, *(target / name for name in LIVE)}
 
 
 def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:

@@ -1,0 +1,731 @@
+// The live model: a component that a page holds as <section class="live-model" data-live>.
+// Its picture, made when the book was built, stands there until the reader starts the model; then
+// engine.js and weights.js are loaded beside this file as scripts, which also works from a file,
+// and everything is computed in a worker. The address after # holds the whole state.
+(() => {
+  "use strict";
+  const CONTEXT = 256, MOST = 160; // bytes that the model reads, bytes of one text that it writes
+
+  // --- bytes and text --------------------------------------------------------------------------
+
+  // The bytes of a text in UTF-8; \x and two hexadecimal digits stand for any byte.
+  function toBytes(text) {
+    const encoder = new TextEncoder();
+    return text.split(/(\\x[0-9a-fA-F]{2})/).flatMap((part, i) =>
+      i % 2 ? [parseInt(part.slice(2), 16)] : [...encoder.encode(part)]);
+  }
+
+  // The text of bytes; what is no UTF-8, or would not be seen, stays visible as \x and its digits.
+  function toText(bytes) {
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    const looksWritten = (i) => /^\\x[0-9a-fA-F]{2}/.test(String.fromCharCode(...bytes.slice(i, i + 4)));
+    let text = "";
+    for (let i = 0; i < bytes.length;) {
+      const b = bytes[i], n = b < 0x80 ? 1 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
+      let found = null;
+      try {
+        found = decoder.decode(Uint8Array.from(bytes.slice(i, i + n)));
+      } catch { /* no character begins here */ }
+      const good = found !== null && (b > 31 || b === 10) && b !== 127 && !looksWritten(i);
+      text += good ? found : `\\x${hex(b)}`;
+      i += good ? n : 1;
+    }
+    return text;
+  }
+
+  const hex = (byte) => byte.toString(16).padStart(2, "0");
+  // One byte as one sign, and as a word for those who listen.
+  const sign = (byte) => byte === 32 ? "␣" : byte === 10 ? "⏎" : byte > 32 && byte < 127
+    ? String.fromCharCode(byte) : hex(byte).toUpperCase();
+  const spoken = (byte) => byte === 32 ? "space" : byte === 10 ? "line break"
+    : byte > 32 && byte < 127 ? `“${String.fromCharCode(byte)}”` : `byte ${hex(byte)}`;
+
+  // --- the state, and the link that holds it -----------------------------------------------------
+
+  const START = {
+    prompt: toBytes("JULIET:\nO Romeo, Romeo! "), // what the picture of the page shows
+    written: 0, seed: 1, temperature: 0.7, topP: 0.95,
+    off: [], positions: true, layer: 0, head: 1, at: null, // at: null is the last position
+  };
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+  // Bytes with % and digits for all but what every program leaves alone in an address.
+  const escaped = (bytes) => bytes.map((b) => {
+    const c = String.fromCharCode(b);
+    return /[A-Za-z0-9_-]/.test(c) ? c : `%${hex(b)}`;
+  }).join("");
+  const unescaped = (text) => (text.match(/%[0-9a-fA-F]{2}|[^%]/g) ?? []).map((part) =>
+    part.length === 3 ? parseInt(part.slice(1), 16) : part.charCodeAt(0) & 255);
+
+  // What differs from the start, as #live:p=To%20be&s=7
+  function toLink(state) {
+    const parts = {
+      p: escaped(state.prompt), w: state.written, s: state.seed, t: state.temperature,
+      k: state.topP, x: state.off.map((pair) => pair.join("-")).join("_"),
+      r: state.positions ? 1 : 0, h: `${state.layer}-${state.head}`, i: state.at ?? "",
+    };
+    const plain = state === START ? {} : Object.fromEntries(
+      toLink(START).slice(6).split("&").map((pair) => pair.split("=")));
+    const changed = Object.entries(parts).filter(([name, value]) => plain[name] !== String(value));
+    return `#live:${changed.map(([name, value]) => `${name}=${value}`).join("&")}`;
+  }
+
+  // The state that a link holds; what is missing or out of range is as at the start.
+  function fromLink(hash) {
+    if (!hash.startsWith("#live:")) return null;
+    const parts = Object.fromEntries(hash.slice(6).split("&").map((pair) => pair.split("=")));
+    const number = (name, old, low, high, whole = true) => {
+      const x = parts[name] === undefined || parts[name] === "" ? NaN : Number(parts[name]);
+      return x >= low && x <= high && (!whole || Number.isInteger(x)) ? x : old;
+    };
+    const heads = (text) => [...(text ?? "").matchAll(/([0-3])-([0-3])/g)].map((m) => [+m[1], +m[2]]);
+    const prompt = parts.p === undefined ? START.prompt : unescaped(parts.p).slice(0, CONTEXT);
+    const [[layer, head]] = [...heads(parts.h), [START.layer, START.head]];
+    return {
+      prompt, layer, head,
+      off: heads(parts.x),
+      written: number("w", START.written, 0, MOST),
+      seed: number("s", START.seed, 0, 0xffffffff),
+      temperature: number("t", START.temperature, 0, 2, false),
+      topP: number("k", START.topP, 0.05, 1, false),
+      positions: number("r", 1, 0, 1) === 1,
+      at: number("i", null, 0, CONTEXT - 1),
+    };
+  }
+
+  // --- what runs in the worker -----------------------------------------------------------------
+
+  // Returns a function that takes messages; `post` sends what it finds. Long work is cut into
+  // pieces, and a message that comes between two of them ends it.
+  function serve(engine, post) {
+    const SIDE = 48; // the small maps have this many rows at most
+    let model, run, switches, job = 0;
+
+    const view = (message, started) => {
+      const T = run.ids.length, V = model.vocab;
+      const found = { kind: "view", ids: [...run.ids], guess: [], sure: [], bits: [0] };
+      for (let t = 0; t < T; t++) {
+        const p = engine.probabilities(engine.logitsAt(model, run, t), 1);
+        let best = 0;
+        for (let i = 1; i < V; i++) if (p[i] > p[best]) best = i;
+        found.guess.push(best);
+        found.sure.push(p[best]);
+        if (t + 1 < T) found.bits.push(-Math.log2(p[run.ids[t + 1]]));
+      }
+      found.logits = run.logits.slice(0, T * V);
+      found.map = map(message.layer, message.head, T);
+      found.small = small(T);
+      found.side = Math.min(T, SIDE);
+      found.ms = performance.now() - started;
+      post(found, [found.logits.buffer, found.map.buffer, found.small.buffer]);
+    };
+    // The weights of one head, (T, T).
+    const map = (layer, head, T) => {
+      const C = model.context, whole = run.maps[layer], found = new Float32Array(T * T);
+      for (let t = 0; t < T; t++) {
+        for (let s = 0, from = (head * C + t) * C; s <= t; s++) found[t * T + s] = whole[from + s];
+      }
+      return found;
+    };
+    // All heads as shades from 0 to 255; where a map is larger, the darkest of each square.
+    const small = (T) => {
+      const side = Math.min(T, SIDE), C = model.context, H = model.heads;
+      const found = new Uint8Array(model.layers * H * side * side);
+      run.maps.forEach((whole, l) => {
+        for (let h = 0; h < H; h++) {
+          for (let t = 0; t < T; t++) {
+            const row = ((l * H + h) * side + Math.floor(t * side / T)) * side;
+            for (let s = 0, from = (h * C + t) * C; s <= t; s++) {
+              const i = row + Math.floor(s * side / T);
+              found[i] = Math.max(found[i], 255 * Math.sqrt(whole[from + s]));
+            }
+          }
+        }
+      });
+      return found;
+    };
+    // The run of a message: the old one if its switches are the same, for its cache is good then.
+    const prepare = ({ ids, off, positions }) => {
+      const wanted = JSON.stringify([off, positions]);
+      if (!run || wanted !== switches) run = engine.newRun(model, { off, positions });
+      switches = wanted;
+      engine.read(model, run, ids);
+    };
+
+    const write = (message, mine, uniform, left) => {
+      const started = performance.now(), ids = [];
+      while (left > 0 && run.ids.length < model.context && performance.now() - started < 40) {
+        ids.push(engine.write(model, run, { ...message, uniform }));
+        left--;
+      }
+      const done = left === 0 || run.ids.length >= model.context;
+      post({ kind: "wrote", turn: message.turn, ids, done, ms: performance.now() - started });
+      if (done) return view(message, performance.now());
+      setTimeout(() => { if (mine === job) write(message, mine, uniform, left); });
+    };
+
+    const take = {
+      load: ({ weights }) => {
+        model = engine.model(weights);
+        post({ kind: "ready", layers: model.layers, heads: model.heads, context: model.context });
+      },
+      view: (message) => {
+        const started = performance.now();
+        prepare(message);
+        view(message, started);
+      },
+      map: ({ layer, head }) => {
+        const found = map(layer, head, run.ids.length);
+        post({ kind: "map", map: found }, [found.buffer]);
+      },
+      write: (message) => {
+        prepare(message);
+        write(message, job, engine.random(message.seed), message.n);
+      },
+      stop: (message) => view(message, performance.now()),
+      check: ({ check }) => post({ kind: "checked", ...compare(engine, model, check) }),
+    };
+    return (message) => {
+      job++;
+      take[message.kind](message);
+    };
+
+    // Logits and texts against those that the package computed when the book was built.
+    function compare(engine, model, { cases, texts }) {
+      const started = performance.now();
+      const read = (ids, switches) => {
+        const run = engine.newRun(model, switches);
+        engine.read(model, run, ids);
+        return run;
+      };
+      let deviation = 0, compared = 0;
+      for (const { ids, off, positions, patches = [], rows, logits } of cases) {
+        const carried = patches.map((p) => engine.patchFrom(model, read(p.ids), p.layer, p.at));
+        const run = read(ids, { off, positions, patches: carried });
+        const bytes = Uint8Array.from(atob(logits), (c) => c.charCodeAt(0));
+        const wanted = new Float64Array(bytes.buffer);
+        rows.forEach((row, i) => engine.logitsAt(model, run, row).forEach((z, j) => {
+          const apart = Math.abs(z - wanted[i * model.vocab + j]);
+          deviation = apart <= deviation ? deviation : apart; // NaN counts as apart
+          compared++;
+        }));
+      }
+      const equal = texts.filter((text) => {
+        const run = read(text.ids), uniform = engine.random(text.seed);
+        return text.written.every((id) => engine.write(model, run, { ...text, uniform }) === id);
+      }).length;
+      const ms = performance.now() - started;
+      return { deviation, compared, cases: cases.length, equal, texts: texts.length, ms };
+    }
+  }
+
+  if (typeof document === "undefined") {
+    module.exports = { toBytes, toText, toLink, fromLink, serve, START };
+    return;
+  }
+
+  // --- loading ---------------------------------------------------------------------------------
+
+  const here = document.currentScript.src.replace(/[^/]*$/, "");
+  const loaded = {};
+  const load = (name) => (loaded[name] ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = here + name;
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`${name} could not be loaded`));
+    document.head.append(script);
+  }));
+
+  // A worker from text, because a page that was opened from a file may load none; where there are
+  // no workers at all, the same in the page itself.
+  function makeWorker(take) {
+    const parts = `const engine = (${window.mathlmEngine})();\n${serve}\n`;
+    const text = `${parts}const take = serve(engine, (m, t) => postMessage(m, t));
+      onmessage = (event) => take(event.data);`;
+    try {
+      const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+      const worker = new Worker(url);
+      worker.onmessage = (event) => take(event.data);
+      return (message) => worker.postMessage(message);
+    } catch {
+      const server = serve(window.mathlmEngine(), (m) => setTimeout(() => take(m)));
+      return (message) => setTimeout(() => server(message));
+    }
+  }
+
+  // --- the component ---------------------------------------------------------------------------
+
+  function body() {
+    const chapter = (name, text) => `<a href="${name}.html">${text}</a>`;
+    return `
+<div class="live-top">
+  <label class="live-text">Your text
+    <textarea data-name="prompt" rows="3" spellcheck="false" autocapitalize="off"
+      autocomplete="off" autocorrect="off" aria-describedby="live-bytes"></textarea></label>
+  <p class="live-note" id="live-bytes"><span data-name="count"></span> A letter is one byte, and
+    <code>\\x00</code> to <code>\\xff</code> write any byte.
+    ${chapter("08-tokenization", "Chapter 8")} is about tokens.</p>
+  <div class="live-row">
+    <button type="button" data-name="write" class="live-main">Write on</button>
+    <button type="button" data-name="again">Another</button>
+    <label>temperature <output data-name="temperature-value"></output>
+      <input type="range" data-name="temperature" min="0" max="2" step="0.05"></label>
+    <label>top-p <output data-name="topP-value"></output>
+      <input type="range" data-name="topP" min="0.05" max="1" step="0.05"></label>
+    <label>seed <input type="number" data-name="seed" min="0" max="4294967295" step="1"></label>
+  </div>
+  <p class="live-output" data-name="output" aria-live="polite" hidden><span></span><b></b></p>
+  <p class="live-note">One seed gives one text, here and in Python.
+    ${chapter("20-generation", "Chapter 20")} goes from probabilities to a text.</p>
+</div>
+<div class="live-part">
+  <h3>What it predicts after each byte</h3>
+  <div class="live-strip" data-name="strip" aria-hidden="true"></div>
+  <label class="live-place">position <output data-name="at-value"></output>
+    <input type="range" data-name="at" min="0" max="0" step="1"></label>
+  <p class="live-note">Above stand the bytes that it has read, below each the byte that it predicts to
+    come next, with a bar for its probability, in color where it did come. Shaded is what the
+    chosen head reads from the chosen position. <span data-name="speed"></span></p>
+</div>
+<div class="live-parts">
+  <div class="live-part">
+    <h3>The next byte</h3>
+    <p class="live-said" data-name="said"></p>
+    <table class="live-bars"><thead class="live-hidden"><tr><th>byte</th><td></td>
+      <th>probability</th></tr></thead><tbody data-name="bars"></tbody></table>
+    <p class="live-note">At the temperature and top-p above; pale is what top-p leaves out.
+      ${chapter("15-transformer-forward", "Chapter 15")}: how the numbers come about.</p>
+  </div>
+  <div class="live-part">
+    <h3>What head <span data-name="chosen"></span> looks at</h3>
+    <div class="live-map" data-name="frame"><canvas data-name="map" role="img"></canvas>
+      <i data-name="line"></i></div>
+    <p class="live-note">Down: the position that reads. Across: the position that is read.
+      <span data-name="reads"></span></p>
+  </div>
+<div class="live-part">
+  <h3>The 16 heads</h3>
+  <div class="live-heads" data-name="heads" role="group"
+    aria-label="Heads, by layer; arrow keys go from one to the next"></div>
+  <div class="live-row">
+    <label class="live-check"><input type="checkbox" data-name="positions">
+      positions</label>
+    <button type="button" data-name="all-on">All on</button>
+  </div>
+  <p class="live-note">A row is a layer. Choose a map to see it large; take the tick away, and the
+    head writes nothing. Attention is in chapters ${chapter("10-attention", "10")},
+    ${chapter("11-self-attention", "11")} and ${chapter("13-multi-head-attention", "13")}, positions
+    in ${chapter("14-positional-encoding", "14")}, what a part is good for in
+    ${chapter("25-interpretability", "25")}. A model trained without a part does better than one
+    that lost it.</p>
+</div>
+</div>
+<div class="live-part live-foot">
+  <div class="live-row">
+    <button type="button" data-name="check">Check this page</button>
+    <button type="button" data-name="link">Copy a link to this state</button>
+    <button type="button" data-name="reset">Reset</button>
+  </div>
+  <p data-name="told" role="status"></p>
+  <p class="live-note">${chapter("19-pretraining", "Chapter 19")} trained these 824,448 parameters on
+    plays. ${chapter("20-fast-generation", "Generation, fast")} says how they are rounded to 8 bits
+    and why one more letter costs one step.</p>
+</div>`;
+  }
+
+  function start(root, restored) {
+    const panel = document.createElement("div");
+    panel.className = "live-panel";
+    panel.innerHTML = body();
+    const one = (name) => panel.querySelector(`[data-name="${name}"]`);
+    const text = (name, value) => { if (one(name).textContent !== value) one(name).textContent = value; };
+    const percent = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %`
+      : p >= 0.0005 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";
+
+    const power = (x) => x.toExponential(1).replace(/e.*/, (e) => ` × 10${[...String(+e.slice(1))]
+      .map((c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("")}`);
+
+    let state = { ...START, ...restored }, shape = null, seen = null;
+    let tail = [], turn = 0, writing = false, stopping = false; // what it wrote, and whether it does
+    let busy = false, wish = null, restoring = state.written > 0;
+    const send = makeWorker((message) => take[message.kind](message));
+    const ids = () => [...state.prompt, ...tail];
+    const at = () => Math.min(state.at ?? Infinity, seen.ids.length - 1);
+    const request = (kind, more = {}) => send({
+      kind, ids: ids(), off: state.off, positions: state.positions,
+      layer: state.layer, head: state.head, ...more,
+    });
+
+    // One request at a time: while it is answered, only the newest wish is kept.
+    const refresh = () => {
+      if (writing) halt();
+      if (!state.prompt.length) return empty();
+      if (busy) { wish = refresh; return; }
+      busy = true;
+      request("view");
+    };
+    const halt = () => {
+      writing = false;
+      text("write", "Write on");
+    };
+    const empty = () => {
+      seen = null;
+      text("count", `0 of ${CONTEXT} bytes.`);
+      text("said", "Type something: the model predicts the byte after each one that it has read.");
+      one("strip").replaceChildren();
+      one("bars").replaceChildren();
+    };
+
+    // --- what the worker answers
+
+    const take = {
+      ready: (message) => {
+        shape = message;
+        makeHeads();
+        show();
+        root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
+        root.append(panel);
+        one("prompt").focus({ preventScroll: true });
+        root.dataset.ready = "";
+        restoring ? write() : refresh();
+      },
+      view: (message) => {
+        busy = false;
+        const next = wish;
+        wish = null;
+        if (next) return next();
+        if (writing || !state.prompt.length) return;
+        seen = message;
+        if (stopping) tail = seen.ids.slice(state.prompt.length);
+        state.written = tail.length;
+        stopping = false;
+        draw();
+      },
+      map: (message) => {
+        if (!seen || message.map.length !== seen.ids.length ** 2) return;
+        seen.map = message.map;
+        drawMap();
+        drawStrip();
+      },
+      wrote: ({ turn: theirs, ids: fresh, done, ms }) => {
+        if (!writing || theirs !== turn) return;
+        tail.push(...fresh);
+        text("speed", `${Math.round(1000 * fresh.length / ms)} bytes per second.`);
+        append(fresh);
+        if (done) halt();
+        drawText();
+      },
+      checked: (found) => {
+        const { deviation, compared, cases, equal, texts, ms } = found;
+        const good = deviation <= 1e-9 && equal === texts;
+        root.dataset.checked = good ? "good" : "bad";
+        root.dataset.deviation = deviation;
+        text("told", `${good ? "✓" : "✗"} ${compared.toLocaleString("en-US")} logits of ${cases} runs, among ` +
+          "them runs with heads off, without positions and with a patch, differ from those of the package by " +
+          `${power(deviation)} at most (10⁻⁹ is allowed); ` +
+          `${equal} of ${texts} texts, one likeliest and one sampled, have the same bytes. ` +
+          `Computed here in ${(ms / 1000).toFixed(1)} seconds.`);
+        refresh();
+      },
+    };
+
+    // --- drawing
+
+    function show() { // the inputs, from the state
+      one("prompt").value = toText(state.prompt);
+      for (const name of ["temperature", "topP", "seed"]) one(name).value = state[name];
+      text("temperature-value", state.temperature.toFixed(2));
+      text("topP-value", state.topP.toFixed(2));
+      one("positions").checked = state.positions;
+      text("chosen", `${state.layer}.${state.head}`);
+      panel.querySelectorAll(".live-head").forEach((cell) => {
+        const [l, h] = cell.dataset.head.split(".").map(Number);
+        const off = state.off.some((pair) => same(pair, [l, h]));
+        cell.classList.toggle("off", off);
+        cell.querySelector("input").checked = !off;
+        const chosen = l === state.layer && h === state.head;
+        cell.querySelector("button").setAttribute("aria-pressed", String(chosen));
+        // one stop for the keyboard: arrows go on from there
+        cell.querySelectorAll("button, input").forEach((e) => { e.tabIndex = chosen ? 0 : -1; });
+      });
+    }
+
+    function draw() {
+      const T = seen.ids.length;
+      drawText();
+      text("count", `${T} of ${CONTEXT} bytes.`);
+      one("at").max = T - 1;
+      const bits = seen.bits.slice(1).reduce((sum, b) => sum + b, 0) / Math.max(1, T - 1);
+      text("speed", T > 1 ? `Mean surprise: ${bits.toFixed(2)} bits per byte. Computed in ${seen.ms.toFixed(0)} ms.` : "");
+      root.dataset.ms = seen.ms;
+      cells(T);
+      drawPlace();
+      requestAnimationFrame(() => seen && drawHeads());
+    }
+    function drawText() { // the text as a text, once it wrote
+      const output = one("output"), [before, after] = output.children;
+      output.hidden = !tail.length;
+      output.setAttribute("aria-busy", String(writing));
+      before.textContent = toText(state.prompt);
+      after.textContent = toText(tail);
+    }
+    // The strip has one cell for each byte, and cells are kept from one drawing to the next.
+    function cells(T) {
+      const strip = one("strip");
+      while (strip.childElementCount > T) strip.lastChild.remove();
+      while (strip.childElementCount < T) strip.append(cell());
+    }
+    function cell() {
+      const made = document.createElement("span");
+      made.append(document.createElement("b"), document.createElement("i"));
+      return made;
+    }
+    function append(fresh) { // bytes as they are written; their predictions come at the end
+      for (const id of fresh) {
+        const made = cell();
+        made.firstChild.textContent = sign(id);
+        made.className = "written";
+        one("strip").append(made);
+      }
+    }
+    function drawPlace() {
+      const T = seen.ids.length, t = at();
+      one("at").value = t;
+      one("at").setAttribute("aria-valuetext",
+        `${t} of ${T - 1}: ${spoken(seen.ids[t])}, then likeliest ${spoken(seen.guess[t])}`);
+      text("at-value", `${t}`);
+      drawStrip();
+      drawBars();
+      drawMap();
+    }
+    function drawStrip() {
+      const T = seen.ids.length, t = at(), row = seen.map.subarray(t * T, (t + 1) * T);
+      [...one("strip").children].forEach((made, i) => {
+        const [byte, guess] = made.children;
+        byte.textContent = sign(seen.ids[i]);
+        guess.textContent = sign(seen.guess[i]);
+        made.style.setProperty("--sure", `${Math.round(100 * seen.sure[i])}%`);
+        made.style.setProperty("--read", `${Math.round(50 * Math.sqrt(row[i]))}%`);
+        made.className = [i === t && "here", i >= state.prompt.length && "written",
+          seen.guess[i] === seen.ids[i + 1] && "hit", i > t && "later"].filter(Boolean).join(" ");
+      });
+    }
+    function drawBars() {
+      const t = at(), V = 256, logits = seen.logits.subarray(t * V, (t + 1) * V);
+      const full = engine.probabilities(logits, state.temperature);
+      const kept = engine.probabilities(logits, state.temperature, state.topP);
+      const order = engine.ranked(full).slice(0, 8), body = one("bars");
+      while (body.childElementCount < order.length) {
+        const row = document.createElement("tr");
+        row.innerHTML = '<th scope="row"></th><td class="wide"><span class="bar"><i></i></span></td><td></td>';
+        body.append(row);
+      }
+      order.forEach((id, i) => {
+        const row = body.children[i], p = kept[id] || full[id];
+        row.className = kept[id] ? "" : "dropped";
+        row.children[0].textContent = sign(id);
+        row.querySelector("i").style.width = `${100 * p}%`;
+        row.children[2].textContent = percent(p);
+      });
+      const next = seen.ids[t + 1];
+      // those who listen hear it when they choose a position, and not while they type
+      one("said").setAttribute("aria-live", document.activeElement === one("prompt") ? "off" : "polite");
+      const came = next === undefined ? "" : ` What came is ${spoken(next)}, ` +
+        (kept[next] ? `with ${percent(kept[next])}.` : "which top-p leaves out.");
+      text("said", `After position ${t}, ${spoken(seen.ids[t])}: likeliest is ${spoken(order[0])}, with ` +
+        `${percent(kept[order[0]])}.${came}`);
+    }
+    // A canvas of one pixel for each weight, in the color that the style gives it.
+    function paint(canvas, side, shade) {
+      const [r, g, b] = getComputedStyle(canvas).color.match(/[\d.]+/g).map(Number);
+      canvas.width = canvas.height = side;
+      const image = new ImageData(side, side);
+      for (let i = 0; i < side * side; i++) {
+        image.data[4 * i] = r;
+        image.data[4 * i + 1] = g;
+        image.data[4 * i + 2] = b;
+        image.data[4 * i + 3] = shade(i);
+      }
+      canvas.getContext("2d").putImageData(image, 0, 0);
+    }
+    function drawMap() {
+      const T = seen.ids.length, t = at(), row = seen.map.subarray(t * T, t * T + t + 1);
+      paint(one("map"), T, (i) => 255 * Math.sqrt(seen.map[i]));
+      Object.assign(one("line").style, { top: `${100 * t / T}%`, height: `${100 / T}%` });
+      const most = engine.ranked(row).slice(0, 3).filter((s) => row[s] > 0.005);
+      const words = most.map((s) => `${spoken(seen.ids[s])} at ${s} with ${percent(row[s])}`);
+      text("reads", `From position ${t} it reads ${words.join(", ")}.`);
+      one("map").setAttribute("aria-label", `Attention of head ${state.layer}.${state.head}. ${one("reads").textContent}`);
+    }
+    function drawHeads() {
+      const n = seen.side ** 2;
+      panel.querySelectorAll(".live-head canvas").forEach((canvas, i) =>
+        paint(canvas, seen.side, (j) => seen.small[i * n + j]));
+    }
+    function makeHeads() {
+      for (let l = 0; l < shape.layers; l++) {
+        for (let h = 0; h < shape.heads; h++) {
+          const made = document.createElement("div");
+          made.className = "live-head";
+          made.dataset.head = `${l}.${h}`;
+          made.innerHTML = `<button type="button" aria-label="Map of head ${l}.${h}"><canvas></canvas></button>
+            <label><input type="checkbox" aria-label="Head ${l}.${h} on"> ${l}.${h}</label>`;
+          made.firstChild.onclick = () => choose(l, h);
+          made.querySelector("input").onchange = (event) => {
+            const others = state.off.filter((pair) => !same(pair, [l, h]));
+            const off = event.target.checked ? others : [...others, [l, h]].sort();
+            change({ off });
+          };
+          one("heads").append(made);
+        }
+      }
+      one("heads").onkeydown = (event) => {
+        const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+        const move = moves[event.key];
+        if (!move) return;
+        event.preventDefault();
+        const within = (i, n) => Math.max(0, Math.min(n - 1, i));
+        const l = within(state.layer + move[0], shape.layers), h = within(state.head + move[1], shape.heads);
+        choose(l, h);
+        one("heads").querySelector(`[data-head="${l}.${h}"] ${event.target.localName}`).focus();
+      };
+    }
+    function choose(layer, head) {
+      change({ layer, head }, false);
+      if (seen && !busy && !writing) request("map");
+    }
+
+    // --- what the reader does
+
+    function change(part, again = true) {
+      Object.assign(state, part);
+      show();
+      if (again) refresh();
+    }
+    function write() {
+      if (!state.prompt.length) return;
+      if (busy) { wish = write; return; }
+      const n = restoring ? state.written : MOST;
+      if (!restoring && state.at >= state.prompt.length) state.at = null;
+      tail = [];
+      restoring = false;
+      writing = true;
+      text("write", "Stop");
+      cells(0);
+      append(state.prompt);
+      [...one("strip").children].forEach((made) => { made.className = ""; });
+      request("write", { n, turn: ++turn, seed: state.seed, temperature: state.temperature, topP: state.topP });
+    }
+    function stop() {
+      halt();
+      busy = stopping = true;
+      request("stop");
+    }
+    const forget = () => {
+      tail = [];
+      state.written = 0;
+    };
+
+    one("prompt").oninput = (event) => {
+      const bytes = toBytes(event.target.value);
+      state.prompt = bytes.slice(0, CONTEXT);
+      state.at = null;
+      forget();
+      text("told", bytes.length > CONTEXT ? `It reads ${CONTEXT} bytes at most; the rest is left out.` : "");
+      refresh();
+    };
+    one("write").onclick = () => writing ? stop() : write();
+    one("again").onclick = () => {
+      halt();
+      change({ seed: (state.seed + 1) % 4294967296 }, false);
+      write();
+    };
+    for (const name of ["temperature", "topP"]) {
+      one(name).oninput = (event) => {
+        change({ [name]: event.target.valueAsNumber }, false);
+        if (seen && !writing) drawBars();
+      };
+    }
+    one("seed").onchange = (event) => {
+      const seed = event.target.valueAsNumber;
+      if (Number.isInteger(seed) && seed >= 0 && seed < 4294967296) state.seed = seed;
+      show();
+    };
+    one("at").oninput = (event) => {
+      if (!seen) return;
+      const t = event.target.valueAsNumber;
+      state.at = t === seen.ids.length - 1 ? null : t;
+      drawPlace();
+    };
+    one("strip").onclick = (event) => {
+      const made = event.target.closest(".live-strip > span");
+      if (!made || !seen || writing) return;
+      one("at").value = [...one("strip").children].indexOf(made);
+      one("at").oninput({ target: one("at") });
+    };
+    one("map").onclick = (event) => {
+      if (!seen) return;
+      const box = one("map").getBoundingClientRect();
+      one("at").value = Math.floor((event.clientY - box.top) / box.height * seen.ids.length);
+      one("at").oninput({ target: one("at") });
+    };
+    one("positions").onchange = (event) => change({ positions: event.target.checked });
+    one("all-on").onclick = () => change({ off: [], positions: true });
+    const address = (hash) => { // of this page, which the address line then shows
+      const link = location.href.replace(/#.*$/, "") + hash;
+      try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
+      return link;
+    };
+    one("reset").onclick = () => {
+      forget();
+      address("");
+      text("told", "");
+      change({ ...START });
+    };
+    one("check").onclick = () => {
+      if (writing) stop();
+      text("told", "Computing …");
+      load("check.js").then(() => send({ kind: "check", check: window.mathlmLive.check }),
+        (error) => text("told", String(error.message)));
+    };
+    one("link").onclick = async () => {
+      const link = address(toLink(state));
+      try {
+        await navigator.clipboard.writeText(link);
+        text("told", "The link is copied; it holds your text, the seed and every switch.");
+      } catch {
+        text("told", `The link, also in the address line: ${link}`);
+      }
+    };
+    new MutationObserver(() => seen && (drawMap(), drawHeads()))
+      .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+
+    const engine = window.mathlmEngine();
+    send({ kind: "load", weights: window.mathlmLive.weights });
+  }
+
+  async function wake(root, restored) {
+    const button = root.querySelector(".live-start"), label = button.textContent;
+    button.disabled = true;
+    button.textContent = "Loading …";
+    try {
+      await Promise.all([load("engine.js"), load("weights.js")]);
+      start(root, restored);
+    } catch (error) {
+      button.disabled = false;
+      button.textContent = `${label} (${error.message})`;
+    }
+  }
+
+  const ready = () => document.querySelectorAll("[data-live]").forEach((root) => {
+    const restored = fromLink(location.hash), button = root.querySelector(".live-start");
+    button.hidden = false;
+    button.onclick = () => wake(root, null);
+    if (!restored) return;
+    root.scrollIntoView();
+    wake(root, restored);
+  });
+  // A link that leads from this page to itself changes the address and loads nothing.
+  window.addEventListener("hashchange", () => fromLink(location.hash) && location.reload());
+  document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", ready) : ready();
+})();

@@ -1,0 +1,408 @@
+"""The live model: its engine in Node against the package, the link, and what they weigh."""
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import live_picture
+import live_weights as tool
+import pytest
+import staged
+import torch
+
+LIVE = tool.ROOT / "book" / "_static" / "live"
+ENGINE, PANEL, STYLE = (LIVE / name for name in ("engine.js", "live.js", "live.css"))
+LIMIT = 1e-9  # of logits; the same formula in another order of additions gives 3e-14
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+SHORT = list(b"JULIET:\nO Romeo!")
+OTHER = list(b"JULIET:\nO Hamlet")
+RUN = """
+const [engineFile, weightsFile] = process.argv.slice(1);
+const engine = require(engineFile);
+require(weightsFile);
+const m = engine.model(globalThis.mathlmLive.weights);
+const input = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const read = (ids, switches) => {
+  const run = engine.newRun(m, switches);
+  engine.read(m, run, ids);
+  return run;
+};
+const rows = (run) => run.ids.map((_, t) => [...engine.logitsAt(m, run, t)]);
+const carried = (p) => engine.patchFrom(m, read(p.ids), p.layer, p.at);
+const logits = (c) => rows(read(c.ids, { ...c, patches: (c.patches ?? []).map(carried) }));
+"""
+
+
+def node(program, *arguments, stdin=""):
+    done = subprocess.run(
+        ["node", "-e", program, *map(str, arguments)],
+        input=stdin, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tool.quantized()[0]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    path = tmp_path_factory.mktemp("live") / "weights.js"
+    path.write_text(tool.script("weights", tool.quantized()[1]), encoding="utf-8")
+    return path
+
+
+def engine(weights, program, given, file=ENGINE):
+    """What a program prints that has the engine, its model ``m`` and the ``input``."""
+    return node(f"{RUN}\nconsole.log(JSON.stringify({program}));", file, weights,
+                stdin=json.dumps(given))  # fmt: skip
+
+
+def deviation(model, weights, case, file=ENGINE):
+    found = torch.tensor(engine(weights, "logits(input)", case, file), dtype=torch.float64)
+    return float((found - tool.logits(model, case)).abs().max())
+
+
+# --- the engine is the package --------------------------------------------------------------
+
+CASES = {
+    "plain": {"ids": SHORT},
+    "bytes": {"ids": [0, 255, 128, 10]},
+    "one token": {"ids": [65]},
+    "heads off": {"ids": SHORT, "off": [[0, 1], [0, 3], [2, 2]]},
+    "no positions": {"ids": SHORT, "positions": False},
+    "patched": {"ids": SHORT, "patches": [{"layer": 2, "at": 12, "ids": OTHER}]},
+    "all": {
+        "ids": SHORT,
+        "off": [[3, 0]],
+        "positions": False,
+        "patches": [{"layer": 0, "at": 3, "ids": OTHER}, {"layer": 3, "at": 12, "ids": OTHER}],
+    },
+}
+
+
+@needs_node
+@pytest.mark.parametrize("name", CASES)
+def test_the_engine_computes_the_logits_of_the_package(model, weights, name):
+    assert deviation(model, weights, CASES[name]) <= LIMIT
+
+
+@needs_node
+@pytest.mark.slow
+def test_it_does_so_up_to_the_last_position_of_the_context(model, weights):
+    ids = torch.randint(256, (256,), generator=torch.Generator().manual_seed(0)).tolist()
+    assert deviation(model, weights, {"ids": ids}) <= LIMIT
+
+
+@pytest.mark.parametrize("name", ["heads off", "no positions", "patched"])
+def test_each_switch_changes_what_the_package_computes(model, name):
+    changed = tool.logits(model, CASES[name]) - tool.logits(model, CASES["plain"])
+    assert float(changed.abs().max()) > 0.1
+
+
+FAULTS = {
+    "scale lost": [("floats[row++]", "floats[0]")],
+    "matrix transposed": [("w[r * ins + c] =", "w[out === ins ? c * ins + r : r * ins + c] =")],
+    "no mask": [
+        ("subarray(from, from + t + 1)", "subarray(from, from + context)"),
+        ("s <= t;", "s < context;"),
+        ("softmax(weights, t + 1)", "softmax(weights, context)"),
+    ],
+    "angles in float64": [("Math.fround(", "Number(")],
+    "gains swapped": [("[b.norm1, b.norm2] =", "[b.norm2, b.norm1] =")],
+    "pairs interleaved": [("j = start + K / 2, n = 0", "j = start + 1, n = 0")],
+    "gate used twice": [("multiply(b.Win,", "multiply(b.Wgate,")],
+    "epsilon lost": [("/ x.length + eps", "/ x.length")],
+}  # fmt: skip
+
+
+def faulty(tmp_path, replacements):
+    text = ENGINE.read_text(encoding="utf-8")
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "engine.js"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@needs_node
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_seen(model, weights, tmp_path, name):
+    path = faulty(tmp_path, FAULTS[name])
+    assert not deviation(model, weights, CASES["plain"], path) <= LIMIT
+
+
+@needs_node
+def test_a_head_that_stays_on_or_a_patch_that_is_forgotten_is_seen(model, weights, tmp_path):
+    on = faulty(tmp_path, [("if (off[h]) continue;", "")])
+    assert deviation(model, weights, CASES["heads off"], on) > LIMIT
+    forgotten = faulty(tmp_path, [("x.set(patch.vector)", "0")])
+    assert deviation(model, weights, CASES["patched"], forgotten) > LIMIT
+
+
+EDITED = """(() => {
+  const run = read(input[0]);
+  const kept = input.slice(1).map((ids) => engine.read(m, run, ids));
+  return { kept, logits: rows(run) };
+})()"""
+
+
+@needs_node
+def test_a_text_that_was_edited_is_read_as_if_it_were_new(weights):
+    texts = [OTHER, SHORT, [*SHORT, 32], SHORT[:4]]
+    found = engine(weights, EDITED, texts)
+    assert found["kept"] == [10, 16, 4]  # what the key/value cache spared
+    assert found["logits"] == engine(weights, "logits(input)", {"ids": SHORT[:4]})
+
+
+@needs_node
+def test_the_maps_are_the_weights_of_the_package(model, weights):
+    program = """(() => { const run = read(input); return run.maps.map((map) =>
+      Array.from({ length: 4 }, (_, h) => run.ids.map((_, t) =>
+        [...map.subarray((h * 256 + t) * 256, (h * 256 + t) * 256 + run.ids.length)]))); })()"""
+    found = torch.tensor(engine(weights, program, SHORT), dtype=torch.float64)
+    taps = tool.record(model, torch.tensor([SHORT]))
+    names = [f"blocks.{layer}.attention.weights" for layer in range(4)]
+    own = torch.stack([taps[name][0] for name in names])
+    torch.testing.assert_close(found, own, rtol=0, atol=LIMIT)
+
+
+# --- texts ----------------------------------------------------------------------------------
+
+
+def written(weights, case):
+    program = """(() => { const run = read(input.ids), uniform = engine.random(input.seed);
+      return Array.from({ length: input.n }, () => engine.write(m, run, { ...input, uniform }));
+    })()"""
+    return engine(weights, program, case)
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("temperature", "top_p", "seed"), [(0, 1, 0), (1, 1, 1), (0.7, 0.9, 2**32 - 1), (2, 0.5, 7)]
+)
+def test_both_write_the_same_bytes(model, weights, temperature, top_p, seed):
+    case = {"ids": SHORT, "n": 24, "temperature": temperature, "topP": top_p, "seed": seed}
+    assert written(weights, case) == tool.written(model, SHORT, 24, temperature, top_p, seed)
+
+
+@needs_node
+def test_both_draw_the_same_numbers():
+    program = "const e = require(process.argv[1]); const u = e.random(Number(process.argv[2]));"
+    for seed in (0, 1, 123456789, 2**32 - 1):
+        shown = f"{program} console.log(JSON.stringify(Array.from({{length: 200}}, u)));"
+        numbers = tool.uniform(seed)
+        assert node(shown, ENGINE, seed) == [next(numbers) for _ in range(200)]
+
+
+def test_the_numbers_are_spread_evenly():
+    numbers = tool.uniform(5)
+    drawn = torch.tensor([next(numbers) for _ in range(10_000)])
+    counts = torch.histc(drawn, 10, 0, 1)
+    assert float(((counts - 1000) ** 2 / 1000).sum()) < 27.9  # chi-square, 9 degrees, 0.1 %
+    assert 0 <= float(drawn.min()) < float(drawn.max()) < 1
+
+
+@needs_node
+def test_what_the_page_is_compared_with_is_what_the_engine_computes(model, weights):
+    """The comparison that a reader runs, on a record of two cases and a short text."""
+    text = {"ids": SHORT, "n": 8, "temperature": 0.8, "topP": 0.9, "seed": 19}
+    own = tool.written(model, SHORT, 8, 0.8, 0.9, 19)
+    cases = [{"name": "a", **CASES["patched"]}, {"name": "b", **CASES["heads off"]}]
+    check = {
+        "cases": [tool.recorded(model, case) for case in cases],
+        "texts": [{**text, "written": own}, {**text, "written": [*own[:-1], own[-1] ^ 1]}],
+    }
+    program = f"""(() => {{ const {{ serve }} = require({json.dumps(str(PANEL))}), out = [];
+      const take = serve(engine, (message) => out.push(message));
+      take({{ kind: "load", weights: globalThis.mathlmLive.weights }});
+      take({{ kind: "check", check: input }});
+      return out[1]; }})()"""
+    found = engine(weights, program, check)
+    assert found["deviation"] <= LIMIT
+    assert (found["compared"], found["cases"]) == (6 * 256, 2)
+    assert (found["equal"], found["texts"]) == (1, 2)
+
+
+# --- bytes, signs and the link --------------------------------------------------------------
+
+
+def panel(program, given=None):
+    start = "const live = require(process.argv[1]);"
+    shown = (
+        f"const input = JSON.parse(process.argv[2]); console.log(JSON.stringify({program}));"
+    )
+    return node(start + shown, PANEL, json.dumps(given))
+
+
+@needs_node
+def test_any_bytes_survive_the_text_box():
+    every = [*range(256), *"é€😀".encode(), 0xE2, 0x82, 10, *rb"\x41", 0xEF, 0xBB, 0xBF, 13, 10]
+    assert panel("live.toBytes(live.toText(input))", every) == every
+    assert panel("live.toText(input)", [*"é\n".encode(), 0xC3, 0]) == "é\n\\xc3\\x00"
+
+
+STATE = {
+    "prompt": [*range(256)],
+    "written": 120,
+    "seed": 2**32 - 1,
+    "temperature": 1.35,
+    "topP": 0.05,
+    "off": [[layer, head] for layer in range(4) for head in range(4)],
+    "positions": False,
+    "layer": 3,
+    "head": 2,
+    "at": 17,
+}
+
+
+@needs_node
+def test_a_link_holds_the_whole_state_in_1500_characters():
+    link, back = panel("[live.toLink(input), live.fromLink(live.toLink(input))]", STATE)
+    assert back == STATE
+    assert len(link) <= 1500
+    assert re.fullmatch(r"#live:[\w%=&.-]+", link)  # no program breaks it in two
+
+
+@needs_node
+def test_the_start_has_the_shortest_link_and_comes_back():
+    assert panel("live.toLink({ ...live.START })") == "#live:"
+    assert panel("[live.fromLink('#live:'), live.START]")[0] == panel("live.START")
+    assert panel("live.fromLink('#the-map')") is None
+
+
+@needs_node
+def test_a_link_with_nonsense_is_as_the_start():
+    link = "#live:s=-1&t=nan&k=7&h=9-9&x=4-0_1&w=1e9&i=x&r=2"
+    assert panel("live.fromLink(input)", link) == panel("live.START")
+
+
+@needs_node
+def test_the_picture_and_the_panel_start_with_the_same_text():
+    start = panel("live.START")
+    assert start["prompt"] == live_picture.PROMPT
+    assert (start["layer"], start["head"]) == (live_picture.LAYER, live_picture.HEAD)
+
+
+def test_the_picture_says_in_words_what_it_shows(model):
+    html = live_picture.still(model)
+    (words,) = re.findall(r'role="img" aria-label="([^"]+)"', html)
+    assert "JULIET: O Romeo, Romeo!" in words
+    assert html.count("<b>") == len(live_picture.PROMPT)
+    likeliest = int(model(torch.tensor([live_picture.PROMPT]))[0, -1].argmax())
+    assert live_picture.spoken(likeliest) in words
+
+
+def test_the_links_of_the_panel_lead_to_pages():
+    text = PANEL.read_text(encoding="utf-8")
+    pages = set(re.findall(r'chapter\("([\w-]+)"', text))
+    assert len(pages) > 6
+    assert [page for page in pages if not (tool.ROOT / "book" / f"{page}.ipynb").exists()] == []
+
+
+# --- in a browser, from files, without a network --------------------------------------------
+
+# Starts by its link and presses "Check this page". The page counts as loading, and so is not
+# printed, while one script after another is put into it.
+WAIT = """
+<script>
+const root = document.querySelector("[data-live]"), last = Date.now() + 120000;
+const wait = () => {
+  if (root.querySelector(".live-panel .here") && !root.dataset.asked) { // it has written
+    root.dataset.asked = "yes";
+    root.querySelector("[data-name=check]").click();
+  }
+  if (root.dataset.checked || Date.now() > last) return;
+  const next = document.createElement("script");
+  next.src = "wait.js";
+  next.onload = () => { next.remove(); wait(); };
+  document.head.append(next);
+};
+wait();
+</script>
+"""
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch, weights):
+    """A page with the live model, and its files where they are in the book."""
+    live, page = tmp_path / "_static" / "live", tmp_path / "book" / "index.html"
+    shutil.copytree(LIVE, live)
+    shutil.copy(weights, live)
+    model = tool.quantized()[0]
+    monkeypatch.setattr(tool, "TEXTS", ({**tool.TEXTS[1], "n": 9},))
+    (live / "check.js").write_text(tool.script("check", tool.records(model)), encoding="utf-8")
+    page.parent.mkdir()
+    (page.parent / "wait.js").write_text("0;")
+    body = f"<!doctype html><meta charset=utf-8><body>{live_picture.still(model)}{WAIT}"
+    page.write_text(body, encoding="utf-8")
+    return page
+
+
+def opened(page, link, folder):
+    """What a browser makes of a page."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
+    done = subprocess.run(
+        [BROWSER, *options, "--dump-dom", page.as_uri() + link],
+        capture_output=True, timeout=240, check=True,
+    )  # fmt: skip
+    return done.stdout.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_in_a_browser_the_page_checks_itself_and_writes_what_the_link_says(site, tmp_path):
+    html = opened(site, "#live:p=To%20be&w=9&x=0-1&s=3", tmp_path / "profile")
+    (root,) = re.findall(r"<section[^>]*>", html)
+    assert 'data-checked="good"' in root
+    assert float(re.search(r'data-deviation="([^"]+)"', root)[1]) <= LIMIT
+    assert len(re.search(r"<span>To be</span><b>([^<]+)</b>", html)[1]) == 9
+    faulty = site.parents[1] / "_static" / "live" / "engine.js"
+    faulty.write_text(faulty.read_text("utf-8").replace("Math.fround(", "Number("), "utf-8")
+    assert 'data-checked="bad"' in opened(site, "#live:", tmp_path / "profile")
+
+
+# --- sizes, and the files that make book writes -----------------------------------------------
+
+
+def test_what_is_fetched_is_within_its_budget():
+    def packed(data):
+        return len(gzip.compress(data, mtime=0))
+
+    assert packed(ENGINE.read_bytes()) <= 8_000
+    assert packed(PANEL.read_bytes() + STYLE.read_bytes()) <= 16_000
+    assert packed(tool.script("weights", tool.quantized()[1]).encode()) <= 850_000
+
+
+def test_the_staged_book_has_what_the_start_page_includes():
+    index = (tool.ROOT / "book" / "index.md").read_text(encoding="utf-8")
+    assert ":file: _static/live/still.html" in index
+    assert "still.html" in staged.LIVE
+
+
+def test_the_files_are_made_once_for_each_checkpoint(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(staged.subprocess, "run", lambda command, **_: calls.append(command))
+    (tmp_path / "book" / "_static" / "live").mkdir(parents=True)
+    kept = [staged.stage_model(tmp_path) for _ in range(2)]
+    assert len(calls) == 1
+    assert kept[0] == kept[1]
+    assert {path.name for path in kept[0]} == {*staged.LIVE, "made-from.txt"}
+    monkeypatch.setattr(staged, "BOOK", tmp_path)
+    assert staged.stage_model(tmp_path) == set()
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tool, "TEXTS", ({**tool.TEXTS[1], "n": 3},))
+    assert tool.main([str(tmp_path)]) == 0
+    assert {path.name for path in Path(tmp_path).iterdir()} == set(staged.LIVE)
+    assert "weights.js" in capsys.readouterr().out
+    assert tool.main([]) == 2
