@@ -34,7 +34,7 @@ BINS = 22  # points of a curve, each the mean over as many tokens
 SEEDS = (0, 1, 2)
 GRID = (1e-3, 2e-3, 4e-3)  # step sizes of an arm; the best may lie beyond them
 MOST = 6  # step sizes tried for one arm
-EDGE = (1e-3, 2e-3, 4e-3, 8e-3)  # with all seeds, for the arms that show the edge of stability
+EDGE = (1e-3, 2e-3, 4e-3, 8e-3)  # with all seeds, for the arms whose best one moves
 ARMS: dict[str, dict[str, Any]] = {
     "baseline": {},
     "no warm-up": {"warmup": 0.0},
