@@ -9,7 +9,7 @@ from recipes.pretended_cuda import OnCuda, pretended_cuda
 
 from mathlm.recipes import whole_stack
 from mathlm.recipes.pretrain import Model
-from mathlm.recipes.whole_stack import STAGES, judging
+from mathlm.recipes.whole_stack import STAGES, judging, stages
 from mathlm.recipes.whole_stack import answers as stack_answers
 from mathlm.recipes.whole_stack.pipeline import SCALES
 from mathlm.scaling import count_parameters, training_memory
@@ -42,7 +42,7 @@ def cut(monkeypatch):
     torch.set_default_dtype(torch.float32)
     monkeypatch.setitem(whole_stack.SCALES, "gpu", replace(SCALES["gpu"], **CUT))
     monkeypatch.setattr(judging, "LIKE", -1)
-    monkeypatch.setattr(judging, "TEXT", 200)
+    monkeypatch.setattr(stages, "TEXT", 200)
     monkeypatch.setattr(whole_stack, "write_report", lambda folder, found: folder)
     write = stack_answers.answers
 

@@ -55,7 +55,7 @@ class WholeStackConfig:
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")]
     """Folder of the run; one that was begun is gone on with."""
     scale: ScaleName = "cpu"
-    """How large the stages are: tiny takes 20 s, cpu ten minutes at most, evening two hours
+    """How large the stages are: tiny takes 20 s, cpu ten minutes at most, evening a good hour
     of one core; gpu is larger."""
     start: Annotated[Literal["scratch", "smollm2"], tyro.conf.arg(name="from")] = "scratch"
     """Raw text, or SmolLM2, which is tuned on requests and then on preferences."""
