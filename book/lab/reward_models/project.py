@@ -239,8 +239,8 @@ def _probed(probe: Probe, scores: Sequence[float], lengths: Sequence[float]) -> 
     In the arrays of the probe all better ones come first, so that it has to use the pairs.
     """
     pairs = np.arange(len(scores)).reshape(2, -1).T
-    inputs = (np.array(x).reshape(-1, 2).T.ravel() for x in (scores, lengths))
-    found = probe(*inputs, pairs, 0.2)
+    better_first, as_long = (np.array(x).reshape(-1, 2).T.ravel() for x in (scores, lengths))
+    found = probe(better_first, as_long, pairs, 0.2)
     return float(_array(found, (), "the accuracy"))
 
 

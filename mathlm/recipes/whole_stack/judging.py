@@ -36,7 +36,7 @@ def mean_loss(model: GPT, batches: Any) -> float:
 
 def bits_per_byte(run: Run, chat_model: ChatModel) -> float:
     """Cost of the held-out plays [bits/byte]."""
-    ids = np.array(scored_tokens(run, chat_model.tokenizer))
+    ids = np.asarray(scored_tokens(run, chat_model.tokenizer), dtype=np.int64)
     sizes = {"context": run.scale.context, "batch_size": 16, "seed": 0}
     windows = TokenizedWindows(ids, chat_model.tokenizer, **sizes)
     return mean_loss(chat_model.model, windows) / (windows.bytes_per_target * math.log(2))

@@ -26,6 +26,7 @@ from ...text import (
     write_tokens,
 )
 from ...text.corpora.token_file import END
+from ...text.tokenizers.named import Tokenizer
 from ..prepare import Cleaning, PrepareConfig, prepared_texts
 from .dirt import passages, plant, write
 from .mix import mixed
@@ -115,9 +116,9 @@ def held_out_texts(run: Run) -> list[str]:
     return list(read_documents(run.place("raw", "test.jsonl"), "text"))
 
 
-def scored_tokens(run: Run, tokenizer: ByteBPE) -> list[int]:
+def scored_tokens(run: Run, tokenizer: Tokenizer) -> list[int]:
     """The start of the held-out plays, on which models are compared."""
-    return tokenizer.encode("".join(held_out_texts(run)))[:TEXT]
+    return list(tokenizer.encode("".join(held_out_texts(run)))[:TEXT])
 
 
 def rivals(run: Run) -> Result:
