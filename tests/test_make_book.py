@@ -141,6 +141,16 @@ def test_a_page_that_ran_says_nothing(book):
     assert text.count("seen") == 3
 
 
+def test_a_page_that_was_changed_while_it_ran_is_told_in_a_sentence(book):
+    changed = page()
+    changed.cells.append(new_code_cell("f(4)"))
+    nbformat.write(changed, book / "01-x.ipynb")
+    with pytest.raises(
+        SystemExit, match=r"01-x\.ipynb was changed while it ran: give the same"
+    ):
+        stage(book)
+
+
 def test_a_page_that_left_nothing_says_that(book):
     running.result("01-x", "cpu").unlink()
     running.result("01-x", "cpu").with_suffix(".key").unlink()

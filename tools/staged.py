@@ -85,6 +85,8 @@ def with_outputs(path: Path, device: str) -> Notebook:
     """The page as it is written now, with what its cells showed when they ran."""
     nb, ran = read(path), result(path.stem, device)
     cells = own_cells(read(ran)) if ran.exists() else []
+    if cells and len(cells) != len(code_cells(nb)):
+        raise SystemExit(f"{path.name} was changed while it ran: give the same command again")
     for cell in code_cells(nb):
         cell.outputs = []
     for cell, done in zip(code_cells(nb), cells, strict=bool(cells)):
