@@ -109,7 +109,7 @@ def test_the_longest_pages_come_first_and_an_unknown_one_is_among_them(build):
 def test_the_table_of_the_book_names_its_pages():
     table = json.loads((tool.ROOT / "tools" / "page_seconds.json").read_text())
     assert set(table) <= {path.stem for path in notebooks.notebooks()}
-    assert all(seconds > 1 for seconds in table.values())
+    assert all(seconds > 0.2 for seconds in table.values())
 
 
 def test_times_measured_here_stand_before_those_of_the_book(build):
