@@ -7,13 +7,12 @@ Twenty seconds on one core, most of them for the compressors.
 """
 
 import argparse
-import bz2
 import logging
-import lzma
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mathlm.recipes.whole_stack.stages import COMPRESSORS
 from mathlm.text import (
     KneserNey,
     bits_per_byte,
@@ -23,7 +22,6 @@ from mathlm.text import (
 )
 from mathlm.train.record import record_on_cpu
 
-COMPRESSORS = {"xz": lambda text: lzma.compress(text, preset=6), "bz2": bz2.compress}
 ORDERS = range(1, 8)
 
 

@@ -4,7 +4,7 @@
     cd book
     python -m lab.whole_stack.ten_prompts ../runs/evening --record evening-prompts.json
 
-The requests were written down before the run; every answer is kept as it came.
+The requests were written down before any answer was seen; every answer is kept as it came.
 """
 
 import argparse

@@ -19,7 +19,7 @@ from .judging import judge
 from .pipeline import SCALES, Result, Run, ScaleName
 from .report import write_report
 from .smollm2 import FROM_SMOLLM2, TUNING_SCALES
-from .stages import cleaned, instruct, raw, rivals, tokens
+from .stages import baselines, cleaned, instruct, raw, tokens
 from .training import preferred, pretrained, tuned
 
 __all__ = ["FROM_SMOLLM2", "STAGES", "TUNING_SCALES", "WholeStackConfig", "main", "run"]
@@ -29,7 +29,7 @@ STAGES = {
     "raw": raw,
     "cleaned": cleaned,
     "tokens": tokens,
-    "rivals": rivals,
+    "baselines": baselines,
     "pretrained": pretrained,
     "instructions": instruct,
     "tuned": tuned,

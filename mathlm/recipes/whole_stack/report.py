@@ -9,7 +9,7 @@ ORDER = [
     "raw",
     "cleaned",
     "tokens",
-    "rivals",
+    "baselines",
     "pretrained",
     "instructions",
     "tuned",
@@ -90,15 +90,15 @@ def of_the_text(found: Found) -> list[str]:
         f"A token stands for {tokens['bytes_per_token']:.2f} bytes of the held-out plays.",
         f"The model has {base['parameters']:,} weights and pays {base['bits_per_byte']:.2f} "
         "bits for a held-out byte.",
-        *of_rivals(found.get("rivals")),
+        *of_baselines(found.get("baselines")),
     ]
 
 
-def of_rivals(rivals: Mapping[str, Any] | None) -> list[str]:
+def of_baselines(baselines: Mapping[str, Any] | None) -> list[str]:
     """What others charge for the same bytes; a run of an earlier version has none."""
-    if rivals is None:
+    if baselines is None:
         return []
-    costs = rivals["tables"] | rivals["compressors"]
+    costs = baselines["tables"] | baselines["compressors"]
     rows = ", ".join(f"{name} {bits:.2f}" for name, bits in costs.items())
     return [f"Tables of counts and compressors that read the same text pay: {rows}."]
 

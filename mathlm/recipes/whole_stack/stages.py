@@ -121,7 +121,7 @@ def scored_tokens(run: Run, tokenizer: Tokenizer) -> list[int]:
     return list(tokenizer.encode("".join(held_out_texts(run)))[:TEXT])
 
 
-def rivals(run: Run) -> Result:
+def baselines(run: Run) -> Result:
     """What tables of counts and compressors that read the same text charge for the plays."""
     texts = all_texts(run, list(read_documents(run.place("documents.jsonl"), "text")))
     bpe, training = ByteBPE.load(run.place("tokenizer.json")), "".join(texts).encode()

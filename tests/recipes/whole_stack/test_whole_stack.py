@@ -267,16 +267,16 @@ def test_without_matplotlib_nothing_is_begun(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_rivals_are_charged_for_the_bytes_on_which_the_models_are_compared(unbroken):
+def test_the_baselines_are_charged_for_the_bytes_on_which_the_models_are_compared(unbroken):
     run, found = unbroken
     tokenizer = ByteBPE.load(run.place("tokenizer.json"))
     plays = tokenizer.decode(stages.scored_tokens(run, tokenizer)).encode()
     training = "".join(read_documents(run.place("documents.jsonl"), "text")).encode()
-    rivals = found["rivals"]
-    assert rivals["held_out_bytes"] == len(plays)
+    baselines = found["baselines"]
+    assert baselines["held_out_bytes"] == len(plays)
     nats = -KneserNey(4, training).log_probabilities(plays).sum()
-    assert rivals["tables"]["order 4"] == pytest.approx(nats / len(plays) / math.log(2))
+    assert baselines["tables"]["order 4"] == pytest.approx(nats / len(plays) / math.log(2))
     extra = len(bz2.compress(training + plays)) - len(bz2.compress(training))
-    assert rivals["compressors"]["bz2"] == pytest.approx(8 * extra / len(plays))
-    assert all(1.5 < bits < 8 for bits in rivals["tables"].values())
-    assert f"bz2 {rivals['compressors']['bz2']:.2f}" in " ".join(report.sentences(found))
+    assert baselines["compressors"]["bz2"] == pytest.approx(8 * extra / len(plays))
+    assert all(1.5 < bits < 8 for bits in baselines["tables"].values())
+    assert f"bz2 {baselines['compressors']['bz2']:.2f}" in " ".join(report.sentences(found))
