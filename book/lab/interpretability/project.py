@@ -59,6 +59,20 @@ def parts(seed: int = 0) -> dict[str, Head]:
 
 
 @torch.no_grad()
+def _unwritten(n_heads: int) -> tuple[GPT, Tensor, Tensor, list[Tensor]]:
+    """A model that knows token and place, with the directions of both and of three more spaces.
+
+    Each is a part of the stream of its own: tokens (V, D), places (T, D), and three (V, D).
+    """
+    model = blank(V, T, 4 * V + T, n_heads=n_heads, d_head=V).double()
+    eye = torch.eye(4 * V + T, dtype=torch.float64)
+    token, place, *spaces = eye.split([V, T, V, V, V])
+    model.token_embedding.weight.copy_(token)
+    model.position.weight.copy_(place)  # type: ignore[union-attr, operator]
+    return model, token, place, spaces
+
+
+@torch.no_grad()
 def _built(seed: int) -> tuple[GPT, dict[str, Head]]:
     """The model of a seed and its heads.
 
@@ -75,13 +89,8 @@ def _built(seed: int) -> tuple[GPT, dict[str, Head]]:
         for layer, row in enumerate(names)
         for name, head in zip(row, torch.randperm(H, generator=draw).tolist(), strict=True)
     }
-    D = 4 * V + T
-    model = blank(V, T, D, n_heads=H, d_head=V).double()
-    eye = torch.eye(D, dtype=torch.float64)
-    token, place = eye[:V], eye[V : V + T]
-    before, answer, unread = (eye[V + T + i * V :][:V] for i in range(3))
-    model.token_embedding.weight.copy_(token)
-    model.position.weight.copy_(place)  # type: ignore[union-attr, operator]
+    model, token, place, (before, answer, unread) = _unwritten(H)
+    D = model.config.d_model
     model.head.weight.copy_(GAIN * answer / (D / 4) ** 0.5)
     earlier = place.roll(1, 0)
     earlier[0] = 0.0
@@ -184,13 +193,8 @@ def _asking() -> Task:
     for the position where the second is what the first is here, rests on the start if there is
     none, and copies the token it finds. Each of the prompts' changes matters alone.
     """
-    D = 4 * V + T
-    model = blank(V, T, D, n_heads=2, d_head=V).double()
-    eye = torch.eye(D, dtype=torch.float64)
-    token, place = eye[:V], eye[V : V + T]
-    one, two, answer = (eye[V + T + i * V :][:V] for i in range(3))
-    model.token_embedding.weight.copy_(token)
-    model.position.weight.copy_(place)  # type: ignore[union-attr, operator]
+    model, token, place, (one, two, answer) = _unwritten(2)
+    D = model.config.d_model
     model.head.weight.copy_(GAIN * answer / (D / 5) ** 0.5)
     first, second = (block.attention for block in model.blocks)
     for head, out in enumerate((one, two)):
