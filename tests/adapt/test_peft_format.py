@@ -8,7 +8,7 @@ from mathlm.adapt.peft import meant, of_pattern, shortest
 from mathlm.errors import CheckpointMismatchError, ConfigError
 from mathlm.layers.low_rank import LoRALinear
 
-from .llamas import (
+from adapt.llamas import (
     IDS,
     change_config,
     change_tensors,
@@ -75,7 +75,7 @@ def test_we_read_what_peft_writes(llama, tmp_path, options):
 def test_the_other_types_have_the_names_of_a_llama(tmp_path, kind):
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    from .llamas import HEADS, SIZES
+    from adapt.llamas import HEADS, SIZES
 
     torch.manual_seed(1)
     config = AutoConfig.for_model(kind, **SIZES, **HEADS, head_dim=4)

@@ -19,7 +19,7 @@ from mathlm.errors import (
 from mathlm.generate import quantize
 from mathlm.models import GPT, GPTConfig
 
-from .llamas import change_config, change_tensors, filled
+from adapt.llamas import change_config, change_tensors, filled
 
 IDS = torch.tensor([[3, 1, 4, 1, 5, 2]])
 
