@@ -111,11 +111,11 @@ def shard(model: nn.Module, device: torch.device) -> nn.Module:
 
 
 def reduce_unused(group: nn.Module) -> None:
-    """What ``set_reduce_scatter_unused_params(True)`` does, for torch before 2.13, which has none.
+    """What ``set_reduce_scatter_unused_params(True)`` does, for torch before 2.13.
 
     There each rank reduces the gradients that it has. A rank that did not use a parameter would
-    send less than the others wait for, which aborts gloo and lets NCCL wait; so that parameter's
-    gradient becomes zero first.
+    send less than the others wait for, which aborts gloo and lets NCCL wait; so the gradient of
+    that parameter becomes zero first.
     """
     own = cast(Any, group)._get_fsdp_state()._fsdp_param_group
     if own is None:  # a module without parameters

@@ -80,9 +80,9 @@ def test_pages_are_written_again_that_are_counted_or_numbered_otherwise():
         """What Sphinx does: compares what it counts with what it finds, and numbers anew."""
         numbers.show_counted(None, env)
         found, now = env.toc_secnumbers, {name: {"": n} for name, n in counted.items()}
+        theirs = {name for name in now if now[name] != found.get(name)}
         vars(env).update(vars(numbered(now)))
-        ours = numbers.renumbered(env)
-        return sorted({name for name in now if now[name] != found.get(name)} | {*ours})
+        return sorted(theirs | {*numbers.renumbered(env)})
 
     assert update(counted) == ["21-a", "21-b", "22-c"]
     assert update(counted) == []
