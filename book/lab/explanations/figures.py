@@ -126,7 +126,9 @@ def exponents_foretold(rows: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figur
         rows.items(), COLORS * 2, MARKS[:5] * 2, strict=False
     ):
         ax.plot(foretold, seen, mark, color=color, ms=6, mfc="none", mew=1.8, label=label)
-    ax.set(xlabel="exponent predicted", ylabel="exponent measured", xlim=(0, top), ylim=(0, top))
+    ax.set(
+        xlabel="exponent predicted", ylabel="exponent measured", xlim=(0, top), ylim=(0, top)
+    )
     fig.legend(loc="outside right upper", fontsize=9)
     return fig
 
