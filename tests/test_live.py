@@ -13,6 +13,8 @@ import pytest
 import staged
 import torch
 
+from mathlm.interpret import activation_patching, without_heads
+
 LIVE = tool.ROOT / "book" / "_static" / "live"
 ENGINE, PANEL, STYLE = (LIVE / name for name in ("engine.js", "live.js", "live.css"))
 LIMIT = 1e-9  # of logits; the same formula in another order of additions gives 3e-14
@@ -172,6 +174,97 @@ def test_the_maps_are_the_weights_of_the_package(model, weights):
     names = [f"blocks.{layer}.attention.weights" for layer in range(4)]
     own = torch.stack([taps[name][0] for name in names])
     torch.testing.assert_close(found, own, rtol=0, atol=LIMIT)
+
+
+# --- grids: one part changed at a time ------------------------------------------------------
+
+THOU, THEY = list(b"I know that thou ar"), list(b"I know that they ar")
+ABLATED = (
+    "[...engine.ablations(m, input)].map((cell) => ({ ...cell, logits: [...cell.logits] }))"
+)
+PATCHED = """[...engine.patchings(m, read(input[0]), read(input[1]))].map(
+  (cell) => ({ ...cell, logits: [...cell.logits] }))"""
+
+
+def ablated(weights, ids, file=ENGINE):
+    """The engine's grid (L, H, V), whatever the order of its cells."""
+    grid = torch.full((4, 4, 256), torch.nan, dtype=torch.float64)
+    for cell in engine(weights, ABLATED, ids, file):
+        grid[cell["layer"], cell["head"]] = torch.tensor(cell["logits"], dtype=torch.float64)
+    return grid
+
+
+def each_head_off(model, ids):
+    """The package's: one row of a batch for each head that is gone."""
+    gone = torch.eye(16, dtype=torch.bool).view(16, 4, 4)
+    rows = torch.tensor([ids]).expand(16, -1)
+    return without_heads(model, rows, gone)[:, -1].view(4, 4, -1)
+
+
+def patched(weights, clean, corrupt, file=ENGINE):
+    """The engine's grid (L + 1, T) of the logit of "t" less that of "e"."""
+    cells = engine(weights, PATCHED, [clean, corrupt], file)
+    logits = engine(weights, "logits({ ids: input })", corrupt)[-1]
+    whole = torch.full((5, len(clean)), logits[116] - logits[101], dtype=torch.float64)
+    for cell in cells:
+        whole[cell["layer"], cell["at"]] = cell["logits"][116] - cell["logits"][101]
+    return whole, len(cells)
+
+
+def each_vector_swapped(model, clean, corrupt):
+    """The package's: the stream before each block, and behind the last."""
+    pair = torch.tensor([clean]), torch.tensor([corrupt])
+
+    def metric(z):
+        return z[:, -1, 116] - z[:, -1, 101]
+
+    before = activation_patching(model, *pair, metric, "resid_pre")
+    return torch.cat([before, activation_patching(model, *pair, metric, "resid_post", [3])])
+
+
+@needs_node
+def test_ablations_are_the_package_without_each_head(model, weights):
+    own = each_head_off(model, THOU)
+    torch.testing.assert_close(ablated(weights, THOU), own, rtol=0, atol=LIMIT)
+    intact = torch.tensor(engine(weights, "logits({ ids: input })", THOU)[-1])
+    assert float((own - intact).abs().amax(-1).min()) > 0.01  # each head does something
+
+
+@needs_node
+@pytest.mark.parametrize(("clean", "corrupt", "cells"), [(THOU, THEY, 25), (SHORT, OTHER, 30)])
+def test_patchings_are_the_activation_patching_of_the_package(
+    model, weights, clean, corrupt, cells
+):
+    found, computed = patched(weights, clean, corrupt)
+    own = each_vector_swapped(model, clean, corrupt)
+    torch.testing.assert_close(found, own, rtol=0, atol=LIMIT)
+    assert computed == cells  # five for each position from the first that differs
+
+
+@needs_node
+def test_two_runs_that_are_the_same_have_nothing_to_patch(weights):
+    assert engine(weights, PATCHED, [THOU, THOU]) == []
+
+
+GRID_FAULTS = {
+    "head stays off": ("run.off[layer][head] = false;", ""),
+    "old cache": ("run.ids.length = 0;", ""),
+    "cache of the patch before": ("at = last; first >= 0 && at >= first; at--",
+                                  "at = first; first >= 0 && at <= last; at++"),
+    "one layer on": ("patchFrom(m, clean, layer, at)",
+                     "({ ...patchFrom(m, clean, layer, at), layer: layer - 1 })"),
+    "wrong run": ("patchFrom(m, clean, layer, at)", "patchFrom(m, corrupt, layer, at)"),
+    "one position short": ("at >= first; at--", "at > first; at--"),
+}  # fmt: skip
+
+
+@needs_node
+@pytest.mark.parametrize("name", GRID_FAULTS)
+def test_a_planted_fault_of_a_grid_is_seen(model, weights, tmp_path, name):
+    file = faulty(tmp_path, [GRID_FAULTS[name]])
+    heads = ablated(weights, THOU, file) - each_head_off(model, THOU)
+    places = patched(weights, THOU, THEY, file)[0] - each_vector_swapped(model, THOU, THEY)
+    assert not max(float(heads.abs().max()), float(places.abs().max())) <= LIMIT
 
 
 # --- texts ----------------------------------------------------------------------------------
