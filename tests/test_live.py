@@ -8,15 +8,19 @@ import subprocess
 from pathlib import Path
 
 import live_picture
+import live_views
 import live_weights as tool
 import pytest
 import staged
 import torch
 
+from mathlm.generate import keep_top_p
 from mathlm.interpret import activation_patching, without_heads
 
 LIVE = tool.ROOT / "book" / "_static" / "live"
-ENGINE, PANEL, STYLE = (LIVE / name for name in ("engine.js", "live.js", "live.css"))
+ENGINE, PANEL, LATER, STYLE = (
+    LIVE / name for name in ("engine.js", "live.js", "views.js", "live.css")
+)
 LIMIT = 1e-9  # of logits; the same formula in another order of additions gives 3e-14
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -353,6 +357,13 @@ STATE = {
     "layer": 3,
     "head": 2,
     "at": 17,
+    "temperature2": 0.2,
+    "topP2": 0.6,
+    "byte": 0,
+    "byte2": 255,
+    "other": [*range(20)],
+    "depth": 4,
+    "view": "patching",
 }
 
 
@@ -391,6 +402,114 @@ def test_the_picture_says_in_words_what_it_shows(model):
     assert html.count("<b>") == len(live_picture.PROMPT)
     likeliest = int(model(torch.tensor([live_picture.PROMPT]))[0, -1].argmax())
     assert live_picture.spoken(likeliest) in words
+
+
+# --- views in chapters ----------------------------------------------------------------------
+
+# What is sent to the worker and what it answers; each message is sent when the one before has
+# been answered whole, or after so many answers.
+SERVED = """
+const { serve } = require(process.argv[3]), out = [];
+let message = 0, until = 0;
+const send = () => {
+  if (message === input.length) return console.log(JSON.stringify(out, (_, value) =>
+    value instanceof Float64Array ? [...value] : value));
+  until = input[message].answers ?? Infinity;
+  out.push({ kind: "sent", turn: input[message].turn });
+  if (until === 0) setTimeout(send, 200); // it is not answered
+  take(input[message++]);
+};
+const take = serve(engine, (answer) => {
+  out.push(answer);
+  if (answer.done || answer.kind === "ready" || --until === 0) setTimeout(send, 200);
+});
+take({ kind: "load", weights: globalThis.mathlmLive.weights });
+"""
+
+
+def served(weights, *messages):
+    program = f"{RUN}\n{SERVED}"
+    return node(program, ENGINE, weights, PANEL, stdin=json.dumps(messages))[1:]
+
+
+@needs_node
+def test_two_texts_from_one_seed_are_those_of_the_package(model, weights):
+    settings = [(1, 1), (0.7, 0.9)]
+    keys = [{"temperature": t, "topP": k} for t, k in settings]
+    message = {"kind": "pair", "ids": SHORT, "n": 40, "seed": 3, "settings": keys, "turn": 7}
+    found = served(weights, message)
+    assert [answer["done"] for answer in found[1:]] == [False] * (len(found) - 2) + [True]
+    own = [tool.written(model, SHORT, 40, t, k, 3) for t, k in settings]
+    assert found[-1]["texts"] == own
+    drawn_from = torch.tensor(found[-1]["logits"][1], dtype=torch.float64).view(40, 256)
+    expected = tool.logits(model, {"ids": [*SHORT, *own[1][:-1]]})[len(SHORT) - 1 :]
+    torch.testing.assert_close(drawn_from, expected, rtol=0, atol=LIMIT)
+
+
+@needs_node
+def test_grids_come_cell_by_cell_and_end_when_they_are_cancelled(weights):
+    long = {
+        "kind": "patch",
+        "ids": [65, *SHORT[1:], *THOU],
+        "other": [*SHORT, *THOU],
+        "turn": 1,
+    }
+    next_work = {"kind": "ablate", "ids": SHORT, "turn": 2}
+    found = served(weights, {**long, "answers": 2}, {"kind": "cancel", "answers": 0}, next_work)
+    sent = [i for i, answer in enumerate(found) if answer["kind"] == "sent"]
+    assert [answer["kind"] for answer in found[:3]] == ["sent", "ends", "cells"]
+    assert sent[2] == sent[1] + 1  # the work ended at once
+    cells = [cell for answer in found[sent[2] :] for cell in answer.get("cells", ())]
+    assert [(c["layer"], c["head"]) for c in cells] == [divmod(i, 4) for i in range(16)]
+
+
+def test_each_view_has_its_place_in_its_page_and_a_sentence_for_jupyter():
+    assert set(live_views.VIEWS) == set(staged.VIEWS)
+    found = {}
+    for path in (tool.ROOT / "book").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        for text in texts:
+            for name in re.findall(r'data-live="([\w-]+)"', text):
+                assert re.search(r"<p>[A-Z].{40,}</p>", text, re.DOTALL)
+                assert "\n\n" not in text.strip()  # one block of HTML, in a cell of its own
+                found[name] = path.stem
+    assert found.items() <= {name: v.page for name, v in live_views.VIEWS.items()}.items()
+
+
+@needs_node
+@pytest.mark.parametrize("name", live_views.VIEWS)
+def test_a_view_starts_from_what_its_picture_shows(name):
+    state = live_views.VIEWS[name].state
+    found = panel("live.fromLink(input)", f"#live:{live_views.link(state)}")
+    assert {key: found[key] for key in state} == state
+    others = {key: value for key, value in found.items() if key not in state}
+    assert others.items() <= {**panel("live.START"), "view": ""}.items()
+
+
+def test_the_strips_of_a_draw_have_the_bytes_that_top_p_keeps(model):
+    p = model(torch.tensor([SHORT]))[0, -1].softmax(-1)
+    q = live_views.kept(p, 0.9)
+    assert torch.equal(q > 0, keep_top_p(p, 0.9))
+    widths = re.findall(r"width:([\d.]+)%", live_views.pieces(q))
+    assert abs(sum(map(float, widths)) - 100) < 0.01 * len(widths)
+
+
+def test_the_pictures_of_views_say_in_words_what_they_show(model):
+    tools = live_views.Tools(
+        model, tool.logits, tool.written, tool.uniform, tool.without_positions
+    )
+    words = {}
+    for name, html in live_views.pictures(tools).items():
+        (words[name],) = re.findall(r'role="img" aria-label="([^"]+)"', html)
+        assert html.count("<section") == html.count("</section>") == 1
+    off = tool.logits(model, {"ids": THOU, "off": [[2, 1]]})[-1].softmax(-1)
+    assert (
+        f"{100 * float(off[ord('t')]):.0f}\u00a0%, without head 2.1"
+        in words["still-ablation.html"]
+    )
+    assert "at position 15, with 0.92" in words["still-patching.html"]
+    assert float(each_vector_swapped(model, THOU, THEY)[0, 15]) > 0  # that of the next test
 
 
 def test_the_links_of_the_panel_lead_to_pages():
@@ -462,6 +581,48 @@ def test_in_a_browser_the_page_checks_itself_and_writes_what_the_link_says(site,
     assert 'data-checked="bad"' in opened(site, "#live:", tmp_path / "profile")
 
 
+GRID = """
+<script>
+const last = Date.now() + 120000;
+const wait = () => {
+  if (document.querySelector("[data-done='25']") || Date.now() > last) return;
+  const next = document.createElement("script");
+  next.src = "wait.js";
+  next.onload = () => { next.remove(); wait(); };
+  document.head.append(next);
+};
+wait();
+</script>
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_in_a_browser_a_link_opens_its_view_and_no_other(site, tmp_path, model):
+    tools = live_views.Tools(
+        model, tool.logits, tool.written, tool.uniform, tool.without_positions
+    )
+    views = [
+        live_views.picture(tools, live_views.VIEWS[name]) for name in ("ablation", "patching")
+    ]
+    page = site.with_name("chapter.html")
+    page.write_text(f"<!doctype html><meta charset=utf-8><body>{''.join(views)}{GRID}", "utf-8")
+    link = "#live:v=patching&p=I%20know%20that%20thou%20ar&o=I%20know%20that%20they%20ar"
+    html = opened(page, link, tmp_path / "profile")
+    assert html.count("live-panel") == 1  # and the file that both name ran once
+    table = re.search(r'<table class="live-grid" data-name="grid".*?</table>', html, re.DOTALL)[
+        0
+    ]
+    shown = [float(x.replace("−", "-")) for x in re.findall(r">(−?\d\.\d\d)</button>", table)]
+    grid = each_vector_swapped(model, THOU, THEY)
+    ends = [
+        float(z[-1, ord("t")] - z[-1, ord("e")])
+        for z in (tool.logits(model, {"ids": ids}) for ids in (THOU, THEY))
+    ]
+    shares = (grid[:, 14:] - ends[1]) / (ends[0] - ends[1])  # by position, then by layer
+    torch.testing.assert_close(torch.tensor(shown), shares.T.flatten(), rtol=0, atol=0.0051)
+
+
 # --- sizes, and the files that make book writes -----------------------------------------------
 
 
@@ -471,6 +632,7 @@ def test_what_is_fetched_is_within_its_budget():
 
     assert packed(ENGINE.read_bytes()) <= 8_000
     assert packed(PANEL.read_bytes() + STYLE.read_bytes()) <= 16_000
+    assert packed(LATER.read_bytes()) <= 8_000
     assert packed(tool.script("weights", tool.quantized()[1]).encode()) <= 850_000
 
 
