@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -14,8 +15,10 @@ import pytest
 import staged
 import torch
 
+from lab.positional_encoding.position_study import octaves
 from mathlm.generate import keep_top_p
 from mathlm.interpret import activation_patching, without_heads
+from mathlm.text import corpus
 
 LIVE = tool.ROOT / "book" / "_static" / "live"
 ENGINE, PANEL, LATER, STYLE = (
@@ -474,7 +477,7 @@ def test_each_view_has_its_place_in_its_page_and_a_sentence_for_jupyter():
                 assert re.search(r"<p>[A-Z].{40,}</p>", text, re.DOTALL)
                 assert "\n\n" not in text.strip()  # one block of HTML, in a cell of its own
                 found[name] = path.stem
-    assert found.items() <= {name: v.page for name, v in live_views.VIEWS.items()}.items()
+    assert found == {name: view.page for name, view in live_views.VIEWS.items()}
 
 
 @needs_node
@@ -510,6 +513,176 @@ def test_the_pictures_of_views_say_in_words_what_they_show(model):
     )
     assert "at position 15, with 0.92" in words["still-patching.html"]
     assert float(each_vector_swapped(model, THOU, THEY)[0, 15]) > 0  # that of the next test
+
+
+# --- what chapters say of it ----------------------------------------------------------------
+
+LINES = tuple(
+    text.encode()
+    for text in (
+        "KING RICHARD II:\nWhat must the king do now? must he submit?\nThe king shall do it: "
+        "must he be deposed?\nThe king shall be contented.",
+        "JULIET:\nO Romeo, Romeo! wherefore art thou Romeo?\nDeny thy father and refuse thy "
+        "name;\nOr, if thou wilt not, be but sworn my love,\n",
+        "HAMLET:\nTo be, or not to be: that is the question:\nWhether 'tis nobler in the mind "
+        "to suffer\nThe slings and arrows of outrageous fortune,\n",
+        "The moon is the only natural satellite of the earth, and it orbits at a distance of "
+        "about thirty times its diameter.",
+    )
+)
+
+
+def says(page, *parts):
+    """Whether a page has these words, in this order, in one of its cells."""
+    path = tool.ROOT / "book" / f"{page}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    pattern = re.compile(".*?".join(map(re.escape, parts)), re.DOTALL)
+    return any(pattern.search("".join(cell["source"])) for cell in cells)
+
+
+def after(model, ids, **switches):
+    """Probabilities of the byte after a text."""
+    return tool.logits(model, {"ids": list(ids), **switches})[-1].softmax(-1)
+
+
+def percent(p):
+    return f"{100 * float(p):.0f} %" if p > 0.0995 else f"{100 * float(p):.1f} %"
+
+
+def attention(model, ids, layer):
+    taps = tool.record(model, torch.tensor([list(ids)]))
+    return taps[f"blocks.{layer}.attention.weights"][0]
+
+
+def test_what_is_said_of_its_heads(model):
+    u, y = (attention(model, ids, 2)[1, -1, 15] for ids in (THOU, THEY))
+    t, e = after(model, THOU)[ord("t")], after(model, THEY)[ord("e")]
+    parts = (f"gives {percent(u)} of its", f"*t* with {percent(t)}", f"gives {percent(y)} to")
+    assert says("11-self-attention", *parts, "more than 99 %")
+    assert e > 0.99
+    for text in LINES:
+        assert len(text) > 100
+        maps = torch.stack([attention(model, text, layer) for layer in range(4)])
+        assert maps[0, 1].diagonal(-1).mean() > 0.5
+        assert maps[:, :, 8:, 0].mean(-1).max() < 0.06
+    never = list(b"I know that thou never ar")
+    assert attention(model, never, 2)[1, -1].argmax() == 15  # it finds the subject still
+    assert after(model, never).argmax() == ord("e")
+
+
+def test_what_is_said_of_two_heads_that_are_off(model):
+    def t(*off):
+        return after(model, THOU, off=off)[ord("t")]
+
+    def nats(*off):
+        return f"{float((t() / t(*off)).log()):.2f}"
+
+    one, two, both = ([0, 1],), ([0, 2],), ([0, 1], [0, 2])
+    parts = (percent(t()), percent(t(*two)), percent(t(*one)), percent(t(*both)))
+    assert says("13-multi-head-attention", "After *I know", *parts, nats(*two), nats(*one))
+    assert says("13-multi-head-attention", f"and {float(nats(*both)):.1f} nats together")
+    assert after(model, THOU, off=both).argmax() == ord("e")
+    for text in LINES:
+        near = sum(attention(model, text, 0).diagonal(-k, 1, 2).sum(-1) for k in range(3))
+        assert float(near[1:3].min()) / len(text) > 0.8
+    assert t([1, 3], [2, 1]) / t() < 0.5 * (t([1, 3]) / t()) * (t([2, 1]) / t())
+    assert t([1, 0], [2, 1]) > t([2, 1]) * t([1, 0]) / t()  # and a pair that does less
+
+
+def test_what_is_said_of_its_positions(model):
+    def bits(**switches):
+        logp = tool.logits(model, {"ids": live_views.ROMEO, **switches}).log_softmax(-1)
+        taken = logp[range(45), live_views.ROMEO[1:]]
+        return f"{float(-taken.mean()) / math.log(2):.2f}"
+
+    assert len(live_views.ROMEO) == 46
+    assert says("14-positional-encoding", f"from {bits()} to {bits(positions=False)} bits")
+    with tool.without_positions(model, True):
+        row = attention(model, live_views.ROMEO, 0)[1, -1]
+        level = attention(model, [97] * 20, 0)
+    spaces = row[[i for i, byte in enumerate(live_views.ROMEO) if byte == 32]]
+    assert len(spaces) == 6
+    assert float(spaces.max() - spaces.min()) < 1e-12
+    assert says("14-positional-encoding", f"the same {percent(spaces[0])}")
+    torch.testing.assert_close(level[:, -1], torch.full((4, 20), 0.05, dtype=torch.float64))
+    with_positions, without = (
+        tool.logits(model, {"ids": [97] * 20, "positions": on}) for on in (True, False)
+    )
+    assert float((with_positions - without[:1]).abs().max()) < 1e-9
+
+
+def test_what_is_said_of_models_trained_without_positions():
+    path = tool.ROOT / "book" / "results" / "position-study.json"
+    means = {
+        name: float(rows.mean(0)[0])
+        for name, rows in octaves(json.loads(path.read_text(encoding="utf-8"))).items()
+    }
+    parts = f"{means['none']:.2f} bits per byte without", f"{means['rope']:.2f} with rotary"
+    assert says("14-positional-encoding", *parts)
+    assert abs(means["none"] - means["rope"] - 0.75) < 0.03
+    counts = torch.bincount(torch.tensor([*corpus.load("shakespeare").encode()]))
+    p = counts[counts > 0] / counts.sum()
+    assert says(
+        "14-positional-encoding", f"has {float(-(p * p.log2()).sum()):.2f} on the plays"
+    )
+
+
+def test_what_is_said_of_two_texts_from_one_seed(model):
+    state = live_views.VIEWS["sampling"].state
+    ids, seed = state["prompt"], state["seed"]
+    one, two = (tool.written(model, ids, 12, 1, k, seed) for k in (1, state["topP2"]))
+    numbers = tool.uniform(seed)
+    u = [next(numbers) for _ in range(12)][-1]
+    p = after(model, [*ids, *one[:11]])
+    q = live_views.kept(p, state["topP2"])
+    low, high = float(p[: one[11]].sum()), float(p[: one[11] + 1].sum())
+    assert one[:11] == two[:11] == list(b"So never do")
+    assert bytes([one[11], two[11]]) == b"? "
+    assert q[one[11]] == 0
+    parts = f"number is {u:.3f}", f"from {low:.3f} to {high:.3f}"
+    assert says("20-generation", *parts, f"from 0 to {float(q[:33].sum()):.3f}")
+    assert float(q[:32].sum()) == 0
+
+
+@needs_node
+def test_what_is_said_of_the_seeds_from_one_to_eight(weights):
+    program = """[1, 2, 3, 4, 5, 6, 7, 8].map((seed) => [1, 0.9].map((temperature) => {
+      const run = read(input), uniform = engine.random(seed);
+      return Array.from({ length: 30 }, () =>
+        engine.write(m, run, { temperature, topP: 1, uniform })); }))"""
+    ids = live_views.VIEWS["sampling"].state["prompt"]
+    pairs = engine(weights, program, ids)
+    parted = [1 + [a == b for a, b in zip(*pair, strict=True)].index(False) for pair in pairs]
+    assert (min(parted), max(parted)) == (1, 24)
+    assert says("20-generation", "Between the first and the twenty-fourth")
+
+
+def test_what_is_said_of_the_agreement(model):
+    def t(head):
+        return after(model, THOU, off=[head])[ord("t")]
+
+    page = "25-interpretability"
+    parts = (percent(t([2, 1])), percent(t([0, 1])), percent(t([1, 3])))
+    assert says(page, f"gives *t* {percent(after(model, THOU)[ord('t')])}", *parts)
+    heads = [[layer, head] for layer in range(4) for head in range(4)]
+    assert sorted(heads, key=t)[:3] == [[2, 1], [0, 1], [1, 3]]
+    shares, ends = agreement(model, THOU, THEY)
+    assert says(page, f"{shares[0, 14]:.2f} of it at the first", f"{shares[0, 15]:.2f} at the")
+    assert says(page, f"still holds {shares[2, 15]:.2f}", f"{shares[3, 15]:.2f}, and the last")
+    assert says(page, f"the last byte has {shares[3, 18]:.2f}; after")
+    never = agreement(model, b"I know that thou never ar", b"I know that they never ar")
+    parts = f"by {never[1][0] - never[1][1]:.1f} nats", f"by {ends[0] - ends[1]:.1f}."
+    assert says(page, *parts)
+    assert never[0][3, -1] > 0.8
+
+
+def agreement(model, clean, corrupt):
+    """Shares (L + 1, T) of the difference, and the logit of "t" less "e" at both ends."""
+    pair = [list(ids) for ids in (clean, corrupt)]
+    rows = [tool.logits(model, {"ids": ids})[-1] for ids in pair]
+    ends = [float(row[ord("t")] - row[ord("e")]) for row in rows]
+    grid = each_vector_swapped(model, *pair)
+    return (grid - ends[1]) / (ends[0] - ends[1]), ends
 
 
 def test_the_links_of_the_panel_lead_to_pages():
@@ -614,12 +787,7 @@ def test_in_a_browser_a_link_opens_its_view_and_no_other(site, tmp_path, model):
         0
     ]
     shown = [float(x.replace("−", "-")) for x in re.findall(r">(−?\d\.\d\d)</button>", table)]
-    grid = each_vector_swapped(model, THOU, THEY)
-    ends = [
-        float(z[-1, ord("t")] - z[-1, ord("e")])
-        for z in (tool.logits(model, {"ids": ids}) for ids in (THOU, THEY))
-    ]
-    shares = (grid[:, 14:] - ends[1]) / (ends[0] - ends[1])  # by position, then by layer
+    shares = agreement(model, THOU, THEY)[0][:, 14:]
     torch.testing.assert_close(torch.tensor(shown), shares.T.flatten(), rtol=0, atol=0.0051)
 
 
