@@ -2,7 +2,7 @@
 
 ``VIEWS`` names each view, the page that holds it and the state that it starts from, as
 ``live.js`` reads it from a link. A page marks the place with ``data-live="NAME"`` in an HTML
-block that holds a sentence for Jupyter; ``book/_ext/live_views.py`` puts the picture there.
+block that holds a sentence for Jupyter; ``book/_ext/live_places.py`` puts the picture there.
 """
 
 from __future__ import annotations

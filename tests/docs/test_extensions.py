@@ -288,7 +288,7 @@ def placed(html: str, folder: Path) -> tuple[str, list[str]]:
     nodes = pytest.importorskip("docutils.nodes")
     doctree, files = nodes.section("", nodes.raw("", html, format="html")), []
     app = SimpleNamespace(srcdir=folder, env=SimpleNamespace(note_dependency=files.append))
-    load("live_views").place_views(app, doctree)
+    load("live_places").place_views(app, doctree)
     return doctree.astext(), files
 
 
