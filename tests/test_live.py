@@ -186,10 +186,10 @@ def test_the_maps_are_the_weights_of_the_package(model, weights):
 # --- grids: one part changed at a time ------------------------------------------------------
 
 THOU, THEY = list(b"I know that thou ar"), list(b"I know that they ar")
-ABLATED = (
-    "[...engine.ablations(m, input)].map((cell) => ({ ...cell, logits: [...cell.logits] }))"
-)
-PATCHED = """[...engine.patchings(m, read(input[0]), read(input[1]))].map(
+LONG = THOU + THEY  # more than is read between two pauses
+ABLATED = """[...engine.ablations(m, input)].filter(Boolean).map(
+  (cell) => ({ ...cell, logits: [...cell.logits] }))"""
+PATCHED = """[...engine.patchings(m, read(input[0]), read(input[1]))].filter(Boolean).map(
   (cell) => ({ ...cell, logits: [...cell.logits] }))"""
 
 
@@ -233,12 +233,17 @@ def each_vector_swapped(model, clean, corrupt):
 def test_ablations_are_the_package_without_each_head(model, weights):
     own = each_head_off(model, THOU)
     torch.testing.assert_close(ablated(weights, THOU), own, rtol=0, atol=LIMIT)
+    pauses = engine(weights, "[...engine.ablations(m, input)].filter((x) => !x).length", LONG)
+    assert pauses == 16 * 2  # after 16 and 32 of 38 bytes
     intact = torch.tensor(engine(weights, "logits({ ids: input })", THOU)[-1])
     assert float((own - intact).abs().amax(-1).min()) > 0.01  # each head does something
 
 
 @needs_node
-@pytest.mark.parametrize(("clean", "corrupt", "cells"), [(THOU, THEY, 25), (SHORT, OTHER, 30)])
+@pytest.mark.parametrize(
+    ("clean", "corrupt", "cells"),
+    [(THOU, THEY, 25), (SHORT, OTHER, 30), ([*b"They", *THOU], [*b"Thou", *THOU], 105)],
+)
 def test_patchings_are_the_activation_patching_of_the_package(
     model, weights, clean, corrupt, cells
 ):
@@ -246,6 +251,20 @@ def test_patchings_are_the_activation_patching_of_the_package(
     own = each_vector_swapped(model, clean, corrupt)
     torch.testing.assert_close(found, own, rtol=0, atol=LIMIT)
     assert computed == cells  # five for each position from the first that differs
+
+
+USED = """(() => {
+  const run = engine.newRun(m), first = engine.ablations(m, input[0], run);
+  for (let i = 0; i < 5; i++) first.next(); // and no more
+  const cells = [...engine.ablations(m, input[1], run)];
+  return cells.map((cell) => ({ ...cell, logits: [...cell.logits] }));
+})()"""
+
+
+@needs_node
+def test_a_grid_that_was_left_leaves_nothing_in_the_next(weights):
+    found = engine(weights, USED, [THEY, SHORT])
+    assert found == engine(weights, ABLATED, SHORT)
 
 
 @needs_node

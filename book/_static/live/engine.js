@@ -192,16 +192,25 @@ var mathlmEngine = function () {
     layer, at, vector: run.residual[layer].slice(at * m.width, (at + 1) * m.width),
   });
 
-  // --- one part changed at a time: grids, cell by cell -------------------------------------------
+  // --- one part changed at a time: grids, cell by cell, with null for a pause ----------------------
 
-  // Logits at the last position with each head off in turn.
-  function* ablations(m, ids) {
-    const run = newRun(m);
+  // Read in pieces, so that who asks can look up in between.
+  function* slowly(m, run, ids) {
+    for (let n = run.ids.length + 16; n < ids.length; n += 16) {
+      read(m, run, ids.slice(0, n));
+      yield null;
+    }
+    read(m, run, ids);
+  }
+
+  // Logits at the last position with each head off in turn, in a run that may have been used.
+  function* ablations(m, ids, run = newRun(m)) {
+    for (const heads of run.off) heads.fill(false);
     for (let layer = 0; layer < m.layers; layer++) {
       for (let head = 0; head < m.heads; head++) {
         run.off[layer][head] = true;
         run.ids.length = 0; // the cache was filled with another head off
-        read(m, run, ids);
+        yield* slowly(m, run, ids);
         yield { layer, head, logits: logitsAt(m, run, ids.length - 1).slice() };
         run.off[layer][head] = false;
       }
@@ -219,7 +228,7 @@ var mathlmEngine = function () {
       for (let layer = m.layers; layer >= 0; layer--) {
         corrupt.patches = [patchFrom(m, clean, layer, at)];
         corrupt.ids.length = at;
-        read(m, corrupt, ids);
+        yield* slowly(m, corrupt, ids);
         yield { layer, at, logits: logitsAt(m, corrupt, last).slice() };
       }
     }

@@ -113,7 +113,7 @@
   // pieces, and a message that comes between two of them ends it.
   function serve(engine, post) {
     const SIDE = 48; // the small maps have this many rows at most
-    let model, run, switches, trained, pair, job = 0;
+    let model, run, switches, trained, spare, pair, job = 0;
 
     // What a run predicts after each position, and what each byte cost.
     const predictions = (run) => {
@@ -190,13 +190,13 @@
       post({ kind: "pair", turn, texts, logits, done, ms: performance.now() - started });
       if (!done) setTimeout(() => { if (mine === job) writePair(message, mine, uniforms, started); });
     };
-    // A grid, cell by cell, as many as fit into 40 ms.
+    // A grid, cell by cell, as many as fit into 20 ms.
     const fill = (message, cells, mine, started) => {
-      const pause = performance.now() + 40, fresh = [];
+      const pause = performance.now() + 20, fresh = [];
       let next = {};
       while (!next.done && performance.now() < pause) {
         next = cells.next();
-        if (!next.done) fresh.push(next.value);
+        if (next.value) fresh.push(next.value);
       }
       post({ kind: "cells", turn: message.turn, cells: fresh, done: next.done, ms: performance.now() - started });
       if (!next.done) setTimeout(() => { if (mine === job) fill(message, cells, mine, started); });
@@ -245,7 +245,8 @@
         trained ??= engine.newRun(model);
         engine.read(model, trained, ids);
         post({ kind: "ends", turn, ends: [ends(trained)] });
-        fill({ turn }, engine.ablations(model, ids), job, started);
+        spare ??= engine.newRun(model);
+        fill({ turn }, engine.ablations(model, ids, spare), job, started);
       },
       patch: ({ ids, other, turn }) => {
         const started = performance.now();

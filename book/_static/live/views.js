@@ -248,7 +248,7 @@
 
   views.ablation = (kit) => {
     const { one, text, state, engine, sign, spoken, percent } = kit;
-    const task = work(kit, { pause: 60 });
+    const task = work(kit, { pause: 15 });
     const MOST = 128;
     let intact = null, table = null, found = new Map();
     const html = `
@@ -363,7 +363,7 @@
 
   views.patching = (kit) => {
     const { one, text, state, engine, sign, spoken, percent, toText } = kit;
-    const task = work(kit, { pause: 60 });
+    const task = work(kit, { pause: 15 });
     const MOST = 64;
     let ends = null, table = null, first = 0, rows = "", found = new Map();
     const html = `
