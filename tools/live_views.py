@@ -75,7 +75,7 @@ VIEWS = {
         page="13-multi-head-attention",
         view="map",
         title="Sixteen heads to switch off",
-        state={"prompt": THOU, **PLAIN, "layer": 2, "head": 1, "off": [[2, 1]]},
+        state={"prompt": THOU, **PLAIN, "layer": 0, "head": 1, "off": [[0, 1], [0, 2]]},
     ),
     "positions": View(
         page="14-positional-encoding",
@@ -129,6 +129,20 @@ def name(ids: list[int]) -> str:
     return " ".join(bytes(ids).decode().split())
 
 
+def note(text: str) -> str:
+    return f'<p class="live-note">{text}</p>'
+
+
+def what_is_off(state: State) -> str:
+    """A sentence, if something is."""
+    heads = " and ".join(f"{layer}.{head}" for layer, head in state.get("off", ()))
+    if heads:
+        return f"Heads {heads} are off; a line marks the probability of the whole model."
+    if not state.get("positions", True):
+        return "Positions are off; a line marks the probability of the whole model."
+    return ""
+
+
 def part(title: str, body: str) -> str:
     return f'<div class="live-part"><h4>{title}</h4>{body}</div>'
 
@@ -154,9 +168,9 @@ def model_picture(tools: Tools, state: State) -> tuple[str, str]:
         f". Head {layer}.{head} reads {spoken(ids[s])} at position {s} from there, with "
         f"{percent(float(weights[-1, s]))} of its weight."
     )
-    note = "Above the bytes that it has read, below each the byte that it predicts to come next"
-    note += ", then what the whole model predicts." if whole is not None else "."
-    first = f'{strip(ids, p, weights, whole)}<p class="live-note">{note}</p>'
+    said = "Above the bytes that it has read, below each the byte that it predicts to come next"
+    said += ", then what the whole model predicts. " if whole is not None else "."
+    first = strip(ids, p, weights, whole) + note(said + what_is_off(state))
     second = part(f"What head {layer}.{head} looks at", attention_map(weights))
     second += part("The next byte", bars(end, last))
     return f'<div class="live-part">{first}</div><div class="live-parts">{second}</div>', words
@@ -195,6 +209,8 @@ def ablation_picture(tools: Tools, state: State) -> tuple[str, str]:
     one = without[layer, head]
     inside = f'<div class="live-parts">{part("Its probability without each head", table)}'
     inside += part(f"Without head {layer}.{head}", bars(one, whole, 6)) + "</div>"
+    said = f"After “{escape(name(ids))}”: the probability of {spoken(byte)}. "
+    inside += note(f"{said}All on: {percent(float(whole[byte]))}, marked by a line.")
     words = (
         f"A table: after “{name(ids)}” a language model gives {spoken(byte)} "
         f"{percent(float(whole[byte]))}. Each cell has the probability with one of its {L * H} "
@@ -233,6 +249,10 @@ def patching_picture(tools: Tools, state: State) -> tuple[str, str]:
     ]
     columns = [f"before {i}" for i in range(last + 1)] + [f"after {last}"]
     inside = part("What one vector of the clean run brings back", grid(columns, rows, cells))
+    said = f"Clean: “{escape(name(clean))}”, corrupt: “{escape(name(corrupt))}”. A row is a "
+    said += "position, a column a place in the stream, before a block or after the last. "
+    said += f"Shares of the logit of {spoken(state['byte'])} less that of "
+    inside += note(f"{said}{spoken(state['byte2'])}.")
     most = [first + int(row[first:].argmax()) for row in shares]
     words = (
         f"A table of shares, by position and layer. The clean prompt is “{name(clean)}”, the "

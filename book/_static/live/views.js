@@ -127,7 +127,11 @@
     const refresh = () => {
       found = null;
       text("count", `${state.prompt.length} of ${kit.CONTEXT - WRITTEN} bytes.`);
-      if (!state.prompt.length) return task.stop();
+      if (!state.prompt.length) {
+        for (const name of ["text0", "text1", "pieces0", "pieces1"]) one(name).replaceChildren();
+        text("said", "");
+        return task.stop();
+      }
       task.start({ kind: "pair", ids: state.prompt, n: WRITTEN, seed: state.seed, settings: settings() });
     };
     const differ = ([a, b]) => a.findIndex((id, i) => id !== b[i]); // -1: nowhere
@@ -383,8 +387,14 @@
     runs hold the same vectors); a column is a place in the stream, before each of the four blocks
     and after the last. 0: the vector makes no difference; 1: it makes all the difference.</p>
 </div>`;
-    const byte = () => state.byte ?? engine.ranked(ends[0])[0];
-    const byte2 = () => state.byte2 ?? engine.ranked(ends[1])[0];
+    // The byte that tells one prediction from another: its share of KL(p‖q) is the largest. That of
+    // the other direction is another byte, also where both have the same likeliest one.
+    const telling = (i, k) => {
+      const [p, q] = [ends[i], ends[k]].map((logits) => engine.probabilities(logits, 1));
+      return engine.ranked(p.map((x, id) => x * Math.log(x / q[id])))[0];
+    };
+    const byte = () => state.byte ?? telling(0, 1);
+    const byte2 = () => state.byte2 ?? telling(1, 0);
     const measure = (logits) => logits[byte()] - logits[byte2()];
     const share = (logits) => (measure(logits) - measure(ends[1])) / (measure(ends[0]) - measure(ends[1]));
     const asked = () => byte() !== byte2();
