@@ -180,7 +180,8 @@ def grid(
     columns: list[str], rows: list[str], cells: list[list[tuple[str, float, bool]]]
 ) -> str:
     """A table of words, each with the strength of its color and which color it is."""
-    head = "".join(f"<th>{column}</th>" for column in columns)
+    heads = "".join(f"<th>{column}</th>" for column in columns)
+    top = f"<thead><tr><td></td>{heads}</tr></thead>"
     body = "".join(
         f"<tr><th>{row}</th>" + "".join(
             f'<td><div class="live-cell{" against" * against}" '
@@ -189,7 +190,7 @@ def grid(
         ) + "</tr>"
         for row, line in zip(rows, cells, strict=True)
     )  # fmt: skip
-    return f'<table class="live-grid"><tr><td></td>{head}</tr>{body}</table>'
+    return f'<table class="live-grid">{top}<tbody>{body}</tbody></table>'
 
 
 def ablation_picture(tools: Tools, state: State) -> tuple[str, str]:
@@ -308,9 +309,12 @@ def sampling_picture(tools: Tools, state: State) -> tuple[str, str]:
         inside += part(f"{title} setting: top-p {top_p}", f'<p class="live-output">{shown}</p>')
     draws = "".join(pieces(kept(p, k)) for _, k in settings)
     needle = f'<i style="left:{100 * u:.2f}%"></i>'
-    inside += "</div>" + part(
-        f"The draw of byte {n + 1}", f'<div class="live-draw">{draws}{needle}</div>'
+    said = (
+        "Each strip is the interval from 0 to 1, first setting above, cut into one piece for "
     )
+    said += f"each byte that can be drawn. The line is the random number, {u:.3f}, for both."
+    draw = f'<div class="live-draw">{draws}{needle}</div>{note(said)}'
+    inside += "</div>" + part(f"The draw of byte {n + 1}", draw)
     words = (
         f"Two texts that begin with “{name(ids)}”, written with top-p {settings[0][1]} and "
         f"{settings[1][1]} from the same random numbers. Their first {n} bytes are the same; "
