@@ -31,7 +31,11 @@ from running import Failure, failure, own_cells, result
 
 from mathlm.show import Shown
 
-LIVE = ("weights.js", "check.js", "still.html")  # of tools/live_weights.py
+VIEWS = ("self-attention", "multi-head", "positions", "sampling", "ablation", "patching")
+LIVE = (  # of tools/live_weights.py
+    *("weights.js", "check.js", "still.html"),
+    *(f"still-{view}.html" for view in VIEWS),
+)
 SKIPPED = {"_build", "__pycache__", "lab"}
 CLAIM = re.compile(r"\b(?:check|remark)\(\s*[\"']((?:OPT|VOM|AIM|MFP)-[\w.-]+)[\"']")
 SHOWN = re.compile(
@@ -188,7 +192,7 @@ def stage_files(staged: Path) -> set[Path]:
 
 
 def stage_model(staged: Path) -> set[Path]:
-    """Have what the live model of the start page needs written; returns where it is.
+    """Have what the live model needs written; returns where it is.
 
     Another process does that, because torch is no use to this one and takes seconds to load. It
     is not called while checkpoint and tools are the same.

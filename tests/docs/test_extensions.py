@@ -298,6 +298,31 @@ def test_each_cell_folds_its_own_lines():
     assert html.index("a</span>") < html.index("<details")
 
 
+PLACE = '<section class="x" data-live="patching">\n<p>A model runs here.</p>\n</section>\n'
+
+
+def placed(html: str, folder: Path) -> tuple[str, list[str]]:
+    """A page of one block of HTML, and on what it depends."""
+    nodes = pytest.importorskip("docutils.nodes")
+    doctree, files = nodes.section("", nodes.raw("", html, format="html")), []
+    app = SimpleNamespace(srcdir=folder, env=SimpleNamespace(note_dependency=files.append))
+    load("live_places").place_views(app, doctree)
+    return doctree.astext(), files
+
+
+def test_the_picture_of_the_live_model_takes_the_place_of_the_sentence(tmp_path):
+    path = tmp_path / "book" / "_static" / "live" / "still-patching.html"
+    assert placed(PLACE, tmp_path) == (PLACE, [str(path)])  # none was made
+    path.parent.mkdir(parents=True)
+    path.write_text("<section data-live>é</section>", encoding="utf-8")
+    assert placed(PLACE, tmp_path)[0] == "<section data-live>é</section>"
+
+
+@pytest.mark.parametrize("html", ["<div>x</div>", f"{PLACE}<p>more</p>", "<section data-live>"])
+def test_other_blocks_of_html_stay(tmp_path, html):
+    assert placed(html, tmp_path) == (html, [])
+
+
 def test_the_script_that_draws_the_icons_again_is_emptied_if_the_site_is_there(tmp_path):
     light = load("light_pages")
     script = tmp_path / light.ICONS
