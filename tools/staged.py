@@ -15,6 +15,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+import figure_files
 import figures_page
 from nbformat import v4
 from notebooks import (
@@ -218,6 +219,7 @@ def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
     title_imports(nb)
     place_claims(nb)
     part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
+    figure_files.place(nb)
     target = staged / "book" / path.name
     write_changed(target, (v4.writes_json(nb) + "\n").encode())
     return target, part
