@@ -358,3 +358,24 @@ def test_a_picture_has_its_place_before_it_is_there(tmp_path):
     assert pages.placed(tag("other.png"), sources) == tag("other.png")
     logo = '<img src="../_static/logo.svg" alt="x"/>'
     assert pages.placed(logo, sources) == logo
+
+
+# --- letters of the glossary ----------------------------------------------------------------
+
+
+def test_letters_lead_to_the_first_term_of_each():
+    nodes = pytest.importorskip("docutils.nodes")
+    addnodes = pytest.importorskip("sphinx.addnodes")
+    words = ["KL divergence", "(key) vector", "query", "8-bit"]
+    terms = [nodes.term("", word) for word in words]
+    items = [nodes.definition_list_item("", term) for term in terms]
+    page = nodes.section("", addnodes.glossary("", nodes.definition_list("", *items)))
+    load("glossary_letters").add_letters(None, page)
+    links = page[0]
+    assert links.astext().split() == ["#", "K", "Q"]
+    assert [link["refuri"] for link in links.findall(nodes.reference)] == [
+        "#letter-sign",
+        "#letter-k",
+        "#letter-q",
+    ]
+    assert [term["ids"] for term in terms] == [["letter-k"], [], ["letter-q"], ["letter-sign"]]
