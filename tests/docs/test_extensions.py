@@ -1,6 +1,7 @@
 """What the small Sphinx extensions of the book do to names, docstrings, links and figures."""
 
 import importlib
+import json
 import re
 import struct
 from html import unescape
@@ -379,3 +380,56 @@ def test_letters_lead_to_the_first_term_of_each():
         "#letter-q",
     ]
     assert [term["ids"] for term in terms] == [["letter-k"], [], ["letter-q"], ["letter-sign"]]
+
+
+# --- docstrings: equations and types --------------------------------------------------------
+
+
+def test_an_equation_stands_before_the_lines_of_its_docstring(tmp_path):
+    cell = {"cell_type": "markdown", "source": ["$$\ny = x^2\n  + 1.\n$$ (eq-square)"]}
+    (tmp_path / "01-a.ipynb").write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
+    docstrings = load("docstrings")
+    known = docstrings.equations(tmp_path)
+    assert known == {"eq-square": "y = x^2 + 1."}
+    assert docstrings.typeset("  Implements eq-square::", known) == [
+        "  Implements :eq:`eq-square`:",
+        "",
+        "  .. math::",
+        "",
+        "     y = x^2 + 1.",
+        "",
+        "  In the letters of the code::",
+    ]
+    assert docstrings.typeset("Implements eq-other::", known) == ["Implements :eq:`eq-other`::"]
+    assert docstrings.typeset("Computes::", known) == ["Computes::"]
+
+
+def test_an_argument_gets_its_type_and_an_array_its_shape():
+    jaxtyping = pytest.importorskip("jaxtyping")
+    numpy = pytest.importorskip("numpy")
+    many, rows = jaxtyping.Float[numpy.ndarray, "*batch T"], jaxtyping.Int[numpy.ndarray, "B"]
+
+    def f(x: many, n: int, y: rows | None, kind: str = "a") -> None:
+        return None
+
+    known = load("docstrings").annotations(f)
+    lines = [":param x: One.", ":param n: Two.", "    more", ":param y: Three.", ":param z: ?"]
+    assert load("docstrings").with_types(lines, known) == [
+        r":type x: ndarray of float, shape (\*batch, T)",
+        ":param x: One.",
+        ":type n: int",
+        ":param n: Two.",
+        "    more",
+        ":type y: ndarray of int, shape (B) or None",
+        ":param y: Three.",
+        ":param z: ?",
+    ]
+
+
+def test_an_object_is_made_from_what_its_class_takes():
+    class Made:
+        def __init__(self, width: int) -> None:
+            self.width = width
+
+    assert load("docstrings").annotations(Made)["width"] is int
+    assert load("docstrings").annotations(3) == {}
