@@ -1,8 +1,10 @@
 """The model that is trained in the page: its engine in Node against the package and torch."""
 
 import base64
+import gzip
 import json
 import math
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from mathlm.optim import AdamW, clip_grad_norm
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 V = 11
 SIZES = {
     "full": {"context": 64, "width": 48, "layers": 2, "heads": 4, "hidden": 96},
@@ -99,7 +102,7 @@ def loss_of(model, ids, targets, B):
     return nn.functional.cross_entropy(model(ids).mT, targets)
 
 
-# --- the gradient -------------------------------------------------------------------
+# --- the gradient -----------------------------------------------
 
 MOVED = """(() => {
   const m = e.start({ ...e.SIZES[input.size], vocab: input.vocab }, input.seed);
@@ -183,7 +186,7 @@ def test_a_planted_fault_is_seen(tmp_path, name):
     assert not (loss <= 1e-6 and max(errors) <= 1e-6)
 
 
-# --- training -----------------------------------------------------------------------
+# --- training ---------------------------------------------------
 
 
 def normals(seed) -> Iterator[float]:
@@ -291,7 +294,7 @@ def test_a_slip_in_training_is_seen(tmp_path, name):
     assert relative(found["losses"], losses) > 1e-6 or relative(found["end"], end) > 1e-6
 
 
-# --- differences, evaluation, writing -----------------------------------------------
+# --- differences, evaluation, writing ---------------------------
 
 DIFFERENCES = """(() => {
   const m = e.start({ ...e.SIZES.small, vocab: 11 }, 2), { places, theta } = m, given = {
@@ -350,7 +353,7 @@ def test_what_counting_reaches_by_hand():
     assert found == pytest.approx(wanted, rel=1e-12)
 
 
-# --- saved and loaded ---------------------------------------------------------------
+# --- saved and loaded -------------------------------------------
 
 SAVED = """(() => {
   const m = e.start({ ...e.SIZES.small, vocab: input.vocab }, input.seed);
@@ -403,7 +406,7 @@ def test_a_file_of_another_kind_is_refused_in_words():
         assert said.endswith(".")
 
 
-# --- the text -----------------------------------------------------------------------
+# --- the text ---------------------------------------------------
 
 
 def test_the_text_is_the_one_of_the_plays_and_small():
@@ -416,3 +419,220 @@ def test_the_text_is_the_one_of_the_plays_and_small():
     alphabet, romeo = engine(program, text["training"])
     assert list(alphabet) == sorted(set(text["training"]))
     assert [alphabet[i] for i in romeo] == list("Romeo")
+
+
+# --- the panel --------------------------------------------------
+
+SERVED = """
+const words = { training: input.text, heldOut: input.text.slice(0, 70) }, heard = [];
+const take = panel.serve(engine, words, (message) => {
+  heard.push(message);
+  input.on?.[message.kind]?.forEach(take);
+});
+input.messages.forEach(take);
+process.once("beforeExit", () => print(heard));
+"""
+
+
+def served(*messages, text=TEXT * 4, on=None):
+    """What the worker answers; ``on`` has messages that it gets while it works."""
+    given = {"text": text, "messages": [BEGIN, *messages], "on": on}
+    program = f"const input = JSON.parse(require('fs').readFileSync(0, 'utf8'));{SERVED}"
+    return tool.node(program, given)
+
+
+BEGIN = {"kind": "begin", "size": "small", "seed": 3}
+GO = {"kind": "run", "rate": 0.02, "until": 4}
+
+
+def losses(heard):
+    return [message["nats"] for message in heard if message["kind"] == "step"]
+
+
+def test_the_worker_trains_as_the_engine_does():
+    heard = served(GO)
+    given = {**run_given(), "text": [sorted(set(TEXT)).index(c) for c in TEXT * 4]}
+    assert losses(heard) == engine(RUN, given)["losses"][:4]
+    assert [m["kind"] for m in heard] == ["ready", "begun", *["step"] * 4, "paused"]
+    ready, begun = heard[:2]
+    assert begun["parameters"] == ready["sizes"]["small"] == 6336  # 23 characters
+
+
+def test_a_run_begun_again_is_the_same_and_a_pause_ends_it():
+    assert losses(served(GO, BEGIN, GO))[-4:] == losses(served(GO))
+    stopped = served(GO, on={"step": [{"kind": "pause"}]})
+    assert len(losses(stopped)) == 1
+    assert [m["kind"] for m in stopped].count("paused") == 1
+
+
+def test_a_change_of_the_step_size_counts_from_the_next_step_on():
+    plain = losses(served(GO))
+    changed = losses(served(GO, on={"step": [{"kind": "rate", "rate": 0.06}]}))
+    assert plain[:2] == changed[:2]
+    assert plain[2] != changed[2]
+
+
+def test_one_step_and_a_saved_model_that_is_loaded():
+    one = {"kind": "one", "rate": 0.02}
+    heard = served(one, one, {"kind": "save"}, one)
+    (file,) = (m["file"] for m in heard if m["kind"] == "saved")
+    resumed = served({"kind": "load", "file": file}, one)
+    assert losses(resumed)[-1] == losses(heard)[-1]
+    (refused,) = [m for m in served({"kind": "load", "file": {}}) if m["kind"] == "refused"]
+    assert refused["why"].endswith(".")
+
+
+def test_the_gradients_of_a_text_and_the_differences():
+    name = "blocks.1.attention.W_q.weight"
+    heard = served(
+        {"kind": "gradients", "words": "To be, or §not"},
+        {"kind": "entries", "name": name},
+        {"kind": "probe", "name": name, "index": 17},
+    )
+    gradients, entries, probed = heard[2:]
+    assert (
+        gradients["words"] == "To be, or not"
+    )  # a character that it does not know is left out
+    theta = engine("[...e.start({ ...e.SIZES.small, vocab: 23 }, 3).theta]")
+    characters = sorted(set(TEXT))
+    model = gpt("small", theta, len(characters))
+    ids = [characters.index(c) for c in gradients["words"]]
+    loss = loss_of(model, ids[:-1], ids[1:], 1)
+    loss.backward()
+    assert gradients["loss"] == pytest.approx(loss.item(), rel=LIMIT)
+    for n, p in model.named_parameters():
+        assert gradients["arrays"][n]["norm"] == pytest.approx(p.grad.norm().item(), rel=LIMIT)
+        assert gradients["arrays"][n]["size"] == pytest.approx(p.norm().item(), rel=LIMIT)
+    grad = model.get_parameter(name).grad.flatten()
+    assert relative(list(entries["values"].values()), grad) <= LIMIT
+    assert probed["hand"] == pytest.approx(grad[17].item(), rel=1e-8)
+    errors = [abs(d / probed["hand"] - 1) for h, d in probed["tried"] if 1e-7 < h < 1e-3]
+    assert min(errors) < 1e-5
+
+
+def test_one_score_has_no_gradient_at_all():
+    """A softmax over one key is 1 whatever the score: what a page asks the reader to find."""
+    arrays = served({"kind": "gradients", "words": "be"})[-1]["arrays"]
+    zero = {name for name, array in arrays.items() if array["norm"] == 0}
+    kinds = "blocks.{}.attention.W_q.weight", "blocks.{}.attention.W_k.weight"
+    assert zero == {kind.format(layer) for layer in (0, 1) for kind in kinds}
+    assert served({"kind": "gradients", "words": "b"})[-1]["kind"] == "short"
+
+
+def test_numbers_as_the_page_writes_them():
+    numbers = [0, 0.25, -2, 99.99, 1234, 1e-5, -3.21e-9, None]
+    shown = tool.node("print(INPUT.map((x) => panel.number(x ?? Infinity, 2)));".replace(
+        "INPUT", json.dumps(numbers)))  # fmt: skip
+    plain = [x.replace("\u00a0", " ") for x in shown]
+    assert plain[:4] == ["0", "0.25", "−2.0", "1.0 × 10²"]
+    assert plain[4:] == ["1.2 × 10³", "1.0 × 10⁻⁵", "−3.2 × 10⁻⁹", "too large"]
+
+
+def test_a_curve_with_fewer_points_keeps_the_mean():
+    points = [[i, float(i % 7)] for i in range(700)]
+    thin = tool.node(f"print(panel.thinned({json.dumps(points)}, 100));")
+    assert len(thin) == 100
+    assert np.mean(thin, axis=0) == pytest.approx(np.mean(points, axis=0))
+
+
+# --- the record and its pictures --------------------------------
+
+
+@pytest.fixture(scope="module")
+def record():
+    return json.loads(tool.RECORD.read_text(encoding="utf-8"))
+
+
+def test_the_record_is_what_the_engine_computes(record):
+    """Its first steps and the evaluation before them; all of it is made by the tool."""
+    program = tool.TRAIN.replace("panel.AHEAD", "2")
+    found = tool.rounded(tool.node(program))
+    assert found["losses"] == record["losses"][:2]
+    assert found["judged"] == record["judged"][:1]
+    assert found["samples"] == record["samples"][:1]
+    for part in ("counted", "parameters", "gradients"):
+        assert found[part] == record[part]
+
+
+def test_what_the_page_says_of_the_record(record):
+    ends = dict(map(tuple, record["ends"]))
+    assert record["judged"][-1][1] == ends[0.006] < 2.3
+    assert ends[0.006] < min(ends.values()) + 0.03
+    pairs = record["counted"]["pairs"]
+    assert ends[0.0006] < pairs < ends[0.06]
+    assert ends[0.0006] > ends[0.006] + 0.1
+    assert abs(record["parameters"] - 50_000) < 1000
+
+
+@pytest.mark.parametrize("page", ["19-pretraining", "16-transformer-backward"])
+def test_the_pages_hold_the_pictures_of_the_record(record, page):
+    nb = json.loads((tool.ROOT / "book" / f"{page}.ipynb").read_text(encoding="utf-8"))
+    found = [c for c in nb["cells"] if "data-train" in (s := "".join(c["source"])) and s]
+    (cell,) = found
+    before, html, after = re.split(
+        r"(<section.*</section>)", "".join(cell["source"]), flags=re.DOTALL
+    )
+    assert html == tool.sections(record)[page]
+    assert "\n\n" not in html  # it would end the HTML in Markdown
+    assert len(before) > 100
+    assert "Something to try" in after
+
+
+# --- in a browser, from files, without a network ----------------
+
+# Opens the component and trains three steps. The page counts as loading, and so is not printed,
+# while one script after another is put into it.
+WAIT = """
+<script>
+const root = document.querySelector("[data-train]"), last = Date.now() + 120000;
+const one = (name) => root.querySelector(`[data-name="${name}"]`);
+const done = { training: () => root.dataset.step === "3", gradients: () => root.dataset.error };
+const wait = () => {
+  if (!root.querySelector(".train-panel")) root.querySelector(".train-start").click();
+  else if (root.dataset.train === "training" && root.dataset.heldOut && !done.training()) {
+    if (!one("one").disabled && root.dataset.asked !== root.dataset.step) {
+      root.dataset.asked = root.dataset.step;
+      one("one").click();
+    }
+  }
+  if (done[root.dataset.train]() || Date.now() > last) return;
+  const next = document.createElement("script");
+  next.src = "wait.js";
+  next.onload = () => { next.remove(); wait(); };
+  document.head.append(next);
+};
+addEventListener("DOMContentLoaded", wait);
+</script>
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+@pytest.mark.parametrize("page", ["19-pretraining", "16-transformer-backward"])
+def test_in_a_browser_from_a_file(record, page, tmp_path):
+    shutil.copytree(tool.LIVE, tmp_path / "_static" / "live")
+    path = tmp_path / "book" / "page.html"
+    path.parent.mkdir()
+    (path.parent / "wait.js").write_text("0;")
+    html = tool.sections(record)[page]
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{html}{WAIT}", encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/p"]
+    done = subprocess.run(
+        [BROWSER, *options, "--dump-dom", path.as_uri()],
+        capture_output=True, timeout=240, check=True,
+    ).stdout.decode()  # fmt: skip
+    (root,) = re.findall(r"<section[^>]*>", done)
+    if page.startswith("19"):
+        assert float(re.search(r'data-held-out="([^"]+)"', root)[1]) > 4
+        assert 'data-step="3"' in root
+    else:
+        assert float(re.search(r'data-error="([^"]+)"', root)[1]) < 1e-6
+
+
+def test_what_is_fetched_is_within_its_budget():
+    def packed(*paths):
+        return len(gzip.compress(b"".join(p.read_bytes() for p in paths), mtime=0))
+
+    assert packed(tool.ENGINE) <= 8_000
+    assert packed(tool.PANEL, tool.LIVE / "train.css") <= 16_000
+    assert packed(tool.TEXT) <= 26_000
