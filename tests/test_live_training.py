@@ -261,7 +261,7 @@ def trained(given, theta, optimizer_of, steps=20):
 
 
 @pytest.mark.parametrize("optimizer_of", [torch.optim.AdamW, AdamW])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ["small", pytest.param("full", marks=pytest.mark.slow)])
 def test_twenty_losses_and_the_end_are_those_of_torch(size, optimizer_of):
     given = run_given(size)
     found = engine(RUN, given)
