@@ -6,8 +6,6 @@ source code, or an address at which it claims to be published. Text that holds o
 address stands in ``{only} published``.
 """
 
-from typing import Any
-
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
