@@ -10,6 +10,7 @@ import address as tool
 import notebooks
 import pytest
 import yaml
+from docs.test_extensions import load
 
 NEW = "https://github.com/ada-l/engine.notes"
 PAGES = "https://ada-l.github.io/engine.notes/"
@@ -138,8 +139,6 @@ def test_make_passes_both_addresses_on():
 
 def settings(url):
     """What the extension leaves of the settings of a site."""
-    from docs.test_extensions import load
-
     theme = {"repository_url": url, "launch_buttons": {"colab_url": "https://colab.org"}}
     theme |= {f"use_{name}_button": True for name in ("repository", "issues", "download")}
     config = SimpleNamespace(html_theme_options=theme, html_baseurl="x", ogp_site_url="x")
@@ -166,6 +165,20 @@ def test_with_an_address_all_buttons_stay():
     assert tags == {"published"}
 
 
+@pytest.mark.parametrize(("base", "kept"), [("", 1), ("https://x.org/", 2)])
+def test_a_page_says_where_it_is_published_only_if_it_is(base, kept):
+    tags = (
+        '<meta property="og:title" content="A" />\n<meta property="og:url" content="a.html" />'
+    )
+    app, context = (
+        SimpleNamespace(config=SimpleNamespace(html_baseurl=base)),
+        {"metatags": tags},
+    )
+    load("addresses").drop_own_address(app, "a", "page.html", context, None)
+    assert context["metatags"].count("<meta") == kept
+    assert ("og:url" in context["metatags"]) is bool(base)
+
+
 @pytest.mark.parametrize(
     ("url", "nobody"),
     [
@@ -175,7 +188,5 @@ def test_with_an_address_all_buttons_stay():
     ],
 )
 def test_both_halves_know_whose_address_is_nobodys(url, nobody):
-    from docs.test_extensions import load
-
     assert notebooks.is_placeholder(url) is nobody
     assert load("addresses").is_placeholder(url) is nobody
