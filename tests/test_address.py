@@ -12,8 +12,8 @@ import pytest
 import yaml
 from docs.test_extensions import load
 
-NEW = "https://github.com/ada-l/engine.notes"
-PAGES = "https://ada-l.github.io/engine.notes/"
+NEW = "https://github.com/no-one-else/engine.notes"
+PAGES = "https://no-one-else.github.io/engine.notes/"
 CHAPTERS = ("04-notation", "13-multi-head-attention")
 
 
@@ -95,17 +95,19 @@ def test_an_address_that_begins_like_this_one_stays():
         tool.address(NEW),
     )
     text = "https://github.com/a/b-data https://github.com/a/b.py https://github.com/a/b.git."
-    assert tool.replace(text, old, new) == text.replace("a/b.git", "ada-l/engine.notes.git")
+    assert tool.replace(text, old, new) == text.replace(
+        "a/b.git", "no-one-else/engine.notes.git"
+    )
     assert tool.replace("See https://github.com/a/b.", old, new) == f"See {NEW}."
 
 
 @pytest.mark.parametrize(
     ("typed", "pages"),
     [
-        ("https://github.com/Ada/Notes", "https://ada.github.io/Notes/"),
-        ("https://github.com/Ada/Notes.git", "https://ada.github.io/Notes/"),
-        ("https://github.com/Ada/Notes/", "https://ada.github.io/Notes/"),
-        ("https://github.com/Ada/ada.github.io", "https://ada.github.io/"),
+        ("https://github.com/No-One/Notes", "https://no-one.github.io/Notes/"),
+        ("https://github.com/No-One/Notes.git", "https://no-one.github.io/Notes/"),
+        ("https://github.com/No-One/Notes/", "https://no-one.github.io/Notes/"),
+        ("https://github.com/No-One/no-one.github.io", "https://no-one.github.io/"),
     ],
 )
 def test_pages_are_published_where_github_says(typed, pages):
