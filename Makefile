@@ -9,7 +9,7 @@ OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 G
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units nbval cuda machines clean types form address
+.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units nbval cuda machines clean types form site-test pdf address
 
 setup: $(STAMP)
 
@@ -73,6 +73,16 @@ machines: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# the built site in a browser; what is missing for it is said by name
+site-test: $(STAMP)
+	@$(PIP) -c constraints.txt '.[site]' $(OR_SAY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -p no:nbval -p no:typeguard --jaxtyping-packages= -rs tests/site
+
+# the whole book as one PDF, from the built site
+pdf: $(STAMP)
+	@$(PIP) -c constraints.txt '.[site]' $(OR_SAY)
+	@$(BIN)/python tools/make_pdf.py
 
 # also on a bare machine, without set-up; options: make gpu ARGS=--dry
 gpu:

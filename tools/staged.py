@@ -15,6 +15,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+import figure_files
 import figures_page
 from nbformat import v4
 from notebooks import (
@@ -32,7 +33,11 @@ from running import Failure, failure, own_cells, result
 
 from mathlm.show import Shown
 
-LIVE = ("weights.js", "check.js", "still.html")  # of tools/live_weights.py
+VIEWS = ("self-attention", "multi-head", "positions", "sampling", "ablation", "patching")
+LIVE = (  # of tools/live_weights.py
+    *("weights.js", "check.js", "still.html"),
+    *(f"still-{view}.html" for view in VIEWS),
+)
 SKIPPED = {"_build", "__pycache__", "lab"}
 CLAIM = re.compile(r"\b(?:check|remark)\(\s*[\"']((?:OPT|VOM|AIM|MFP)-[\w.-]+)[\"']")
 SHOWN = re.compile(
@@ -194,7 +199,7 @@ def stage_files(staged: Path) -> set[Path]:
 
 
 def stage_model(staged: Path) -> set[Path]:
-    """Have what the live model of the start page needs written; returns where it is.
+    """Have what the live model needs written; returns where it is.
 
     Another process does that, because torch is no use to this one and takes seconds to load. It
     is not called while checkpoint and tools are the same.
@@ -220,6 +225,7 @@ def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
     title_imports(nb)
     place_claims(nb)
     part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
+    figure_files.place(nb)
     target = staged / "book" / path.name
     write_changed(target, (v4.writes_json(nb) + "\n").encode())
     return target, part

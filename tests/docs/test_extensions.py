@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import struct
 import sys
 from html import unescape
 from importlib.util import module_from_spec, spec_from_file_location
@@ -73,6 +74,24 @@ def test_pages_of_one_chapter_have_letters_and_their_sections_two_parts():
     shown = [node.get("secnumber") for node in env.tocs["book/21-fine"].children]
     assert shown == [["21a"], ["21a", 1], ["21a", 2], None]
     assert env.titles["book/21-small"]["secnumber"] == ["21b"]
+
+
+def test_pages_are_written_again_that_are_counted_or_numbered_otherwise():
+    numbers, counted = load("chapter_numbers"), {"21-a": (4,), "21-b": (5,), "22-c": (6,)}
+    env = SimpleNamespace(toc_secnumbers={})
+
+    def update(counted):
+        """What Sphinx does: compares what it counts with what it finds, and numbers anew."""
+        numbers.show_counted(None, env)
+        found, now = env.toc_secnumbers, {name: {"": n} for name, n in counted.items()}
+        theirs = {name for name in now if now[name] != found.get(name)}
+        vars(env).update(vars(numbered(now)))
+        return sorted(theirs | {*numbers.renumbered(env)})
+
+    assert update(counted) == ["21-a", "21-b", "22-c"]
+    assert update(counted) == []
+    assert update({"21-a": (4,), "22-c": (6,)}) == ["21-a"]  # which was 21a
+    assert update(counted) == ["21-a", "21-b"]
 
 
 def test_a_label_that_moves_to_another_page_makes_every_page_old():
@@ -286,6 +305,31 @@ def test_each_cell_folds_its_own_lines():
     assert html.index("a</span>") < html.index("<details")
 
 
+PLACE = '<section class="x" data-live="patching">\n<p>A model runs here.</p>\n</section>\n'
+
+
+def placed(html: str, folder: Path) -> tuple[str, list[str]]:
+    """A page of one block of HTML, and on what it depends."""
+    nodes = pytest.importorskip("docutils.nodes")
+    doctree, files = nodes.section("", nodes.raw("", html, format="html")), []
+    app = SimpleNamespace(srcdir=folder, env=SimpleNamespace(note_dependency=files.append))
+    load("live_places").place_views(app, doctree)
+    return doctree.astext(), files
+
+
+def test_the_picture_of_the_live_model_takes_the_place_of_the_sentence(tmp_path):
+    path = tmp_path / "book" / "_static" / "live" / "still-patching.html"
+    assert placed(PLACE, tmp_path) == (PLACE, [str(path)])  # none was made
+    path.parent.mkdir(parents=True)
+    path.write_text("<section data-live>é</section>", encoding="utf-8")
+    assert placed(PLACE, tmp_path)[0] == "<section data-live>é</section>"
+
+
+@pytest.mark.parametrize("html", ["<div>x</div>", f"{PLACE}<p>more</p>", "<section data-live>"])
+def test_other_blocks_of_html_stay(tmp_path, html):
+    assert placed(html, tmp_path) == (html, [])
+
+
 def test_the_script_that_draws_the_icons_again_is_emptied_if_the_site_is_there(tmp_path):
     light = load("light_pages")
     script = tmp_path / light.ICONS
@@ -297,3 +341,26 @@ def test_the_script_that_draws_the_icons_again_is_emptied_if_the_site_is_there(t
     assert script.stat().st_size == 1000
     light.empty_icon_script(app, None)
     assert script.stat().st_size < 50
+
+
+# --- pictures -------------------------------------------------------------------------------
+
+
+def test_a_picture_has_its_place_before_it_is_there(tmp_path):
+    pages = load("light_pages")
+    drawing, picture = tmp_path / "a.svg", tmp_path / "b.png"
+    drawing.write_text('<svg width="9pt" viewBox="0 0 460.8 244.8"></svg>')
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 1432, 716))
+    sources = {"1.svg": drawing, "2.png": picture}
+
+    def tag(name, more=""):
+        return f'<img alt="x" src="../_images/{name}"{more} />'
+
+    assert pages.placed(tag("1.svg", ' style="width: 716px;"'), sources) == (
+        '<img loading="lazy" width="716" height="380" alt="x" src="../_images/1.svg" '
+        'style="width: 716px;" />'
+    )
+    assert 'width="1432" height="716"' in pages.placed(tag("2.png"), sources)
+    assert pages.placed(tag("other.png"), sources) == tag("other.png")
+    logo = '<img src="../_static/logo.svg" alt="x"/>'
+    assert pages.placed(logo, sources) == logo
