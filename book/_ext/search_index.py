@@ -127,7 +127,7 @@ def plain(markdown: str) -> str:
     for pattern, by in SPOKEN:
         text = pattern.sub(by, text)
     text = re.sub(r"\s+", " ", unescape(text).replace("\\", ""))
-    text = re.sub(r"(?: ;)+(?= ;)|\([\s,;]*\)|^ ?;|; ?$|,\s*(?=[,)])", "", text)
+    text = re.sub(r"(?: ;)+(?= ;)|\([\s,;]*\)|\[[\s,;]*\]|^ ?;|; ?$|,\s*(?=[,)])", "", text)
     text = re.sub(r"\((\([^()\s]+\.\d+\))\)", r"\1", text)  # the number of an equation
     return re.sub(r" +([.,;:!?])(?=\s|$)", r"\1", text).strip()
 
