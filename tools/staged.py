@@ -23,6 +23,7 @@ from notebooks import (
     ROOT,
     Notebook,
     code_cells,
+    is_placeholder,
     notebooks,
     quiet_environment,
     repository,
@@ -138,9 +139,14 @@ def line_of(path: str, source: str) -> int | None:
 
 
 def link(place: str, source: str) -> str | None:
-    """Address of a place that ``mathlm.show`` names: of an equation, in this book."""
+    """Address of a place that ``mathlm.show`` names: of an equation, in this book.
+
+    None while the repository has no address.
+    """
     if "/" not in place:
         return (page := page_of(place)) and f"{page}.html#equation-{place}"
+    if is_placeholder(repository()):
+        return None
     line = None if place.startswith("tests/") else line_of(place, source)
     return f"{repository()}/blob/HEAD/{place}" + (f"#L{line}" if line else "")
 

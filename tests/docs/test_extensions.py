@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import struct
+import sys
 from html import unescape
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,6 +17,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "book" / "_ext"
 
 def load(name: str) -> ModuleType:
     pytest.importorskip("sphinx", reason="the pages are not built here")
+    if str(FOLDER) not in sys.path:  # extensions import each other
+        sys.path.append(str(FOLDER))
     spec = spec_from_file_location(name, FOLDER / f"{name}.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -175,6 +178,9 @@ def test_the_address_is_that_of_the_repository():
     )
     assert found.startswith("https://x.org/book/blob/main/mathlm/errors.py#L")
     assert config.linkcode_resolve("c", {"names": ["f"]}) is None
+    theme["repository_url"] = "https://github.com/example/book"  # nobody's
+    info = {"module": "mathlm.errors", "fullname": "ConfigError"}
+    assert config.linkcode_resolve("py", info) is None
 
 
 # --- outlines, by which figures are numbered ------------------------------------------------
