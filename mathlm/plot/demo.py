@@ -44,7 +44,7 @@ font:1rem/1.5 system-ui,sans-serif;font-variant-numeric:tabular-nums;overflow-x:
 .mathlm-demo .demo-controls{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end}
 .mathlm-demo:not([data-ready]) .live{display:none!important}
 .mathlm-demo[data-ready] .still{display:none!important}
-.mathlm-demo label{display:flex;flex-direction:column;flex:1 1 7rem;font-size:.9rem;margin:0}
+.mathlm-demo label{display:flex;flex-direction:column;flex:1 1 9rem;font-size:.9rem;margin:0}
 .mathlm-demo label.number{flex:0 1 5.5rem}
 .mathlm-demo label.choice{flex:0 1 auto;max-width:100%}
 .mathlm-demo .choice select{width:auto}
@@ -71,7 +71,7 @@ overflow:hidden}
 .mathlm-demo .bar>i{display:block;height:100%;background:var(--accent);
 transition:width .15s ease-out}
 .mathlm-demo .demo-picture{margin:.9rem 0 .4rem}
-.mathlm-demo .demo-picture svg{margin:0 auto;overflow:visible}
+.mathlm-demo .demo-picture>svg{margin:0 auto;overflow:visible}
 .mathlm-demo .demo-picture>.still{width:30rem}
 .mathlm-demo .demo-legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.9rem 0 -.3rem;
 font-size:.9rem}
@@ -79,7 +79,7 @@ font-size:.9rem}
 vertical-align:middle;border-top:3px solid}
 .mathlm-demo .grip{cursor:grab;touch-action:none}
 .mathlm-demo .grip:active{cursor:grabbing}
-.mathlm-demo svg{max-width:100%;height:auto;display:block}
+.mathlm-demo>svg,.mathlm-demo div>svg{max-width:100%;height:auto;display:block}
 .mathlm-demo svg text{fill:var(--fg)}
 @media (prefers-reduced-motion:reduce){.mathlm-demo *{transition:none!important;
 animation:none!important}}

@@ -221,7 +221,7 @@ def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
         width: Of the column [px].
     """
     x, y = spec["x"], spec["y"]
-    tall = min(spec.get("tallest", 340), max(120, spec.get("aspect", 0.6) * width))
+    tall = min(spec.get("tallest", 340), max(170, spec.get("aspect", 0.6) * width))
     top = 24 if y.get("label") else 10
     bottom = (6 if x.get("bare") else 22) + (18 if x.get("label") else 0)
     rows = [] if y.get("bare") else ticks_of(y, tall - top - bottom, 34)

@@ -68,7 +68,7 @@ const { drawn, picture, player } = (() => {
   };
   const drawn = (spec, width) => {
     const {x, y} = spec, bare = (axis) => axis.bare === true;
-    const tall = Math.min(spec.tallest || 340, Math.max(120, (spec.aspect || 0.6) * width));
+    const tall = Math.min(spec.tallest || 340, Math.max(170, (spec.aspect || 0.6) * width));
     const top = y.label ? 24 : 10, bottom = (bare(x) ? 6 : 22) + (x.label ? 18 : 0);
     const rows = bare(y) ? [] : ticksOf(y, tall - top - bottom, 34);
     const wide = Math.max(0, ...rows.map(([, t]) => t.length));
