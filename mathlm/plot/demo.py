@@ -77,6 +77,8 @@ transition:width .15s ease-out}
 font-size:.9rem}
 .mathlm-demo .demo-legend i{display:inline-block;width:1.5rem;margin-right:.4rem;
 vertical-align:middle;border-top:3px solid}
+.mathlm-demo .demo-pair{display:grid;gap:0 1rem;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
 .mathlm-demo .grip{cursor:grab;touch-action:none}
 .mathlm-demo .grip:active{cursor:grabbing}
 .mathlm-demo>svg,.mathlm-demo div>svg{max-width:100%;height:auto;display:block}

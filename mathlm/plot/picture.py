@@ -8,7 +8,8 @@ wide as its column and with letters of a fixed size.
 In the script, ``picture(name)`` has two methods. ``show(spec)`` takes ``label``, ``x``, ``y``,
 ``marks`` and the options of :func:`picture`. ``handle({label, at, move, step})`` adds a point
 that is dragged by mouse, finger or arrow keys: ``at()`` says where it stands, ``move([x, y])``
-is called with a place inside the axes, rounded to ``step`` (a number or one for each axis).
+is called with a place inside the axes, rounded to ``step`` (a number or one for each axis);
+``says()`` is what a screen reader says of it, and ``turn(±1)``, if given, serves the arrow keys.
 ``player(name, begin, tick, pause)`` serves a button that plays: ``tick()`` goes on by one and
 says whether more is to come, every ``pause`` milliseconds, or at once for readers who asked
 for reduced motion; ``begin()`` is called first.
@@ -96,7 +97,9 @@ def arrow(points: Iterable[Any], color: str = "accent", **options: Any) -> Mark:
 
 
 def words(point: Iterable[float], text: str, color: str = "fg", **options: Any) -> Mark:
-    """Text at a point; options: anchor (start, middle, end), dx, dy, size [px], weight.
+    """Text at a point; options: anchor (start, middle, end), dx, dy, size [px], weight, room.
+
+    With ``room``, a length on the axis of x, it stands there only if it fits into that length.
 
     Args:
         point: Where its base line begins (x, y).
@@ -224,7 +227,7 @@ def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
     tall = min(spec.get("tallest", 340), max(170, spec.get("aspect", 0.6) * width))
     top = 24 if y.get("label") else 10
     bottom = (6 if x.get("bare") else 22) + (18 if x.get("label") else 0)
-    rows = [] if y.get("bare") else ticks_of(y, tall - top - bottom, 34)
+    rows = [] if y.get("bare") else ticks_of(y, tall - top - bottom, 40 if spec.get("equal") else 34)
     wide = max((len(t) for _, t in rows), default=0)
     left, right = 6 if y.get("bare") else 12 + 7 * wide, 6 if x.get("bare") else 16
     w, h = width - left - right, tall - top - bottom
@@ -232,7 +235,7 @@ def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
         (a, b), (c, d) = x["range"], y["range"]
         unit = min(w / abs(b - a), (spec.get("tallest", 340) - top - bottom) / abs(d - c))
         w, h = unit * abs(b - a), unit * abs(d - c)
-    columns = [] if x.get("bare") else ticks_of(x, w, 64)
+    columns = [] if x.get("bare") else ticks_of(x, w, 40 if spec.get("equal") else 64)
     fx, fy = _along(x, 0, w), _along(y, h, 0)
     grid = [_line(fx(v), 0, fx(v), h, v) for v, _ in columns]
     grid += [_line(0, fy(v), w, fy(v), v) for v, _ in rows]
@@ -265,7 +268,10 @@ def _word(u: float, v: float, anchor: str, text: str, color: str = "soft") -> st
 def _mark(mark: Mark, at: Callable[[Sequence[float]], tuple[float, float]]) -> str:
     if mark["kind"] == "boxes":
         return "".join(_box(mark, i, at) for i in range(len(mark["at"])))
-    points = [at(p) for p in mark["at"]]
+    places = mark["at"]
+    if mark.get("room"):
+        places = [places[0], (places[0][0] + mark["room"], places[0][1])]
+    points = [at(p) for p in places]
     return {"line": _path, "area": _area, "dots": _dots, "text": _text, "arrow": _arrow}[
         mark["kind"]
     ](mark, points)
@@ -305,6 +311,8 @@ def _dots(mark: Mark, points: Points) -> str:
 
 
 def _text(mark: Mark, points: Points) -> str:
+    if mark.get("room") and abs(points[1][0] - points[0][0]) < 7 * len(mark["text"]) + 2:
+        return ""
     u, v = points[0][0] + mark.get("dx", 0), points[0][1] + mark.get("dy", 0)
     return (
         f'<text x="{px(u)}" y="{px(v)}" text-anchor="{mark.get("anchor", "start")}" '

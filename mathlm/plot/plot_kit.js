@@ -47,7 +47,7 @@ const { drawn, picture, player } = (() => {
     area: (m, p) => tag("path", {d: path(p) + "Z", fill: tint(m.color), "fill-opacity": m.fade || 1}),
     dots: (m, p) => p.map(([u, v]) => tag("circle", {cx: px(u), cy: px(v), r: m.size || 5,
       fill: tint(m.color), opacity: m.fade || 1})).join(""),
-    text: (m, p) => tag("text", {x: px(p[0][0] + (m.dx || 0)), y: px(p[0][1] + (m.dy || 0)),
+    text: (m, p) => m.room && Math.abs(p[1][0] - p[0][0]) < 7 * m.text.length + 2 ? "" : tag("text", {x: px(p[0][0] + (m.dx || 0)), y: px(p[0][1] + (m.dy || 0)),
       "text-anchor": m.anchor || "start", fill: tint(m.color || "fg"), "font-size": m.size || 12,
       "font-weight": m.weight || 400, "paint-order": "stroke", stroke: tint("bg"),
       "stroke-width": m.halo === undefined ? 3 : m.halo}, escaped(m.text)),
@@ -70,7 +70,7 @@ const { drawn, picture, player } = (() => {
     const {x, y} = spec, bare = (axis) => axis.bare === true;
     const tall = Math.min(spec.tallest || 340, Math.max(170, (spec.aspect || 0.6) * width));
     const top = y.label ? 24 : 10, bottom = (bare(x) ? 6 : 22) + (x.label ? 18 : 0);
-    const rows = bare(y) ? [] : ticksOf(y, tall - top - bottom, 34);
+    const rows = bare(y) ? [] : ticksOf(y, tall - top - bottom, spec.equal ? 40 : 34);
     const wide = Math.max(0, ...rows.map(([, t]) => t.length));
     const left = bare(y) ? 6 : 12 + 7 * wide, right = bare(x) ? 6 : 16;
     let w = width - left - right, h = tall - top - bottom;
@@ -79,7 +79,7 @@ const { drawn, picture, player } = (() => {
       const unit = Math.min(w / dx, ((spec.tallest || 340) - top - bottom) / dy);
       [w, h] = [unit * dx, unit * dy];
     }
-    const columns = bare(x) ? [] : ticksOf(x, w, 64);
+    const columns = bare(x) ? [] : ticksOf(x, w, spec.equal ? 40 : 64);
     const [fx, bx] = along(x, 0, w), [fy, by] = along(y, h, 0);
     const at = (p) => [fx(p[0]), fy(p[1])];
     const thin = (zero) => ({stroke: tint(zero ? "soft" : "line"), "stroke-width": 1});
@@ -93,7 +93,8 @@ const { drawn, picture, player } = (() => {
     if (x.label) names.push(word(left + w / 2, top + h + (bare(x) ? 16 : 34), "middle", x.label, {fill: tint("fg")}));
     if (y.label) names.push(word(Math.min(left, 4), 13, "start", y.label, {fill: tint("fg")}));
     const marks = spec.marks.map((m) => shapes[m.kind](m, m.kind === "boxes"
-      ? m.at.flatMap(([a, b, c, d]) => [at([a, b]), at([c, d])]) : m.at.map(at)));
+      ? m.at.flatMap(([a, b, c, d]) => [at([a, b]), at([c, d])])
+      : (m.room ? [m.at[0], [m.at[0][0] + m.room, m.at[0][1]]] : m.at).map(at)));
     const frame = bare(x) && bare(y) ? "" : tag("rect", {x: px(left), y: px(top), width: px(w),
       height: px(h), fill: "none", stroke: tint("line")});
     return {width: w + left + right, height: top + h + bottom,
@@ -152,6 +153,7 @@ const { drawn, picture, player } = (() => {
         if (!d) return;
         e.preventDefault();
         const far = e.shiftKey ? 10 : 1;
+        if (grip.turn) { grip.turn(far * (d[0] + d[1])); return; }
         go(grip.at().map((v, i) => v + far * d[i] * step[i]));
       });
       front.append(g);

@@ -35,8 +35,9 @@ MARKS = [
     dots([(1, 1), (2, 2)], "fg", size=4),
     arrow([(0, 0), (2, 1)], "third"),
     words((1, 1), "a < b & c", anchor="middle", dy=-6),
+    words((0, 2), "fits", room=3), words((0, 2.5), "does not fit here", room=0.4),
     boxes([(0, 0, 1, 1), (1, 1, 2, 0)], ["accent", "second"], fade=[0.2, 1], gap=2),
-]
+]  # fmt: skip
 SPECS = {
     "plain": {"x": axis(0, 5, "time [s]"), "y": axis(-1, 3, "loss [nats]"), "marks": MARKS},
     "logarithmic": {
@@ -110,6 +111,12 @@ def test_ticks_lie_inside_their_axis_and_have_room(low, size, length):
     gaps = [b - a for a, b in zip(found, found[1:], strict=False)]
     assert all(gap * length / size >= min(64, length / 2) - 1e-6 for gap in gaps)
     assert len(found) >= 1
+
+
+def test_words_that_do_not_fit_into_their_room_are_left_out():
+    body = drawn(SPECS["plain"], 320)[2]
+    assert ">fits<" in body
+    assert "does not fit" not in body
 
 
 def test_one_unit_is_as_long_on_both_axes_if_asked_for():
