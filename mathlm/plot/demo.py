@@ -82,7 +82,7 @@ grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
 .mathlm-demo .grip{cursor:grab;touch-action:none}
 .mathlm-demo .grip:active{cursor:grabbing}
 .mathlm-demo>svg,.mathlm-demo div>svg{max-width:100%;height:auto;display:block}
-.mathlm-demo svg text{fill:var(--fg)}
+.mathlm-demo svg text:not([fill]){fill:var(--fg)}
 @media (prefers-reduced-motion:reduce){.mathlm-demo *{transition:none!important;
 animation:none!important}}
 div.cell_output .text_html:has(>.mathlm-demo){background:none!important;padding:0!important}
@@ -287,7 +287,7 @@ def live_text(content: str) -> str:
 
 
 def scientific(x: float | int, digits: int = 1) -> str:
-    """A number as a reader expects it: plain from 0.001 to 100,000, else as 1.3 × 10⁷.
+    """A number as a reader expects it: plain from 0.0001 to 100,000, else as 1.3 × 10⁷.
 
     Args:
         x: Finite number.
@@ -296,7 +296,7 @@ def scientific(x: float | int, digits: int = 1) -> str:
     if x == 0:
         return "0"
     mantissa, exponent = f"{x:.{digits}e}".split("e")
-    if 1e-3 <= abs(x) < 1e5:
+    if 1e-4 <= abs(x) < 1e5:
         places = max(0, digits - math.floor(math.log10(abs(x)) + 1e-9))
         return f"{float(f'{x:.{digits}e}'):,.{places}f}".replace("-", "−")
     return f"{mantissa} × 10{str(int(exponent)).translate(RAISED)}".replace("-", "−")

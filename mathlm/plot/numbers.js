@@ -5,7 +5,7 @@ const raised = (n) => String(n).replace(/[-−]/g, "⁻")
 const scientific = (x, digits = 1) => {
   const size = Math.abs(x);
   if (x === 0) return "0";
-  if (size >= 1e-3 && size < 1e5) {
+  if (size >= 1e-4 && size < 1e5) {
     return grouped(Number(x.toPrecision(digits + 1)),
       Math.max(0, digits - Math.floor(Math.log10(size) + 1e-9)));
   }
