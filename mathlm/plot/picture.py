@@ -352,4 +352,4 @@ def _pairs(points: Iterable[Any]) -> list[list[float]]:
     return [[float(u), float(v)] for u, v in points]
 
 
-__all__ = ["area", "arrow", "axis", "boxes", "dots", "legend", "line", "picture", "words"]
+__all__ = ["Mark", "area", "arrow", "axis", "boxes", "dots", "legend", "line", "picture", "words"]
