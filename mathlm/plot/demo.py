@@ -83,6 +83,8 @@ grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
 .mathlm-demo .grip:active{cursor:grabbing}
 .mathlm-demo>svg,.mathlm-demo div>svg{max-width:100%;height:auto;display:block}
 .mathlm-demo svg text:not([fill]){fill:var(--fg)}
+@media (max-width:30rem){.mathlm-demo{padding:.7rem .6rem}.mathlm-demo table{font-size:.9rem}
+.mathlm-demo td,.mathlm-demo th{padding:.2rem .15rem}.mathlm-demo thead th{white-space:normal}}
 @media (prefers-reduced-motion:reduce){.mathlm-demo *{transition:none!important;
 animation:none!important}}
 div.cell_output .text_html:has(>.mathlm-demo){background:none!important;padding:0!important}

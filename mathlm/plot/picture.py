@@ -43,7 +43,7 @@ def axis(
         high: Value at its end.
         label: What is measured, with its unit.
         log: Logarithmic; both ends positive.
-        ticks: Places and their names, instead of round numbers.
+        ticks: Places and their names, instead of round numbers; without lines but at 0.
         bare: Without ticks.
     """
     given: dict[str, Any] = {"range": [float(low), float(high)]}
@@ -237,8 +237,8 @@ def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
         w, h = unit * abs(b - a), unit * abs(d - c)
     columns = [] if x.get("bare") else ticks_of(x, w, 40 if spec.get("equal") else 64)
     fx, fy = _along(x, 0, w), _along(y, h, 0)
-    grid = [_line(fx(v), 0, fx(v), h, v) for v, _ in columns]
-    grid += [_line(0, fy(v), w, fy(v), v) for v, _ in rows]
+    grid = [_line(fx(v), 0, fx(v), h, v) for v, _ in columns if "ticks" not in x or v == 0]
+    grid += [_line(0, fy(v), w, fy(v), v) for v, _ in rows if "ticks" not in y or v == 0]
     names = [_word(left + fx(v), top + h + 16, "middle", t) for v, t in columns]
     names += [_word(left - 6, top + fy(v) + 4, "end", t) for v, t in rows]
     if x.get("label"):

@@ -83,8 +83,9 @@ const { drawn, picture, player } = (() => {
     const [fx, bx] = along(x, 0, w), [fy, by] = along(y, h, 0);
     const at = (p) => [fx(p[0]), fy(p[1])];
     const thin = (zero) => ({stroke: tint(zero ? "soft" : "line"), "stroke-width": 1});
-    const grid = columns.map(([v]) => tag("line", {x1: px(fx(v)), y1: 0, x2: px(fx(v)), y2: px(h),
-      ...thin(v === 0)})).concat(rows.map(([v]) => tag("line", {x1: 0, y1: px(fy(v)), x2: px(w),
+    const lined = (axis) => ([v]) => !axis.ticks || v === 0;
+    const grid = columns.filter(lined(x)).map(([v]) => tag("line", {x1: px(fx(v)), y1: 0, x2: px(fx(v)), y2: px(h),
+      ...thin(v === 0)})).concat(rows.filter(lined(y)).map(([v]) => tag("line", {x1: 0, y1: px(fy(v)), x2: px(w),
       y2: px(fy(v)), ...thin(v === 0)})));
     const word = (u, v, anchor, t, more = {}) => tag("text", {x: px(u), y: px(v),
       "text-anchor": anchor, "font-size": 12, fill: tint("soft"), ...more}, escaped(t));
