@@ -227,7 +227,11 @@ def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
     tall = min(spec.get("tallest", 340), max(170, spec.get("aspect", 0.6) * width))
     top = 24 if y.get("label") else 10
     bottom = (6 if x.get("bare") else 22) + (18 if x.get("label") else 0)
-    rows = [] if y.get("bare") else ticks_of(y, tall - top - bottom, 40 if spec.get("equal") else 34)
+    rows = (
+        []
+        if y.get("bare")
+        else ticks_of(y, tall - top - bottom, 40 if spec.get("equal") else 34)
+    )
     wide = max((len(t) for _, t in rows), default=0)
     left, right = 6 if y.get("bare") else 12 + 7 * wide, 6 if x.get("bare") else 16
     w, h = width - left - right, tall - top - bottom
@@ -352,4 +356,15 @@ def _pairs(points: Iterable[Any]) -> list[list[float]]:
     return [[float(u), float(v)] for u, v in points]
 
 
-__all__ = ["Mark", "area", "arrow", "axis", "boxes", "dots", "legend", "line", "picture", "words"]
+__all__ = [
+    "Mark",
+    "area",
+    "arrow",
+    "axis",
+    "boxes",
+    "dots",
+    "legend",
+    "line",
+    "picture",
+    "words",
+]

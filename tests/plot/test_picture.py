@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from itertools import pairwise
 
 import pytest
 from plot.node import NUMBERS, needs_node
@@ -108,7 +109,7 @@ def test_ticks_stand_at_round_numbers(given, names):
 def test_ticks_lie_inside_their_axis_and_have_room(low, size, length):
     found = [v for v, _ in ticks_of(axis(low, low + size), length, 64)]
     assert all(low - 1e-9 <= v <= low + size + 1e-9 for v in found)
-    gaps = [b - a for a, b in zip(found, found[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(found)]
     assert all(gap * length / size >= min(64, length / 2) - 1e-6 for gap in gaps)
     assert len(found) >= 1
 
@@ -141,7 +142,8 @@ def test_a_demo_with_a_picture_brings_the_kit_and_asks_nothing_from_the_network(
 
 
 NUMBER_FORMS = [
-    (0, "0"), (0.00098, "0.00098"), (0.005, "0.0050"), (-3.14159, "−3.1"), (74.2, "74"), (12_345, "12,000"),
+    (0, "0"), (0.00098, "0.00098"), (0.005, "0.0050"), (-3.14159, "−3.1"), (74.2, "74"),
+    (12_345, "12,000"),
     (1.27e16, "1.3 × 10¹⁶"), (4.99e-138, "5.0 × 10⁻¹³⁸"), (-2e9, "−2.0 × 10⁹"),
     (99_999, "100,000"),
 ]  # fmt: skip

@@ -100,7 +100,9 @@ def _pictures(x: ndarray, p: ndarray, q: ndarray, top: float) -> str:
             [area(floor + graph(p / dx) + end, "line"), line(graph(q / dx), "fg")],
             aspect=0.4,
         )
-        + legend((("accent", "p log(p/q), of KL(p ‖ q)"), ("second", "q log(q/p), of KL(q ‖ p)")))
+        + legend(
+            (("accent", "p log(p/q), of KL(p ‖ q)"), ("second", "q log(q/p), of KL(q ‖ p)"))
+        )
         + picture(
             "integrands",
             "what each place adds to the two divergences",

@@ -109,9 +109,7 @@ def _matrix_view(A: ndarray) -> str:
     return names + _plane("plane", label, EDGE, ("x₁", "x₂"), marks) + sentence
 
 
-def _plane(
-    name: str, label: str, edge: float, axes: tuple[str, str], marks: list[dict]
-) -> str:
+def _plane(name: str, label: str, edge: float, axes: tuple[str, str], marks: list[dict]) -> str:
     """A picture of a square around the origin."""
     x, y = (axis(-edge, edge, a) for a in axes)
     return picture(name, label, x, y, marks, equal=True, tallest=400, aspect=1)

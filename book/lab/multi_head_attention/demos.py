@@ -51,7 +51,11 @@ def online_softmax_demo(
         + button("play", "play")
         + button("reset", "reset"),
         view=legend(
-            (("accent", "weight so far"), ("line", "not read"), ("second", "tile in fast memory"))
+            (
+                ("accent", "weight so far"),
+                ("line", "not read"),
+                ("second", "tile in fast memory"),
+            )
         )
         + _tile_picture(S, seen, blocks[0], step)
         + _kept_table(S, v, seen, blocks[0], step)
@@ -124,9 +128,7 @@ def _tile_picture(S: np.ndarray, seen: list[int], block: int, step: int) -> str:
     )
 
 
-def _kept_table(
-    S: np.ndarray, v: np.ndarray, seen: list[int], block: int, step: int
-) -> str:
+def _kept_table(S: np.ndarray, v: np.ndarray, seen: list[int], block: int, step: int) -> str:
     """What every query keeps: maximum, sum, mixture; and its output so far."""
     rows, last = [], _tile(len(S), block, step) if step else (range(0), range(0))
     for t, n in enumerate(seen):

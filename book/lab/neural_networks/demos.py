@@ -251,9 +251,7 @@ def _bent_pictures(points: Sequence[tuple[float, float]]) -> str:
     fine, images = LOW + np.arange(41) / 20, []
     for c in LOW + np.arange(9) / 4:
         for grid in (np.stack([0 * fine + c, fine], 1), np.stack([fine, 0 * fine + c], 1)):
-            images.append(
-                line(bent_layer(grid, points[:2]), "soft", width=1, fade=0.6)
-            )
+            images.append(line(bent_layer(grid, points[:2]), "soft", width=1, fade=0.6))
     out = np.asarray(points[2], float)
     far = _across(out, out)
     right = [area([*far, *(far - 9 * out)[::-1]], "second", fade=0.2), *images]

@@ -15,17 +15,7 @@ from mathlm.plot.demo import (
     slider,
     value,
 )
-from mathlm.plot.picture import (
-    Mark,
-    arrow,
-    axis,
-    boxes,
-    dots,
-    legend,
-    line,
-    picture,
-    words,
-)
+from mathlm.plot.picture import Mark, arrow, axis, boxes, dots, legend, line, picture, words
 from mathlm.reference import rotary_frequencies
 
 from .position_geometry import pair_overlap

@@ -73,7 +73,9 @@ def test_both_points_of_the_curve_can_be_dragged():
     assert (out["mean-value"], out["std-value"]) == ("1.5", "5.0")
 
 
-@pytest.mark.parametrize(("v", "expected"), [(0.03, 0.05), (1, 1), (1.1, 2), (7, 10), (480, 500)])
+@pytest.mark.parametrize(
+    ("v", "expected"), [(0.03, 0.05), (1, 1), (1.1, 2), (7, 10), (480, 500)]
+)
 def test_ends_of_axes_are_rounded_up(v, expected):
     assert demos.round_up(v) == pytest.approx(expected)
 

@@ -26,7 +26,7 @@ def test_still_view_shows_area_and_eigenvalues():
 def test_a_rotation_shows_no_eigenvectors():
     html = html_of(SHAPES["a rotation: none"])
     assert shown(html, "eigen") == "complex"
-    assert 'stroke-dasharray' not in html.split("<script>")[0]
+    assert "stroke-dasharray" not in html.split("<script>")[0]
 
 
 def test_a_flip_is_drawn_in_the_other_color():

@@ -71,7 +71,9 @@ def test_the_score_is_that_of_vectors_which_the_package_turns(pairs, count, base
     out = run(demos.rotary_clock_demo(), m=31, n=9, both=4, pairs=pairs)
     q, k = turned(count, base, 35), turned(count, base, 13)
     assert float(out["score"].replace("−", "-")) == pytest.approx(q @ k / count, abs=6e-4)
-    curve = np.array([m["at"] for m in marks(out, "curve", "line") if m["color"] == "accent"][0])
+    curve = np.array(
+        [m["at"] for m in marks(out, "curve", "line") if m["color"] == "accent"][0]
+    )
     expected = [turned(count, base, d) @ turned(count, base, 0) / count for d in range(101)]
     np.testing.assert_allclose(curve[::2, 1], expected, atol=1e-8)
 

@@ -64,7 +64,7 @@ def test_the_script_draws_the_schedule_of_the_package(p, m, order):
 
 def test_the_still_picture_of_a_pipeline_has_a_box_for_each_pass():
     html = demos.pipeline_demo(3, 2)._repr_html_()
-    assert html.split("<script>")[0].count('<rect') == 12 + 2  # idle time and the frame
+    assert html.split("<script>")[0].count("<rect") == 12 + 2  # idle time and the frame
     assert all(f">stage {s}<" in html for s in (1, 2, 3))
     assert shown(demos.pipeline_demo(3, 2), "whole") == ["12"]
     assert shown(demos.pipeline_demo(3, 2), "idle") == ["50.0 %"]
