@@ -15,6 +15,7 @@ const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
 const fixed = (x, d) => x.toFixed(d).replace(/^-(0\\.?0*)$/, "$1").replace("-", "−"), out = {};
 const text = (name, value, i = 0) => { (out[name] = out[name] || [])[i] = value; };
 const element = (name, i) => ({ value: values[name], valueAsNumber: values[name],
+  addEventListener() {},
   setAttribute(key, to) { (out[`${name}.${key}`] = out[`${name}.${key}`] || [])[i] = to; } });
 const one = (name, i = 0) => element(name, i);
 const all = (name) => Array.from({ length: 289 }, (_, i) => element(name, i));
