@@ -8,7 +8,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, live_text, script_beside, select, value
+from mathlm.plot.demo import Demo, live_text, scientific, script_beside, select, value
 
 Trace = Mapping[str, ArrayLike]
 
@@ -143,7 +143,7 @@ def _table(words: Sequence[str], stages: Mapping[str, ndarray]) -> str:
     head = "".join(f'<th scope="col">{escape(word)}</th>' for word in words)
     rows = "".join(
         f'<tr><th scope="row">{escape(stage)}</th>{_cells(sizes)}'
-        f'<td class="size">{value("size", _digits(float(np.hypot.reduce(sizes))))}</td></tr>'
+        f'<td class="size">{value("size", scientific(float(np.hypot.reduce(sizes))))}</td></tr>'
         for stage, sizes in stages.items()
     )
     top = f"<thead><tr><th></th>{head}<th>size</th></tr></thead>"
@@ -158,13 +158,6 @@ def _cells(sizes: ndarray) -> str:
         f'style="--share:{round(100 * share)}%">{f"{100 * share:.0f}" if size else "·"}</td>'
         for size, share in zip(sizes, shares, strict=True)
     )
-
-
-def _digits(x: float) -> str:
-    """Two significant digits, as the script writes them."""
-    if x < 1e-3:
-        return f"{x:.1e}".replace("e-0", "e-").replace("e+00", "e+0").replace("-", "−")
-    return f"{x:#.2g}".rstrip(".")
 
 
 __all__ = ["gradient_fault_demo", "gradient_trace_demo"]

@@ -1,4 +1,3 @@
-const size = (x) => x < 1e-3 ? x.toExponential(1).replace("-", "−") : x.toPrecision(2);
 const draw = () => {
   const label = Number(one("label").value);
   let at = 0;
@@ -11,7 +10,7 @@ const draw = () => {
       cell.setAttribute("data-strong", String(share > 0.6));
       at += 1;
     });
-    text("size", size(Math.hypot(...row)), stage);
+    text("size", scientific(Math.hypot(...row)), stage);
   });
   const last = state.sizes[label][state.sizes[label].length - 1];
   text("word", state.labels[label]);
