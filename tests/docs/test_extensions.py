@@ -72,6 +72,24 @@ def test_pages_of_one_chapter_have_letters_and_their_sections_two_parts():
     assert env.titles["book/21-small"]["secnumber"] == ["21b"]
 
 
+def test_pages_are_written_again_that_are_counted_or_numbered_otherwise():
+    numbers, counted = load("chapter_numbers"), {"21-a": (4,), "21-b": (5,), "22-c": (6,)}
+    env = SimpleNamespace(toc_secnumbers={})
+
+    def update(counted):
+        """What Sphinx does: compares what it counts with what it finds, and numbers anew."""
+        numbers.show_counted(None, env)
+        found, now = env.toc_secnumbers, {name: {"": n} for name, n in counted.items()}
+        theirs = {name for name in now if now[name] != found.get(name)}
+        vars(env).update(vars(numbered(now)))
+        return sorted(theirs | {*numbers.renumbered(env)})
+
+    assert update(counted) == ["21-a", "21-b", "22-c"]
+    assert update(counted) == []
+    assert update({"21-a": (4,), "22-c": (6,)}) == ["21-a"]  # which was 21a
+    assert update(counted) == ["21-a", "21-b"]
+
+
 def test_a_label_that_moves_to_another_page_makes_every_page_old():
     equations = {"eq-a": ("01", 1)}
     env = SimpleNamespace(
