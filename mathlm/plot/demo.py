@@ -80,6 +80,7 @@ vertical-align:middle;border-top:3px solid}
 .mathlm-demo .demo-pair{display:grid;gap:0 1rem;
 grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
 .mathlm-demo .grip{cursor:grab;touch-action:none}
+.mathlm-demo .spot{cursor:pointer}
 .mathlm-demo .grip:active{cursor:grabbing}
 .mathlm-demo>svg,.mathlm-demo div>svg{max-width:100%;height:auto;display:block}
 .mathlm-demo svg text:not([fill]){fill:var(--fg)}

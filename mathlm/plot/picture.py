@@ -9,7 +9,9 @@ In the script, ``picture(name)`` has two methods. ``show(spec)`` takes ``label``
 ``marks`` and the options of :func:`picture`. ``handle({label, at, move, step})`` adds a point
 that is dragged by mouse, finger or arrow keys: ``at()`` says where it stands, ``move([x, y])``
 is called with a place inside the axes, rounded to ``step`` (a number or one for each axis);
-``says()`` is what a screen reader says of it, and ``turn(±1)``, if given, serves the arrow keys.
+``says()`` is what a screen reader says of it, and ``turn(±1)``, if given, serves the arrow
+keys. With ``choose`` in place of ``move`` it is a place to point at: ``choose()`` is called
+when it is pointed at or has the focus, ``key(±1)`` by the arrow keys.
 ``player(name, begin, tick, pause)`` serves a button that plays: ``tick()`` goes on by one and
 says whether more is to come, every ``pause`` milliseconds, or at once for readers who asked
 for reduced motion; ``begin()`` is called first.
@@ -97,9 +99,10 @@ def arrow(points: Iterable[Any], color: str = "accent", **options: Any) -> Mark:
 
 
 def words(point: Iterable[float], text: str, color: str = "fg", **options: Any) -> Mark:
-    """Text at a point; options: anchor (start, middle, end), dx, dy, size [px], weight, room.
+    """Text at a point; options: anchor (start, middle, end), dx, dy, size, weight, room, least.
 
-    With ``room``, a length on the axis of x, it stands there only if it fits into that length.
+    With ``least`` it is left out of pictures that are narrower [px]. With ``room``, a length on
+    the axis of x, it stands there only if it fits into that length.
 
     Args:
         point: Where its base line begins (x, y).
@@ -250,7 +253,11 @@ def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
         names.append(_word(left + w / 2, top + h + below, "middle", x["label"], "fg"))
     if y.get("label"):
         names.append(_word(min(left, 4), 13, "start", y["label"], "fg"))
-    marks = [_mark(mark, lambda p: (fx(p[0]), fy(p[1]))) for mark in spec["marks"]]
+    marks = [
+        _mark(mark, lambda p: (fx(p[0]), fy(p[1])))
+        for mark in spec["marks"]
+        if mark.get("least", 0) <= width
+    ]
     place = f'x="{px(left)}" y="{px(top)}" width="{px(w)}" height="{px(h)}"'
     schematic = x.get("bare") and y.get("bare")
     frame = "" if schematic else f'<rect {place} fill="none" stroke="var(--line)"></rect>'

@@ -93,7 +93,7 @@ const { drawn, picture, player } = (() => {
       .concat(rows.map(([v, t]) => word(left - 6, top + fy(v) + 4, "end", t)));
     if (x.label) names.push(word(left + w / 2, top + h + (bare(x) ? 16 : 34), "middle", x.label, {fill: tint("fg")}));
     if (y.label) names.push(word(Math.min(left, 4), 13, "start", y.label, {fill: tint("fg")}));
-    const marks = spec.marks.map((m) => shapes[m.kind](m, m.kind === "boxes"
+    const marks = spec.marks.filter((m) => !(m.least > width)).map((m) => shapes[m.kind](m, m.kind === "boxes"
       ? m.at.flatMap(([a, b, c, d]) => [at([a, b]), at([c, d])])
       : (m.room ? [m.at[0], [m.at[0][0] + m.room, m.at[0][1]]] : m.at).map(at)));
     const frame = bare(x) && bare(y) ? "" : tag("rect", {x: px(left), y: px(top), width: px(w),
@@ -117,7 +117,8 @@ const { drawn, picture, player } = (() => {
       back.innerHTML = view.body;
       grips.forEach(([g, grip]) => {
         const p = grip.at(), [u, v] = view.at(p);
-        set(g, {transform: `translate(${px(u)} ${px(v)})`, "aria-valuenow": p[0],
+        set(g, {transform: `translate(${px(u)} ${px(v)})`});
+        if (!grip.choose) set(g, {"aria-valuenow": p[0],
           "aria-valuetext": grip.says ? grip.says() : p.map((z) => fixed(z, 2)).join(", ")});
       });
     };
@@ -134,6 +135,18 @@ const { drawn, picture, player } = (() => {
       const go = (p) => grip.move(p.map(clip));
       let held = false;
       svg.setAttribute("role", "group");
+      if (grip.choose) {
+        set(g, {class: "spot", role: "button", "aria-label": grip.label});
+        g.innerHTML = '<circle r="11" fill="transparent"></circle>';
+        ["click", "focus", "mouseenter"].forEach((n) => g.addEventListener(n, grip.choose));
+        g.addEventListener("keydown", (e) => {
+          const d = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
+          if (d) { e.preventDefault(); grip.key(d); }
+        });
+        front.append(g);
+        grips.push([g, grip]);
+        return g;
+      }
       set(g, {class: "grip", tabindex: 0, role: "slider", "aria-label": grip.label});
       g.innerHTML = `<circle r="20" fill="transparent"></circle><circle r="8" fill="${tint(grip.color)}" `
         + `stroke="${tint("bg")}" stroke-width="2"></circle>`;
@@ -159,6 +172,8 @@ const { drawn, picture, player } = (() => {
       });
       front.append(g);
       grips.push([g, grip]);
+      if (spec) render();
+      return g;
     }};
   };
   const player = (name, begin, tick, pause) => {

@@ -24,10 +24,15 @@ const changed = () => {}, reset = () => {};
 
 # what a script shows in a picture is kept under its name; its handles are kept in order
 PICTURES = """
-const handles = [], still = false;
-const picture = (name) => ({ show(spec) { out[name] = spec; },
-  handle(grip) { handles.push(grip); } });
-const player = (name, begin, tick) => { out.play = () => { begin(); while (tick()); }; return () => {}; };
+const handles = [];
+const picture = (name) => ({ show(spec) { out[name] = spec; }, handle(grip) {
+  handles.push(grip);
+  return { setAttribute() {}, focus() { grip.choose(); } };
+} });
+const player = (name, begin, tick) => {
+  out.play = () => { begin(); while (tick()); };
+  return () => {};
+};
 """
 NUMBERS = script_beside(demo_module.__file__, "numbers")
 

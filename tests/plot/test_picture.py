@@ -1,4 +1,4 @@
-"""The pictures of demos: what Python draws first and what the script draws later is the same."""
+"""The pictures of demos: Python draws first what the script draws later."""
 
 import json
 import re

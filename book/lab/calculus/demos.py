@@ -42,7 +42,8 @@ def secant_demo(h: float | int = 1.5) -> Demo:
     return Demo(
         kind="secant",
         title="Pull h to zero: the secant becomes the tangent",
-        hint="Drag the second point. For x² the difference is h; for the other two, a multiple of it once h is small.",
+        hint="Drag the second point. For x² the difference is h; for the other two, a "
+        "multiple of it once h is small.",
         controls=select("curve", "curve and point", [c[0] for c in CURVES])
         + slider("h", "h", 0.01, 2.0, 0.01, float(h))
         + button("reset", "reset"),

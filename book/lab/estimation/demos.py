@@ -34,7 +34,8 @@ def kl_demo(
     return Demo(
         kind="kl",
         title="A normal curve q against a truth p with two modes",
-        hint="Drag the top of q, and the second point for its width. Lower KL(p ‖ q) first, then "
+        hint="Drag the top of q, and the second point for its width. Lower KL(p ‖ q) first, "
+        "then "
         "KL(q ‖ p): the lower picture shows where each of them is paid.",
         controls=slider("mean", "mean of q", x[0] / 2, x[-1] / 2, 0.1, mean)
         + slider("std", "standard deviation of q", 0.3, 5, 0.1, std)
@@ -42,8 +43,9 @@ def kl_demo(
         view=_pictures(x, p, q, top)
         + f'<p class="still">Mean of q {mean:g}, standard deviation {std:g}.</p>'
         + live_text(
-            f"KL(p ‖ q) = {value('forward', f'{kl_divergence(p, q):.3f}')} nats, the area under "
-            f"p log(p/q); KL(q ‖ p) = {value('reverse', f'{kl_divergence(q, p):.3f}')} nats."
+            f"KL(p ‖ q) = {value('forward', f'{kl_divergence(p, q):.3f}')} nats, the area "
+            "under p log(p/q); KL(q ‖ p) = "
+            f"{value('reverse', f'{kl_divergence(q, p):.3f}')} nats."
         ),
         script=script_beside(__file__, "kl"),
         state={
@@ -61,7 +63,7 @@ def round_up(v: float) -> float:
 
 
 def integrands(x: ndarray, p: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
-    """p log(p/q) and q log(q/p) per unit of x; their areas are the two divergences.
+    """Integrands p log(p/q) and q log(q/p) per unit of x; their areas are the two divergences.
 
     Args:
         x: Evenly spaced grid.

@@ -28,7 +28,8 @@ SHAPES = {
     "a collapse: area 0": (1.0, 2.0, 0.5, 1.0),
 }
 MATRIX_CSS = """
-.mathlm-demo .entries{display:grid;grid-template-columns:5rem 5rem;gap:.3rem;padding:.2rem .5rem;
+.mathlm-demo .entries{display:grid;grid-template-columns:5rem 5rem;gap:.3rem;
+padding:.2rem .5rem;
 border:2px solid var(--fg);border-width:0 2px;border-radius:.4rem}
 """
 EDGE = 4.2
@@ -57,7 +58,8 @@ def matrix_demo(A: ndarray | None = None) -> Demo:
     return Demo(
         kind="matrix",
         title="A matrix acts on the plane",
-        hint="Drag the two columns, or type numbers. Pull the second column onto the first: the "
+        hint="Drag the two columns, or type numbers. Pull the second column onto the first: "
+        "the "
         "area, and one eigenvalue, go to zero.",
         controls=controls,
         view=_matrix_view(A),
@@ -136,7 +138,8 @@ def pca_demo(X: ndarray, angle: float | int = 80) -> Demo:
     return Demo(
         kind="pca",
         title="Turn the line until the shadows spread the most",
-        hint="Turn the line by its end. The widest spread is the first principal axis; the narrowest is at right angles.",
+        hint="Turn the line by its end. The widest spread is the first principal axis; the "
+        "narrowest is at right angles.",
         controls=slider(
             "angle", "direction of the line [degrees]", 0.0, 180.0, 1.0, float(angle)
         ),

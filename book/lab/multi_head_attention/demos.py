@@ -44,7 +44,8 @@ def online_softmax_demo(
     return Demo(
         kind="online-softmax",
         title="Attention tile by tile: what each query keeps",
-        hint="Play, or step: where a larger maximum arrives, what the query had summed shrinks.",
+        hint="Play, or step: where a larger maximum arrives, what the query had summed "
+        "shrinks.",
         state=state,
         controls=select("block", "tile", names)
         + slider("step", "tiles read", 0, across * across, 1, step)

@@ -1,4 +1,4 @@
-"""Moving demos of networks: activation functions with their slopes, a line and a fold against XOR."""
+"""Moving demos of networks: activations with their slopes, a line and a fold against XOR."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -55,7 +55,8 @@ def activation_demo(which: int = 1, z: float | int = 1.0) -> Demo:
     return Demo(
         kind="activation",
         title="An activation function and its slope",
-        hint="Move z to the left, with the slider or by the point: whose slope reaches zero, and whose turns negative?",
+        hint="Move z to the left, with the slider or by the point: whose slope reaches zero, "
+        "and whose turns negative?",
         controls=controls,
         view=f'<p class="still">{SHOWN[which]} at z = {z:g}.</p>'
         + _curves_view(curves[which], start, z)
@@ -112,7 +113,8 @@ def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
     return Demo(
         kind="xor-line",
         title="One neuron against XOR",
-        hint="Drag the line by its point, or move the sliders. Three of four are easy. Can you find a line that gets all four?",
+        hint="Drag the line by its point, or move the sliders. Three of four are easy. Can "
+        "you find a line that gets all four?",
         controls="".join(
             slider(name, label, -3, 3, 0.1, float(x))
             for name, label, x in (("w1", "w₁", w[0]), ("w2", "w₂", w[1]), ("b", "b", b))
@@ -146,8 +148,8 @@ def _square_view(w: ndarray, b: float) -> str:
     for x, y in BITS:
         marks += _named((x, y), x ^ y)
     label = "four inputs with their targets; the shaded side is where the neuron says 1"
-    x, y = (axis(-0.7, 1.7, name, ticks=ends) for name in ("x₁", "x₂"))
-    return picture("plane", label, x, y, marks, equal=True, aspect=1, tallest=300)
+    across, up = (axis(-0.7, 1.7, name, ticks=ends) for name in ("x₁", "x₂"))
+    return picture("plane", label, across, up, marks, equal=True, aspect=1, tallest=300)
 
 
 def _named(place: Sequence[float], target: int) -> list[dict[str, Any]]:

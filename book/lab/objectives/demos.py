@@ -76,8 +76,8 @@ def slip_demo(slip: float | int = 0.01, back: float | int = 0.0, length: int = 1
         + button("reset", "Reset"),
         view=drawn
         + live_text(
-            f"Lost at the end: {value('lost', f'{100 * lost:.1f} %')}; in the long run (dashed) "
-            f"{value('level', f'{100 * level:.1f} %')}. Wrong steps in all: "
+            f"Lost at the end: {value('lost', f'{100 * lost:.1f} %')}; in the long run "
+            f"(dashed) {value('level', f'{100 * level:.1f} %')}. Wrong steps in all: "
             f"{value('wrong', f'{wrong:.1f}')}, while the source writes "
             f"{value('forced', f'{slip * length:.1f}')}."
         ),

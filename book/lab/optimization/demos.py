@@ -202,8 +202,9 @@ def _race_table(
     """A row for each method: its step size to set, the steps it took, and where it ended."""
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td class="wide"><input type="range" class="live" '
-        f'data-name="rate" aria-label="learning rate of {name}, powers of ten" min="-4" max="0" '
-        f'step="0.05" value="{rate:g}"> {value("rate-value", scientific(10.0**rate))}</td>'
+        f'data-name="rate" aria-label="learning rate of {name}, powers of ten" min="-4" '
+        f'max="0" step="0.05" value="{rate:g}"> '
+        f"{value('rate-value', scientific(10.0**rate))}</td>"
         f"<td>{value('first', 'none' if first is None else str(first))}</td>"
         f"<td>{value('last', _end(loss))}</td></tr>"
         for name, rate, first, loss in zip(METHODS, rates, firsts, losses, strict=True)

@@ -31,7 +31,7 @@ def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
         "plane",
         "gain by ratio",
         axis(0, 2, "ratio ρ"),
-        axis(*ends, "gain"),
+        axis(ends[0], ends[1], "gain"),
         [
             *marks,
             line([(0, 0), (2, 2)], "second", width=1.5, dash="6 4"),
@@ -121,7 +121,7 @@ def _plane(
             "plane",
             "reward by divergence",
             axis(0, x, "divergence from the reference [nats]"),
-            axis(*y, "mean reward"),
+            axis(y[0], y[1], "mean reward"),
             [line(optima), dots([at], "second", size=7)],
             aspect=0.55,
         )

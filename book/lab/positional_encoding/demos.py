@@ -99,8 +99,8 @@ def rotary_clock_demo(pairs: int = 1, m: int = 7, n: int = 4) -> Demo:
         + live_text(
             f"Query at {value('at-m', str(m))}, key at {value('at-n', str(n))}: distance "
             f"{value('distance', str(m - n).replace('-', '−'))}, score "
-            f"{value('score', _signed(np.cos((m - n) * w).mean(), 3))}, the mean of the cosines "
-            "of all pairs."
+            f"{value('score', _signed(np.cos((m - n) * w).mean(), 3))}, the mean of the "
+            "cosines of all pairs."
         ),
         script=script_beside(__file__, "rotary_clock"),
     )
@@ -134,7 +134,7 @@ def _dials(w: np.ndarray, m: int, n: int) -> str:
 def _scores(w: np.ndarray, distance: int) -> str:
     """The score by distance, and the cosine of each pair if there are few."""
     steps = np.arange(2 * FAR + 1) / 2
-    each = w if 1 < len(w) <= 4 else []
+    each = w[: len(w) if 1 < len(w) <= 4 else 0]
     score = np.cos(steps[:, None] * w).mean(1)
     marks = [
         line(np.stack([steps, np.cos(steps * theta)], 1), "soft", width=1, fade=0.6)

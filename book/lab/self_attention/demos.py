@@ -130,7 +130,7 @@ def _work(n: int, d: int) -> str:
     return picture(
         "work",
         "multiply-adds of the pairs and of the projections by length, on logarithmic axes",
-        axis(*ends, "length n [tokens]", log=True),
+        axis(ends[0], ends[1], "length n [tokens]", log=True),
         axis(1e4, 1e17, "multiply-adds of a layer", log=True),
         marks,
         aspect=0.5,

@@ -36,8 +36,8 @@ def bands_demo(bands: int = 16, rows: int = 8, similarity: float = 0.8) -> Demo:
         + f'<p class="still">{rows} rows, {bands} bands, similarity {similarity:g}.</p>'
         + live_text(
             f"{value('hashes', str(rows * bands))} hashes a document. A pair is found with "
-            f"probability {value('chance', f'{100 * chance:.1f}')} %; the step (dashed) is near "
-            f"{value('threshold', f'{(1 / bands) ** (1 / rows):.2f}')}."
+            f"probability {value('chance', f'{100 * chance:.1f}')} %; the step (dashed) is "
+            f"near {value('threshold', f'{(1 / bands) ** (1 / rows):.2f}')}."
         ),
         script=script_beside(__file__, "bands"),
     )

@@ -40,7 +40,8 @@ def gate_demo(gate: int = 0, listen: int = 90, which: int = 0) -> Demo:
     return Demo(
         kind="gate",
         title="One hidden unit with a gate",
-        hint="Turn both arrows by their ends. Set both directions equal, then opposite, then at right angles.",
+        hint="Turn both arrows by their ends. Set both directions equal, then opposite, then "
+        "at right angles.",
         controls=controls,
         view=f'<p class="still">{UNITS[which]}; gate at {gate}°, value at {listen}°.</p>'
         + _gate_view(gate, listen, which)

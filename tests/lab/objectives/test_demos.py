@@ -55,7 +55,9 @@ def test_the_script_follows_the_lost_share_of_the_package(slip, back, length):
     assert out["wrong"] == f"{e.sum():.1f}"
     level, curve = out["curve"]["marks"]
     np.testing.assert_allclose(np.array(curve["at"])[1:, 1], e, atol=1e-12)
-    assert [y for _, y in level["at"]] == pytest.approx([10**slip / (10**slip + back / 100)] * 2)
+    assert [y for _, y in level["at"]] == pytest.approx(
+        [10**slip / (10**slip + back / 100)] * 2
+    )
 
 
 def shown(demo, name):

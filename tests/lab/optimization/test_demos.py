@@ -14,7 +14,8 @@ STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
 const fixed = (x, d) => x.toFixed(d), out = {}, clicks = {};
 const text = (name, value, i = 0) => { (out[name] = out[name] || [])[i] = value; };
-const sliders = [0, 1, 2, 3, 4].map((k) => ({ min: "-4", value: String((values.rates || [])[k]) }));
+const rate = (k) => String((values.rates || [])[k]);
+const sliders = [0, 1, 2, 3, 4].map((k) => ({ min: "-4", value: rate(k) }));
 const slots = {};
 const one = (name) => slots[name] = slots[name] || { value: String(values[name]),
   get valueAsNumber() { return Number(this.value); },

@@ -44,7 +44,9 @@ def test_the_script_clips_as_the_definition_does(rho, sign, gain, pull):
 @needs_node
 def test_the_ratio_can_be_dragged():
     at = {"rho": 100, "sign": 0, "clip": 20}
-    assert run_script(STUB, demos.clip_demo(), at, "handles[0].move([0.3, 0]);")["gain"] == "0.30"
+    assert (
+        run_script(STUB, demos.clip_demo(), at, "handles[0].move([0.3, 0]);")["gain"] == "0.30"
+    )
 
 
 def test_the_tilt_of_two_answers_by_hand():

@@ -72,7 +72,7 @@ def test_the_score_is_that_of_vectors_which_the_package_turns(pairs, count, base
     q, k = turned(count, base, 35), turned(count, base, 13)
     assert float(out["score"].replace("−", "-")) == pytest.approx(q @ k / count, abs=6e-4)
     curve = np.array(
-        [m["at"] for m in marks(out, "curve", "line") if m["color"] == "accent"][0]
+        next(m["at"] for m in marks(out, "curve", "line") if m["color"] == "accent")
     )
     expected = [turned(count, base, d) @ turned(count, base, 0) / count for d in range(101)]
     np.testing.assert_allclose(curve[::2, 1], expected, atol=1e-8)
