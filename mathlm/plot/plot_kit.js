@@ -118,7 +118,7 @@ const { drawn, picture, player } = (() => {
       grips.forEach(([g, grip]) => {
         const p = grip.at(), [u, v] = view.at(p);
         set(g, {transform: `translate(${px(u)} ${px(v)})`});
-        if (!grip.choose) set(g, {"aria-valuenow": p[0],
+        if (!grip.choose) set(g, {"aria-valuenow": Math.round(1000 * p[0]) / 1000,
           "aria-valuetext": grip.says ? grip.says() : p.map((z) => fixed(z, 2)).join(", ")});
       });
     };
@@ -137,7 +137,7 @@ const { drawn, picture, player } = (() => {
       svg.setAttribute("role", "group");
       if (grip.choose) {
         set(g, {class: "spot", role: "button", "aria-label": grip.label});
-        g.innerHTML = '<circle r="11" fill="transparent"></circle>';
+        g.innerHTML = '<circle r="9" fill="transparent"></circle>';
         ["click", "focus", "mouseenter"].forEach((n) => g.addEventListener(n, grip.choose));
         g.addEventListener("keydown", (e) => {
           const d = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];

@@ -175,7 +175,7 @@ def _neighbors(words: Sequence[str], near: ndarray, close: ndarray, chosen: int)
     )
     return (
         live_text(f"Nearest to {value('center', words[chosen])}, in all dimensions:")
-        + f"<table><thead><tr><th>word</th><th>cosine</th><th></th></tr></thead>"
+        + f"<table><thead><tr><th>word</th><th>cosine</th><td></td></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
     )
 

@@ -113,13 +113,7 @@ def optimizer_demo(
     Raises:
         InputError: If a name is not known or a number is out of reach of its slider.
     """
-    if landscape not in LANDSCAPES or len(rates) != len(METHODS):
-        raise InputError(
-            f"landscape={landscape!r} must be one of {', '.join(LANDSCAPES)}, and rates must "
-            f"be {len(METHODS)} numbers, one for each of {', '.join(METHODS)}"
-        )
-    if not (all(-4 <= rate <= 0 for rate in rates) and 0 <= beta <= 0.99):
-        raise InputError(f"need -4 <= rate <= 0 and 0 <= beta <= 0.99, got {rates} and {beta}")
+    _check_race(landscape, rates, beta)
     land = LANDSCAPES[landscape]
     paths = [
         descend(land["g"], np.array(land["start"]), step, STEPS, lr=10.0**rate, **numbers)
@@ -129,10 +123,6 @@ def optimizer_demo(
     ]
     losses = [land["f"](path) - land["lowest"] for path in paths]
     firsts = [stays_below(loss) for loss in losses]
-    reached = [
-        (first, name) for first, name in zip(firsts, METHODS, strict=True) if first is not None
-    ]
-    winner = f"{min(reached)[1]}, after {min(reached)[0]} steps" if reached else "none"
     return Demo(
         kind="optimizer",
         title=f"Five optimizers, {STEPS} steps from one start",
@@ -149,7 +139,9 @@ def optimizer_demo(
         + legend((color, name, *_dashed(dash)) for (color, dash), name in _looks())
         + _race_pictures(landscape, paths, losses)
         + _race_table(rates, firsts, losses)
-        + live_text(f"First to stay within 0.01 of the minimum: {value('winner', winner)}."),
+        + live_text(
+            f"First to stay within 0.01 of the minimum: {value('winner', _winner(firsts))}."
+        ),
         script=script_beside(__file__, "optimizer"),
         css=".mathlm-demo[data-demo=optimizer] td.wide{width:38%}"
         ".mathlm-demo[data-demo=optimizer] td.wide input{width:calc(100% - 4.2rem);"
@@ -157,6 +149,26 @@ def optimizer_demo(
         ".mathlm-demo[data-demo=optimizer] td.wide input{width:100%;display:block}"
         ".mathlm-demo[data-demo=optimizer] th{white-space:normal}}",
     )
+
+
+def _check_race(landscape: str, rates: Sequence[float | int], beta: float | int) -> None:
+    """Refuse names that are not known and numbers that no slider reaches."""
+    if landscape not in LANDSCAPES or len(rates) != len(METHODS):
+        raise InputError(
+            f"landscape={landscape!r} must be one of {', '.join(LANDSCAPES)}, and rates must "
+            f"be {len(METHODS)} numbers, one for each of {', '.join(METHODS)}"
+        )
+    if not (all(-4 <= rate <= 0 for rate in rates) and 0 <= beta <= 0.99):
+        raise InputError(f"need -4 <= rate <= 0 and 0 <= beta <= 0.99, got {rates} and {beta}")
+
+
+def _winner(firsts: list[int | None]) -> str:
+    """The method that arrives first, and when."""
+    reached = [(n, name) for n, name in zip(firsts, METHODS, strict=True) if n is not None]
+    if not reached:
+        return "none"
+    n, name = min(reached, key=lambda pair: pair[0])
+    return f"{name}, after {n} steps"
 
 
 def stays_below(loss: ndarray, bound: float = 0.01) -> int | None:

@@ -165,7 +165,7 @@ def _table(words: list[str], weights: ndarray, width: int, causal: bool) -> str:
         for t, w in enumerate(names)
     )
     return (
-        f'<table role="grid" aria-label="attention weights"><thead><tr><th></th>{head}</tr>'
+        f'<table role="grid" aria-label="attention weights"><thead><tr><td></td>{head}</tr>'
         f"</thead><tbody>{rows}</tbody></table>"
     )
 

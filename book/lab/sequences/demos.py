@@ -100,20 +100,7 @@ def weight_power_demo(
         + slider("slope", "mean slope of tanh", 0.1, 1, 0.01, slope)
         + slider("steps", "steps T", 2, 200, 1, steps)
         + button("reset", "reset"),
-        view=picture(
-            "size",
-            "size of the gradient by the steps that it has gone back",
-            axis(0, 200, "steps back"),
-            axis(1e-12, 1e12, "size of the gradient, at first 1", log=True),
-            [
-                line([(0, 1), (200, 1)], "soft", width=1, dash="4 4"),
-                line([(t, rate**t) for t in range(steps)]),
-                dots(
-                    [(steps - 1, min(1e12, max(1e-12, rate ** (steps - 1))))], "second", size=6
-                ),
-            ],
-            aspect=0.45,
-        )
+        view=_size_picture(rate, steps)
         + f'<p class="still">Eigenvalue {eigenvalue:g}, slope {slope:g}, {steps} steps.</p>'
         + live_text(
             f"Factor a step {value('rate', f'{rate:.3f}')}: the gradient "
@@ -121,6 +108,23 @@ def weight_power_demo(
             f"{value('power', power_of_ten(float(log10)))}."
         ),
         script=script_beside(__file__, "weight_power"),
+    )
+
+
+def _size_picture(rate: float, steps: int) -> str:
+    """The size of a gradient on its way back, on a scale of powers of ten."""
+    last = min(1e12, max(1e-12, rate ** (steps - 1)))
+    return picture(
+        "size",
+        "size of the gradient by the steps that it has gone back",
+        axis(0, 200, "steps back"),
+        axis(1e-12, 1e12, "size of the gradient, at first 1", log=True),
+        [
+            line([(0, 1), (200, 1)], "soft", width=1, dash="4 4"),
+            line([(t, rate**t) for t in range(steps)]),
+            dots([(steps - 1, last)], "second", size=6),
+        ],
+        aspect=0.45,
     )
 
 

@@ -146,7 +146,7 @@ def _table(words: Sequence[str], stages: Mapping[str, ndarray]) -> str:
         f'<td class="size">{value("size", scientific(float(np.hypot.reduce(sizes))))}</td></tr>'
         for stage, sizes in stages.items()
     )
-    top = f"<thead><tr><th></th>{head}<th>size</th></tr></thead>"
+    top = f"<thead><tr><td></td>{head}<th>size</th></tr></thead>"
     return f"<table>{top}<tbody>{rows}</tbody></table>"
 
 
