@@ -67,7 +67,7 @@ def test_a_factor_of_a_half_halves_every_step():
 @needs_node
 @pytest.mark.parametrize(
     ("eigenvalue", "slope", "steps"),
-    [(1.1, 1, 100), (0.9, 0.5, 20), (1, 1, 9), (0.1, 0.1, 200)],
+    [(1.1, 1, 100), (0.9, 0.5, 20), (1, 1, 9), (0.1, 0.1, 200), (1.3, 1, 60)],
 )
 def test_the_power_script_agrees_with_the_still_view(eigenvalue, slope, steps):
     demo = demos.weight_power_demo(eigenvalue, slope, steps)
