@@ -157,7 +157,7 @@ def picture(
         marks: From :func:`line`, :func:`area`, :func:`dots`, :func:`arrow`, :func:`words` and
             :func:`boxes`, the last on top.
         options: aspect (height by width, 0.6), equal (one unit is as long on both axes),
-            tallest [px, 340], widest [px, 640].
+            tallest [px, 340], widest [px, 760].
     """
     width, height, body = drawn({"x": x, "y": y, "marks": marks, **options}, WIDTH)
     return (

@@ -8,13 +8,15 @@ const { drawn, picture, player } = (() => {
     const low = Math.ceil(Math.log10(a) - 1e-9), high = Math.floor(Math.log10(b) + 1e-9);
     const by = Math.ceil((high - low + 1) / room), plain = a > 9e-4 && b < 2e4, found = [];
     for (let k = low; k <= high; k++) {
-      if (k % by === 0) found.push([10 ** k, plain ? grouped(10 ** k, Math.max(0, -k)) : "10" + raised(k)]);
+      const name = plain ? grouped(10 ** k, Math.max(0, -k)) : "10" + raised(k);
+      if (k % by === 0) found.push([10 ** k, name]);
     }
     return found;
   };
   const ticksOf = (axis, length, each) => {
     if (axis.ticks) return axis.ticks;
-    const [a, b] = [...axis.range].sort((p, q) => p - q), room = Math.max(2, Math.floor(length / each));
+    const [a, b] = [...axis.range].sort((p, q) => p - q);
+    const room = Math.max(2, Math.floor(length / each));
     if (axis.log) return decades(a, b, room);
     const raw = (b - a) / room, p = 10 ** Math.floor(Math.log10(raw) + 1e-9);
     const step = p * [1, 2, 5, 10].find((m) => m * p >= raw * (1 - 1e-9)), found = [];
@@ -44,24 +46,30 @@ const { drawn, picture, player } = (() => {
     line: (m, p) => tag("path", {d: path(p), fill: "none", stroke: tint(m.color),
       "stroke-width": m.width || 2.5, "stroke-linejoin": "round", opacity: m.fade || 1,
       ...(m.dash ? {"stroke-dasharray": m.dash} : {})}),
-    area: (m, p) => tag("path", {d: path(p) + "Z", fill: tint(m.color), "fill-opacity": m.fade || 1}),
+    area: (m, p) => tag("path",
+      {d: path(p) + "Z", fill: tint(m.color), "fill-opacity": m.fade || 1}),
     dots: (m, p) => p.map(([u, v]) => tag("circle", {cx: px(u), cy: px(v), r: m.size || 5,
       fill: tint(m.color), opacity: m.fade || 1})).join(""),
-    text: (m, p) => m.room && Math.abs(p[1][0] - p[0][0]) < 7 * m.text.length + 2 ? "" : tag("text", {x: px(p[0][0] + (m.dx || 0)), y: px(p[0][1] + (m.dy || 0)),
-      "text-anchor": m.anchor || "start", fill: tint(m.color || "fg"), "font-size": m.size || 12,
-      "font-weight": m.weight || 400, "paint-order": "stroke", stroke: tint("bg"),
-      "stroke-width": m.halo === undefined ? 3 : m.halo}, escaped(m.text)),
+    text: (m, p) => {
+      if (m.room && Math.abs(p[1][0] - p[0][0]) < 7 * m.text.length + 2) return "";
+      return tag("text", {x: px(p[0][0] + (m.dx || 0)), y: px(p[0][1] + (m.dy || 0)),
+        "text-anchor": m.anchor || "start", fill: tint(m.color || "fg"), "font-size": m.size || 12,
+        "font-weight": m.weight || 400, "paint-order": "stroke", stroke: tint("bg"),
+        "stroke-width": m.halo === undefined ? 3 : m.halo}, escaped(m.text));
+    },
     arrow: (m, [a, b]) => {
-      const w = [b[0] - a[0], b[1] - a[1]], n = Math.hypot(...w), k = Math.min(10, n / 2) / (n || 1);
-      const back = [b[0] - k * w[0], b[1] - k * w[1]], side = [-k * w[1] / 2, k * w[0] / 2];
-      const head = [b, [back[0] + side[0], back[1] + side[1]], [back[0] - side[0], back[1] - side[1]]];
+      const w = [b[0] - a[0], b[1] - a[1]], n = Math.hypot(...w);
+      const k = Math.min(10, n / 2) / (n || 1), side = [-k * w[1] / 2, k * w[0] / 2];
+      const back = [b[0] - k * w[0], b[1] - k * w[1]];
+      const head = [b, ...[1, -1].map((s) => back.map((v, i) => v + s * side[i]))];
       return shapes.line(m, [a, back]) + shapes.area({...m, fade: 1}, head);
     },
     boxes: (m, p) => m.at.map((_, i) => {
       const [[u, v], [s, t]] = [p[2 * i], p[2 * i + 1]], gap = m.gap || 0;
-      const one = (list, other) => Array.isArray(list) ? list[i] : list === undefined ? other : list;
+      const one = (list, other) => Array.isArray(list) ? list[i] : list ?? other;
+      const size = (z) => px(Math.max(0.5, Math.abs(z) - gap));
       return tag("rect", {x: px(Math.min(u, s) + gap / 2), y: px(Math.min(v, t) + gap / 2),
-        width: px(Math.max(0.5, Math.abs(s - u) - gap)), height: px(Math.max(0.5, Math.abs(t - v) - gap)),
+        width: size(s - u), height: size(t - v),
         fill: tint(one(m.color)), "fill-opacity": one(m.fade, 1),
         ...(m.edge ? {stroke: tint(m.edge), "stroke-width": 1.5} : {})});
     }).join(""),
@@ -84,18 +92,24 @@ const { drawn, picture, player } = (() => {
     const at = (p) => [fx(p[0]), fy(p[1])];
     const thin = (zero) => ({stroke: tint(zero ? "soft" : "line"), "stroke-width": 1});
     const lined = (axis) => ([v]) => !axis.ticks || v === 0;
-    const grid = columns.filter(lined(x)).map(([v]) => tag("line", {x1: px(fx(v)), y1: 0, x2: px(fx(v)), y2: px(h),
-      ...thin(v === 0)})).concat(rows.filter(lined(y)).map(([v]) => tag("line", {x1: 0, y1: px(fy(v)), x2: px(w),
-      y2: px(fy(v)), ...thin(v === 0)})));
+    const rule = (v, ends) => tag("line", {...ends, ...thin(v === 0)});
+    const grid = columns.filter(lined(x)).map(([v]) =>
+      rule(v, {x1: px(fx(v)), y1: 0, x2: px(fx(v)), y2: px(h)}))
+      .concat(rows.filter(lined(y)).map(([v]) =>
+        rule(v, {x1: 0, y1: px(fy(v)), x2: px(w), y2: px(fy(v))})));
     const word = (u, v, anchor, t, more = {}) => tag("text", {x: px(u), y: px(v),
       "text-anchor": anchor, "font-size": 12, fill: tint("soft"), ...more}, escaped(t));
     const names = columns.map(([v, t]) => word(left + fx(v), top + h + 16, "middle", t))
       .concat(rows.map(([v, t]) => word(left - 6, top + fy(v) + 4, "end", t)));
-    if (x.label) names.push(word(left + w / 2, top + h + (bare(x) ? 16 : 34), "middle", x.label, {fill: tint("fg")}));
-    if (y.label) names.push(word(Math.min(left, 4), 13, "start", y.label, {fill: tint("fg")}));
-    const marks = spec.marks.filter((m) => !(m.least > width)).map((m) => shapes[m.kind](m, m.kind === "boxes"
-      ? m.at.flatMap(([a, b, c, d]) => [at([a, b]), at([c, d])])
-      : (m.room ? [m.at[0], [m.at[0][0] + m.room, m.at[0][1]]] : m.at).map(at)));
+    const below = top + h + (bare(x) ? 16 : 34), dark = {fill: tint("fg")};
+    if (x.label) names.push(word(left + w / 2, below, "middle", x.label, dark));
+    if (y.label) names.push(word(Math.min(left, 4), 13, "start", y.label, dark));
+    const places = (m) => {
+      if (m.kind === "boxes") return m.at.flatMap(([a, b, c, d]) => [at([a, b]), at([c, d])]);
+      return (m.room ? [m.at[0], [m.at[0][0] + m.room, m.at[0][1]]] : m.at).map(at);
+    };
+    const marks = spec.marks.filter((m) => !(m.least > width))
+      .map((m) => shapes[m.kind](m, places(m)));
     const frame = bare(x) && bare(y) ? "" : tag("rect", {x: px(left), y: px(top), width: px(w),
       height: px(h), fill: "none", stroke: tint("line")});
     return {width: w + left + right, height: top + h + bottom,
@@ -111,7 +125,7 @@ const { drawn, picture, player } = (() => {
     const set = (e, list) => Object.entries(list).forEach(([k, v]) => e.setAttribute(k, v));
     const render = () => {
       width = Math.floor(box.clientWidth);
-      view = drawn(spec, Math.min(width || 360, spec.widest || 640));
+      view = drawn(spec, Math.min(width || 360, spec.widest || 760));
       set(svg, {viewBox: `0 0 ${px(view.width)} ${px(view.height)}`, width: px(view.width),
         height: px(view.height), "aria-label": spec.says || box.dataset.label});
       back.innerHTML = view.body;
@@ -148,8 +162,8 @@ const { drawn, picture, player } = (() => {
         return g;
       }
       set(g, {class: "grip", tabindex: 0, role: "slider", "aria-label": grip.label});
-      g.innerHTML = `<circle r="20" fill="transparent"></circle><circle r="8" fill="${tint(grip.color)}" `
-        + `stroke="${tint("bg")}" stroke-width="2"></circle>`;
+      g.innerHTML = '<circle r="20" fill="transparent"></circle><circle r="8" '
+        + `fill="${tint(grip.color)}" stroke="${tint("bg")}" stroke-width="2"></circle>`;
       g.addEventListener("pointerdown", (e) => {
         held = true;
         g.setPointerCapture(e.pointerId);
@@ -163,7 +177,8 @@ const { drawn, picture, player } = (() => {
       });
       ["pointerup", "pointercancel"].forEach((n) => g.addEventListener(n, () => { held = false; }));
       g.addEventListener("keydown", (e) => {
-        const d = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]}[e.key];
+        const d = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1],
+          ArrowDown: [0, -1]}[e.key];
         if (!d) return;
         e.preventDefault();
         const far = e.shiftKey ? 10 : 1;

@@ -17,8 +17,10 @@ const draw = () => {
     blind += row === 0;
   }
   const ticks = [...Array(most).keys()].map((i) => [i + 0.5, String(i + 1)]);
-  table.show({x: {range: [0, most], ticks, label: "key"}, y: {range: [most, 0], ticks, label: "query"},
-    equal: true, aspect: 0.9, tallest: 320, marks: [{kind: "boxes", at, color, gap: 2, edge: "line"}]});
+  table.show({x: {range: [0, most], ticks, label: "key"}, y: {range: [most, 0], ticks,
+    label: "query"},
+    equal: true, aspect: 0.9, tallest: 320, marks: [{kind: "boxes", at, color, gap: 2,
+      edge: "line"}]});
   ["queries", "keys", "window"].forEach((n) => text(n + "-value", one(n).value));
   text("seen", seen);
   text("all", T * S);

@@ -9,7 +9,8 @@ const draw = () => {
   const flat = inside > -1e-9 ? Math.max(inside, 0) : inside;
   const roots = flat < 0 ? [] : [half + Math.sqrt(flat), half - Math.sqrt(flat)];
   const grid = [-3, -2, -1, 0, 1, 2, 3].flatMap((k) => [[[k, -9], [k, 9]], [[-9, k], [9, k]]]);
-  const marks = grid.map((ends) => ({kind: "line", at: ends.map(map), color, width: 1, fade: 0.35}));
+  const marks = grid.map((ends) => ({kind: "line", at: ends.map(map), color, width: 1,
+    fade: 0.35}));
   marks.push({kind: "area", at: corners, color: "soft", fade: 0.35},
     {kind: "area", at: image, color, fade: 0.3},
     {kind: "line", at: [...image, image[0]], color, width: 2});

@@ -29,7 +29,8 @@ const draw = () => {
     at.push([j, t, j + 1, t + 1]);
     color.push(read ? "accent" : "track");
     fade.push(read ? 0.1 + 0.9 * p : 1);
-    marks.push({kind: "text", at: [[j + 0.5, t + 0.5]], anchor: "middle", dy: 4, halo: 0, room: 0.99,
+    marks.push({kind: "text", at: [[j + 0.5, t + 0.5]], anchor: "middle", dy: 4, halo: 0,
+      room: 0.99,
       text: fixed(s, 1), color: read && p > 0.7 ? "bg" : "fg"});
   }));
   const frame = ([[q0, q1], [k0, k1]]) => [[k0, q0], [k1, q0], [k1, q1], [k0, q1], [k0, q0]];

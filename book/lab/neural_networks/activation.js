@@ -13,7 +13,8 @@ const draw = () => {
   text("z-value", fixed(z, 2));
   text("chain", scientific(Math.abs(curve.slope[i]) ** 10));
 };
-plane.handle({label: "input z", color: "accent", step: 0.05, says: () => fixed(one("z").valueAsNumber, 2),
+plane.handle({label: "input z", color: "accent", step: 0.05,
+  says: () => fixed(one("z").valueAsNumber, 2),
   at: () => {
     const z = one("z").valueAsNumber;
     return [z, state.curves[Number(one("which").value)].value[Math.round((z + 4) * 20)]];

@@ -41,7 +41,8 @@ const draw = () => {
   }
   const o = points[2], far = across(o, o), back = far.map(([a, b]) => [a - 9 * o[0], b - 9 * o[1]]);
   hidden.show({x: axis("h₁", -0.2, 1.4), y: axis("h₂", -0.2, 1.4), equal: true, aspect: 1,
-    tallest: 300, marks: [{kind: "area", at: [...far, back[1], back[0]], color: "second", fade: 0.2},
+    tallest: 300, marks: [{kind: "area", at: [...far, back[1], back[0]], color: "second",
+      fade: 0.2},
       ...images, {kind: "line", at: far, color: "fg", width: 2},
       ...bits.flatMap((p) => named(p, p, layer(p)))]});
   const yes = bits.map((p) => output(layer(p)));

@@ -72,7 +72,8 @@ const draw = () => {
     const [color, dash] = state.looks[k], look = dash ? {color, dash} : {color};
     marks.push({kind: "line", at: path.slice(0, now + 1), width: 2, ...look},
       {kind: "dots", at: [path[Math.min(now, path.length - 1)]], color, size: 4});
-    curves.push({kind: "line", at: loss.slice(0, now + 1).map((l, t) => [t, l]), width: 2, ...look});
+    curves.push({kind: "line", at: loss.slice(0, now + 1).map((l, t) => [t, l]), width: 2,
+      ...look});
     const first = reached(loss), last = loss[loss.length - 1];
     text("rate-value", scientific(lr), k);
     text("first", first < 0 ? "none" : String(first), k);
@@ -82,7 +83,8 @@ const draw = () => {
   plane.show({x: {range: [left, right], label: "x₁"}, y: {range: [low, high], label: "x₂"}, marks});
   race.show({x: {range: [0, state.steps], label: "step"}, aspect: 0.45,
     y: {range: [1e-6, 1e3], log: true, label: "loss above the minimum"},
-    marks: [{kind: "line", at: [[0, 0.01], [state.steps, 0.01]], color: "soft", dash: "3 4", width: 1},
+    marks: [{kind: "line", at: [[0, 0.01], [state.steps, 0.01]], color: "soft", dash: "3 4",
+      width: 1},
       ...curves]});
   text("beta-value", fixed(beta(), 2));
   text("step-value", String(now));
@@ -93,7 +95,8 @@ const best = () => {
   all("rate").forEach((slider, k) => {
     let least = [Infinity, 0], low = Number(slider.min);
     for (let q = 0; q <= 80; q++) {
-      const rate = low + q / 20, loss = losses(walk(places[where()], start, k, 10 ** rate, beta(), state.steps));
+      const rate = low + q / 20, loss = losses(walk(places[where()], start, k, 10 ** rate, beta(),
+        state.steps));
       const first = reached(loss), last = loss[loss.length - 1];
       const score = loss.length <= state.steps || !(last < 1e6) ? Infinity
         : first < 0 ? 1e4 + last : first + Math.min(0.9, last);

@@ -7,8 +7,10 @@ const draw = () => {
   const rho = ratio(), A = Number(one("sign").value) ? -1 : 1;
   const eps = Number(one("clip").value) / 100, gain = gainAt(rho);
   const flat = A > 0 ? rho > 1 + eps : rho < 1 - eps;
-  const ends = A > 0 ? [-0.1, 2.1] : [-2.1, 0.1], grid = Array.from({ length: 101 }, (_, i) => i / 50);
-  const rule = (r, dash) => ({kind: "line", at: ends.map((g) => [r, g]), color: "soft", width: 1, dash});
+  const ends = A > 0 ? [-0.1, 2.1] : [-2.1, 0.1];
+  const grid = Array.from({ length: 101 }, (_, i) => i / 50);
+  const rule = (r, dash) => ({kind: "line", at: ends.map((g) => [r, g]), color: "soft", width: 1,
+    dash});
   plane.show({x: {range: [0, 2], label: "ratio ρ"}, y: {range: ends, label: "gain"}, aspect: 0.6,
     marks: [rule(1, ""), rule(1 - eps, "4 4"), rule(1 + eps, "4 4"),
       {kind: "line", at: [[0, 0], [2, 2 * A]], color: "second", width: 1.5, dash: "6 4"},

@@ -10,7 +10,8 @@ const draw = () => {
     color.push(x < 0 ? "second" : "accent");
     fade.push(Math.abs(x).toFixed(2));
   }
-  const ticks = (n, by) => [...Array(Math.ceil(n / by)).keys()].map((i) => [by * i + 0.5, String(by * i)]);
+  const ticks = (n, by) => [...Array(Math.ceil(n / by)).keys()]
+    .map((i) => [by * i + 0.5, String(by * i)]);
   const frame = [[0, t], [D, t], [D, t + 1], [0, t + 1], [0, t]];
   table.show({x: {range: [0, D], ticks: ticks(D, 1), label: "feature"}, aspect: 0.62, tallest: 380,
     y: {range: [T, 0], ticks: ticks(T, 4), label: "position"},

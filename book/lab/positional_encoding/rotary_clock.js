@@ -18,7 +18,8 @@ const draw = () => {
     y: {range: [-2.4, 1.15], bare: true}, equal: true, aspect: 0.5, tallest: 190});
   const steps = [...Array(2 * far + 1).keys()].map((i) => i / 2);
   const d = Math.abs(m - n), each = w.length > 1 && w.length <= 4 ? w.map((theta) => ({
-    kind: "line", at: steps.map((s) => [s, Math.cos(s * theta)]), color: "soft", width: 1, fade: 0.6})) : [];
+    kind: "line", at: steps.map((s) => [s, Math.cos(s * theta)]), color: "soft", width: 1,
+      fade: 0.6})) : [];
   curve.show({x: {range: [0, far], label: "distance [tokens]"}, aspect: 0.45,
     y: {range: [-1.1, 1.1], label: "score"}, marks: [...each,
       {kind: "line", at: steps.map((s) => [s, score(s)]), color: "accent"},

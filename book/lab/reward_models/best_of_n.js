@@ -10,8 +10,10 @@ const draw = () => {
     y: {range: [state.floor, top], label: "reward [nats]"}, aspect: 0.5, marks: [
       {kind: "line", at: over(state.proxy), color: "second", dash: "6 4", width: 2},
       {kind: "line", at: over(gold), color: "accent"},
-      {kind: "line", at: [state.floor, top].map((r) => [state.kl[best], r]), color: "soft", width: 1,
-        dash: "3 3"}, {kind: "dots", at: [[state.kl[best], gold[best]]], color: "accent", size: 6}]});
+      {kind: "line", at: [state.floor, top].map((r) => [state.kl[best], r]), color: "soft",
+        width: 1,
+        dash: "3 3"}, {kind: "dots", at: [[state.kl[best], gold[best]]], color: "accent",
+          size: 6}]});
   text("excess-value", fixed(excess, 2));
   text("price-value", fixed(price, 2));
   text("n", grouped(state.n[best]));

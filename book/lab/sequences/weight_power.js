@@ -12,7 +12,8 @@ const draw = () => {
     y: {range: [1e-12, 1e12], log: true, label: "size of the gradient, at first 1"}, marks: [
       {kind: "line", at: [[0, 1], [200, 1]], color: "soft", width: 1, dash: "4 4"},
       {kind: "line", at: size, color: "accent"},
-      {kind: "dots", at: [[T - 1, Math.min(1e12, Math.max(1e-12, rate ** (T - 1)))]], color: "second",
+      {kind: "dots", at: [[T - 1, Math.min(1e12, Math.max(1e-12, rate ** (T - 1)))]],
+        color: "second",
         size: 6}]});
   text("eigenvalue-value", fixed(lambda, 2));
   text("slope-value", fixed(slope, 2));

@@ -32,7 +32,8 @@ const draw = () => {
   const ordered = Number(one("order").value) === 1;
   const [tasks, total] = plan(p, m, ordered ? (s) => p - s : () => m);
   const numbers = tasks.map(([s, j, back, start]) => ({kind: "text", text: String(j + 1),
-    at: [[start + (1 + back) / 2, s + 0.5]], room: 1 + back, anchor: "middle", dy: 4, color: "bg", halo: 0}));
+    at: [[start + (1 + back) / 2, s + 0.5]], room: 1 + back, anchor: "middle", dy: 4, color: "bg",
+      halo: 0}));
   plane.show({x: {range: [0, total], label: "time [forward passes of one stage]"},
     y: {range: [p, 0], ticks: [...Array(p).keys()].map((s) => [s + 0.5, `stage ${s + 1}`])},
     aspect: 0.1 + 0.055 * p, tallest: 54 + 34 * p, widest: 900, marks: [
