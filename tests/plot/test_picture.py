@@ -174,3 +174,86 @@ def test_the_script_writes_numbers_as_python_does():
     assert found[0] == [t for _, t in NUMBER_FORMS]
     assert found[1] == [t for _, t in SIZES]
     assert found[2] == ["1,234,567.9", "−1,234", "999", "⁻¹²"]
+
+
+@needs_node
+@pytest.mark.parametrize("name", ["plain", "logarithmic", "equal"])
+def test_a_place_on_the_screen_is_taken_back_to_the_data(name):
+    spec = json.dumps({**SPECS[name], "marks": []})
+    x, y = (SPECS[name][k]["range"] for k in "xy")
+    p = [x[0] + 0.3 * (x[1] - x[0]), y[0] + 0.8 * (y[1] - y[0])]
+    ends = [[x[0], y[0]], [x[1], y[1]], p]
+    back = node(
+        f"{FIXED}{NUMBERS}{KIT}const v = drawn({spec}, 500);"
+        f"console.log(JSON.stringify({ends}.map((p) => v.from(v.at(p)))));"
+    )
+    for found, expected in zip(back, ends, strict=True):
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+# elements that keep their attributes and what listens to them, in a column of 400 pixels
+PAGE = """
+const made = [];
+const element = () => ({ attributes: {}, listeners: {}, children: [], dataset: {},
+  clientWidth: 400, setAttribute(k, v) { this.attributes[k] = v; }, append() {}, focus() {},
+  addEventListener(e, f) { this.listeners[e] = f; }, setPointerCapture() {},
+  getBoundingClientRect() { return { left: 10, top: 20, width: this.attributes.width / 2 }; } });
+const document = { createElementNS() { made.push(element()); return made[made.length - 1]; } };
+const svg = { ...element(), children: [element(), element()] };
+const one = () => ({ ...element(), firstChild: svg });
+class ResizeObserver { observe() {} }
+const text = () => {};
+"""
+DRAGGED = """
+const at = [1, 1], seen = [], plane = picture("plane");
+plane.show({ x: { range: [0, 4] }, y: { range: [0, 2] }, marks: [] });
+const view = drawn({ x: { range: [0, 4] }, y: { range: [0, 2] }, marks: [] }, 400);
+plane.handle({ label: "point", step: 0.25, at: () => at,
+  move(p) { seen.push([...p]); [at[0], at[1]] = p; } });
+const [g] = made, key = (key, shiftKey) =>
+  g.listeners.keydown({ key, shiftKey, preventDefault() {} });
+key("ArrowRight", false);
+key("ArrowUp", true);
+key("Tab", false);
+const to = (p) => {
+  const [u, v] = view.at(p);
+  g.listeners.pointermove({ clientX: 10 + u / 2, clientY: 20 + v / 2 });
+};
+to([2, 1]);
+g.listeners.pointerdown({ pointerId: 1, preventDefault() {} });
+to([3.3, 0.6]);
+g.listeners.pointerup({});
+to([2, 1]);
+console.log(JSON.stringify([seen, g.attributes]));
+"""
+
+
+@needs_node
+def test_a_point_is_moved_by_keys_and_by_a_pointer_that_holds_it():
+    """Steps of 1/4; ten of them with shift, which the axis ends at 2; 3.3 and 0.6 are rounded.
+
+    The picture stands at half its size at (10, 20) of the screen.
+    """
+    seen, attributes = node(FIXED + NUMBERS + PAGE + KIT + DRAGGED)
+    assert seen == [[1.25, 1], [1.25, 2], [3.25, 0.5]]
+    assert attributes["role"] == "slider"
+    assert (attributes["aria-label"], attributes["tabindex"]) == ("point", 0)
+
+
+PLAYED = """
+let step = 0, name = "play", press = null, clocks = 0;
+const setInterval = (f) => { clocks += 1; while (step < 5) f(); return clocks; };
+const clearInterval = () => {};
+const one = () => ({ addEventListener(e, f) { press = f; } });
+const text = (_, word) => { name = word; };
+player("play", () => { step = 0; }, () => { step += 1; return step < 5; }, 10);
+press();
+console.log(JSON.stringify([step, clocks]));
+"""
+
+
+@needs_node
+@pytest.mark.parametrize(("still", "clocks"), [("false", 1), ("true", 0)])
+def test_without_motion_playing_goes_to_the_end_at_once(still, clocks):
+    found = node(FIXED.replace("still = false", f"still = {still}") + NUMBERS + KIT + PLAYED)
+    assert found == [5, clocks]

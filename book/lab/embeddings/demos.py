@@ -162,7 +162,7 @@ def _map(
             {"color": "fg", "size": 14, "weight": 600} if j in lit else {"color": "soft"}
         )
         marks.append(words_at(places[j], words[j], anchor="middle", dy=-9, **look))
-    return picture("map", "words on two axes", x, y, marks, aspect=0.7, tallest=420)
+    return picture("map", "words on two axes", x, y, marks, aspect=0.9, tallest=420)
 
 
 def _neighbors(words: Sequence[str], near: ndarray, close: ndarray, chosen: int) -> str:

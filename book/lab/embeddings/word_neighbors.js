@@ -8,7 +8,7 @@ const show = (i) => {
   const kind = (j) => j === i ? "accent" : near.includes(j) ? "second" : "soft";
   const order = state.words.map((_, j) => j).sort((a, b) =>
     (kind(a) !== "soft") - (kind(b) !== "soft"));
-  map.show({x: state.x, y: state.y, aspect: 0.7, tallest: 420, marks: [
+  map.show({x: state.x, y: state.y, aspect: 0.9, tallest: 420, marks: [
     ...near.map((j) => ({kind: "line", at: [state.places[i], state.places[j]], color: "second",
       width: 1.5})), ...order.map((j) => ({kind: "dots", at: place(j), color: kind(j), size: 4})),
     ...order.map(name)]});
