@@ -115,7 +115,9 @@ def jacobian_demo(wiggle: ndarray | None = None) -> Demo:
         + f"<td>{value('miss', _fixed(moved[i] - guess[i], 3))}</td></tr>"
         for i in range(2)
     )
-    head = "".join(f"<th>{h}</th>" for h in ("", "∂x₁", "∂x₂", "∂x₃", "J Δx", "Δf", "error"))
+    head = "<td></td>" + "".join(
+        f"<th>{h}</th>" for h in ("∂x₁", "∂x₂", "∂x₃", "J Δx", "Δf", "error")
+    )
     sliders = "".join(
         slider(f"dx{j + 1}", f"Δx{'₁₂₃'[j]}", -0.5, 0.5, 0.01, float(d[j])) for j in range(3)
     )

@@ -35,7 +35,7 @@ def hidden_token_demo() -> Demo:
         + slider("random", "of the rest, random", 0, 100, 5, 50)
         + slider("vocabulary", "words", 1, 5, 0.5, 3)
         + slider("prior", "what the rest says of the word shown", -5, 0, 0.25, -3)
-        + button("reset", "Reset"),
+        + button("reset", "reset"),
         view=f"<table><tbody>{rows}{answer}</tbody></table>"
         + '<p class="still">With 80, 10 and 10 % and 1,000 words, a word that the rest of the '
         "text gives one chance in a thousand is repeated about every second time.</p>",
@@ -73,7 +73,7 @@ def slip_demo(slip: float | int = 0.01, back: float | int = 0.0, length: int = 1
         controls=slider("slip", "slips a step", -4, 0, 0.25, math.log10(slip))
         + slider("back", "returns a step", 0, 100, 5, 100 * back)
         + slider("length", "steps", 10, 500, 10, length)
-        + button("reset", "Reset"),
+        + button("reset", "reset"),
         view=drawn
         + live_text(
             f"Lost at the end: {value('lost', f'{100 * lost:.1f} %')}; in the long run "

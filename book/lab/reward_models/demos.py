@@ -77,7 +77,7 @@ def comparisons_demo(gap: float | int = 1.5, number: int = 40, seed: int = 0) ->
         state={"draws": draws},
         controls=slider("gap", "difference", -5, 5, 0.1, gap)
         + slider("number", "comparisons", 5, 400, 5, number)
-        + button("reset", "Reset"),
+        + button("reset", "reset"),
         view=_sigmoid_picture(seen)
         + live_text(
             f"The first wins with probability {value('p', f'{_sigmoid(gap):.3f}')}. It won "
@@ -163,7 +163,7 @@ def best_of_n_demo(
         state=state,
         controls=slider("excess", "unseen fault", 0, 2, 0.05, excess)
         + slider("price", "price of a nat", 0, 1, 0.02, price)
-        + button("reset", "Reset"),
+        + button("reset", "reset"),
         view=_reward_picture(kl, proxy, gold, best, 1.1 * max(*proxy, *linear))
         + live_text(
             f"At this price the best of {value('n', f'{numbers[best]:,}')} is taken: learned "

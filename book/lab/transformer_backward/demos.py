@@ -17,8 +17,7 @@ TRACE_CSS = """
 .mathlm-demo[data-demo=gradient-trace] th{font-size:.85rem}
 .mathlm-demo[data-demo=gradient-trace] td{min-width:2.6rem;padding:.15rem .3rem;
 text-align:center;font-size:.85rem;
-background:color-mix(in srgb,var(--accent) var(--share),var(--bg))}
-.mathlm-demo[data-demo=gradient-trace] td[data-strong=true]{color:var(--bg)}
+background:color-mix(in srgb,var(--accent) calc(.55*var(--share)),var(--bg))}
 .mathlm-demo[data-demo=gradient-trace] td.size{text-align:right;background:none}
 """
 
@@ -154,7 +153,7 @@ def _cells(sizes: ndarray) -> str:
     total = sizes.sum()
     shares = sizes / total if total > 0 else sizes
     return "".join(
-        f'<td data-name="cell" data-strong="{str(bool(share > 0.6)).lower()}" '
+        f'<td data-name="cell" '
         f'style="--share:{round(100 * share)}%">{f"{100 * share:.0f}" if size else "·"}</td>'
         for size, share in zip(sizes, shares, strict=True)
     )

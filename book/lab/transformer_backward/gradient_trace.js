@@ -7,7 +7,6 @@ const draw = () => {
       const cell = one("cell", at), share = total > 0 ? x / total : 0;
       cell.textContent = x === 0 ? "·" : fixed(100 * share, 0);
       cell.style.setProperty("--share", `${Math.round(100 * share)}%`);
-      cell.setAttribute("data-strong", String(share > 0.6));
       at += 1;
     });
     text("size", scientific(Math.hypot(...row)), stage);
