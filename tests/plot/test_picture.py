@@ -197,7 +197,9 @@ const made = [];
 const element = () => ({ attributes: {}, listeners: {}, children: [], dataset: {},
   clientWidth: 400, setAttribute(k, v) { this.attributes[k] = v; }, append() {}, focus() {},
   addEventListener(e, f) { this.listeners[e] = f; }, setPointerCapture() {},
-  getBoundingClientRect() { return { left: 10, top: 20, width: this.attributes.width / 2 }; } });
+  getBoundingClientRect() {
+    return { left: 10, top: 20, width: this.attributes.width / 2 };
+  } });
 const document = { createElementNS() { made.push(element()); return made[made.length - 1]; } };
 const svg = { ...element(), children: [element(), element()] };
 const one = () => ({ ...element(), firstChild: svg });
