@@ -89,7 +89,7 @@ def test_still_view_shows_prediction_and_truth_of_the_wiggle():
     html = demos.jacobian_demo()._repr_html_()
     assert shown(html, "guess") == ["0.400", "0.400"]
     assert shown(html, "moved") == ["0.440", "0.400"]
-    assert re.findall(r"<td>([^<]*)</td>", html) == ["2.0", "0.5", "2.0", "2.0", "1.0", "−1.0"]
+    assert re.findall(r"<td>([^<]+)</td>", html) == ["2.0", "0.5", "2.0", "2.0", "1.0", "−1.0"]
 
 
 @needs_node
