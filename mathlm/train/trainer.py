@@ -15,7 +15,16 @@ from ..optim.clipping import local
 from ..progress import Progress
 from .checkpoint import Stateful, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig, options_of, run_identity
-from .diagnostics import Speed, checked, gradient_error, memory_advice, refuse_non_finite
+from .diagnostics import (
+    Speed,
+    checked,
+    gradient_error,
+    memory_advice,
+    refuse_non_finite,
+    require_gradient,
+    require_loss_of_weights,
+    say_zero_gradient,
+)
 from .distributed import all_sum, answering, rank, ranks, resolve_device, share_from_first
 from .early_stopping import Best
 from .ema import Averages
@@ -116,6 +125,7 @@ class Trainer:
         self.speed = Speed()
         self.interruption = Interruption()
         self.stopping = False
+        self.moved = True  # whether every gradient so far had an entry other than 0
         if config.compile:
             compile_model(unwrap(model))
 
@@ -125,8 +135,12 @@ class Trainer:
         Ctrl-C and SIGTERM let the step finish and save it, then raise SystemExit with the
         status 130 or 143.
 
+        A gradient that is exactly 0 is said once in the log: it teaches nothing.
+
         Raises:
             CheckpointError: If the folder cannot be written, before the first step.
+            ConfigError: If the loss depends on no trained parameter, or on none that the
+                optimizer holds, as when it was made before the model was given an adapter.
             NonFiniteLossError: If a loss or gradient is NaN or infinite; the weights stay.
                 Under ``float16`` a step whose gradient overflows is skipped; 20 in a row are
                 an error.
@@ -165,6 +179,7 @@ class Trainer:
             self.update(norm)
         finally:
             self.optimizer.zero_grad()
+            self.model.zero_grad()  # also of parameters that the optimizer does not hold
         self.step += 1
         return loss, norm
 
@@ -183,12 +198,14 @@ class Trainer:
                 memory_advice(rows, batch, self.config.micro_batches),
             ):
                 batch_sum, batch_count = self.loss_of(batch)
+                require_loss_of_weights(batch_sum, self.model, self.now)
                 (batch_sum * scale).backward()  # frees this micro-batch before the next
             sums.append(batch_sum.detach())
             count += batch_count
         loss_sum, targets = self.over_ranks(sums, count)
         self.refuse(loss_sum, sums, micro_batches)
         reduce_gradients(self.model, self.parameters, self.now)
+        require_gradient(self.model, self.parameters, self.now)
         self.scale_gradients(1 / (targets * scale))
         return loss_sum / targets
 
@@ -234,6 +251,9 @@ class Trainer:
 
     def update(self, norm: float) -> None:
         """Move the weights and what follows them, unless the gradient overflowed."""
+        if norm == 0 and self.moved:
+            self.moved = False
+            say_zero_gradient(len(self.parameters), self.now)
         if math.isfinite(norm):
             self.optimizer.step()
             if self.averages:
