@@ -14,7 +14,7 @@ from ..optim import clip_grad_norm
 from ..optim.clipping import local
 from ..progress import Progress
 from .checkpoint import Stateful, load_checkpoint, newest_checkpoint, save_checkpoint
-from .config import TrainerConfig, options_of, run_identity
+from .config import TrainerConfig, options_of, run_identity, scheduled
 from .diagnostics import (
     Speed,
     checked,
@@ -86,7 +86,9 @@ class Trainer:
         held_out: Batches to evaluate on; iterated over anew each time.
 
     Attributes:
-        step: Optimizer steps done, or skipped because a scaled gradient overflowed.
+        step: Steps done: updates of the weights, and steps that were skipped because a scaled
+            gradient overflowed.
+        skipped: How many of these were skipped; the schedule does not count them.
         history: One record for each logged step.
         averages: Running mean of the weights, or None.
         scaling: The loss scale, or None.
@@ -120,6 +122,7 @@ class Trainer:
         self.best = Best(model, config.patience) if config.patience is not None else None
         self.folder = Path(config.folder) if config.folder is not None else None
         self.step = 0
+        self.skipped = 0
         self.history: list[Record] = []
         self.saved = 0  # step of the last checkpoint
         self.speed = Speed()
@@ -258,6 +261,8 @@ class Trainer:
             self.optimizer.step()
             if self.averages:
                 self.averages.update()
+        else:
+            self.skipped += 1
         if self.scaling:
             self.scaling.adapt(math.isfinite(norm), self.step + 1)
 
@@ -275,10 +280,11 @@ class Trainer:
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     def set_lr(self) -> None:
-        """Give every parameter group the step size of this step, times its ``lr_scale``."""
+        """Give every parameter group the step size of this update, times its ``lr_scale``."""
         if self.config.schedule is not None:
+            lr = scheduled(self.config.schedule, self.step - self.skipped)
             for group in self.optimizer.param_groups:
-                group["lr"] = self.config.schedule(self.step) * group.get("lr_scale", 1.0)
+                group["lr"] = lr * group.get("lr_scale", 1.0)
 
     @property
     def now(self) -> str:
@@ -423,6 +429,7 @@ class Trainer:
             self.averages.restart()  # the saved run kept no mean, and the change is allowed
         self.step = self.saved = state["step"]
         self.history = state["history"]
+        self.skipped = sum(int(record.get("skipped", 0)) for record in self.history)
         log.info("resumed from step %d (checkpoint %s); %s", self.step, path, note)
         return self.step
 

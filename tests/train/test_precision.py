@@ -114,10 +114,28 @@ def test_after_a_skipped_step_the_run_goes_on_with_the_next_batch():
     trainer = overflowing()
     history = trainer.fit()
     plain = tiny_trainer(tiny_model(dropout=0.0), steps=3)
-    plain.step = 1
+    plain.step = plain.skipped = 1
     plain.fit()
     assert [record["step"] for record in history] == [1, 2, 3]  # 1 though it was not due
     torch.testing.assert_close(weights(trainer.model), weights(plain.model), rtol=1e-9, atol=0)
+
+
+def test_the_schedule_does_not_count_skipped_steps(tmp_path):
+    """Warm-up begins with the first update, also after a checkpoint between."""
+    lrs = [0.05, 0.04, 0.03]
+    shared = {"schedule": lambda done: lrs[done], "save_every": 1, "keep": None, "log_every": 1}
+    history = overflowing(folder=tmp_path, **shared).fit()
+    assert [record["lr"] for record in history] == [0.05, 0.05, 0.04]
+    again = overflowing(**shared)
+    again.resume(tmp_path / "step_000002", allow_change=True)
+    assert again.fit()[-1]["lr"] == 0.04
+
+
+@pytest.mark.parametrize("lr", [-1e-3, math.nan, math.inf])
+def test_a_step_size_below_zero_is_refused(lr):
+    trainer = tiny_trainer(schedule=lambda done: 0.01 if done < 2 else lr)
+    with pytest.raises(ConfigError, match=f"gave the step size {lr} after 2 updates"):
+        trainer.fit()
 
 
 def test_a_gradient_that_no_scale_helps_stops_the_run():
