@@ -15,7 +15,7 @@ from mathlm.errors import (
     CheckpointMismatchError,
     ConfigError,
 )
-from mathlm.optim import AdamW, warmup_cosine
+from mathlm.optim import SGD, Adam, AdamW, RMSProp, warmup_cosine
 from mathlm.train import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from mathlm.train.checkpoint import refuse_changes
 from mathlm.train.folders import MANIFEST, seal
@@ -246,6 +246,20 @@ def test_the_state_of_another_optimizer_is_refused_and_nothing_is_loaded(tmp_pat
     with pytest.raises(CheckpointMismatchError, match=r"shape 0.m \(11,6\) ≠ \(11\)"):
         load_checkpoint(path, model, reverse)
     assert torch.equal(weights(model), before)
+
+
+@pytest.mark.parametrize("other", [Adam, SGD, RMSProp])
+def test_the_state_of_another_kind_of_optimizer_is_refused(tmp_path, other):
+    trainer = tiny_trainer(steps=1)
+    trainer.fit()
+    path = save_checkpoint(tmp_path, 1, trainer.model, trainer.optimizer)
+    optimizer = other(trainer.model.parameters(), lr=0.3)
+    with pytest.raises(
+        CheckpointMismatchError, match=f"made by AdamW, and this is {other.__name__}"
+    ):
+        load_checkpoint(path, trainer.model, optimizer, allow_change=True)
+    assert optimizer.param_groups[0]["lr"] == 0.3
+    assert not optimizer.state
 
 
 def test_a_checkpoint_of_a_model_alone_does_not_continue_a_run(tmp_path):
