@@ -36,12 +36,13 @@ from .parallel import (
     check_kind,
     dealt,
     gradient_sync,
+    kind_of,
     passes,
     reduce_gradients,
     reshard,
     unwrap,
 )
-from .precision import Scaling, compile_model, computing_in
+from .precision import Scaling, WideSum, compile_model, computing_in
 from .state import kept_rng, seed_torch
 
 
@@ -192,7 +193,10 @@ class Trainer:
         Implements eq-token-mean::
 
             g = Σₘ ∇Lₘ / Σₘ nₘ   over micro-batches and ranks m
+
+        Gradients of weights of 16 bits are summed in float32 on this rank, and rounded once.
         """
+        wide = WideSum(self.parameters if kind_of(self.model) == "sum" else [])
         sums, count, scale = [], 0, self.scaling.scale if self.scaling else 1.0
         rows = sum(check_rows(batch, self.now) for batch in micro_batches)
         for m, batch in enumerate(micro_batches, 1):
@@ -203,10 +207,13 @@ class Trainer:
                 batch_sum, batch_count = self.loss_of(batch)
                 require_loss_of_weights(batch_sum, self.model, self.now)
                 (batch_sum * scale).backward()  # frees this micro-batch before the next
+            if len(micro_batches) > 1:
+                wide.take()
             sums.append(batch_sum.detach())
             count += batch_count
         loss_sum, targets = self.over_ranks(sums, count)
         self.refuse(loss_sum, sums, micro_batches)
+        wide.give()
         reduce_gradients(self.model, self.parameters, self.now)
         require_gradient(self.model, self.parameters, self.now)
         self.scale_gradients(1 / (targets * scale))

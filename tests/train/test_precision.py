@@ -81,6 +81,23 @@ def test_weights_and_losses_stay_in_float32(precision):
     }
 
 
+def test_micro_gradients_of_16_bit_weights_are_summed_in_float32():
+    """Each of 256 micro-batches adds 1 to a gradient that bfloat16 would leave at 256."""
+
+    def ones(model, batch):
+        return (model.weight.float() * batch["x"]).sum(), len(batch["x"])
+
+    def data(step):
+        return {"x": torch.cat((torch.full((1, 1), 256.0), torch.ones(256, 1))).float()}
+
+    model = torch.nn.Linear(1, 1, bias=False).bfloat16()
+    options = {"objective": ones, "data": data, "micro_batches": 257}
+    trainer = tiny_trainer(model, **options, clip=None)
+    trainer.accumulate_gradient(trainer.micro_batches())
+    assert model.weight.grad.dtype == torch.bfloat16
+    assert model.weight.grad.item() == pytest.approx(512 / 257, rel=2**-8)
+
+
 @HALVES
 def test_a_run_in_16_bits_stays_near_that_in_32(precision):
     full, half = (
