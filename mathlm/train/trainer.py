@@ -28,7 +28,7 @@ from .diagnostics import (
 from .distributed import all_sum, answering, rank, ranks, resolve_device, share_from_first
 from .early_stopping import Best
 from .ema import Averages
-from .folders import check_writable, remove_unfinished
+from .folders import check_writable, locked, remove_unfinished
 from .interrupt import Interruption
 from .objectives import Batch, Idle, Objective, check_rows, split
 from .parallel import (
@@ -142,7 +142,8 @@ class Trainer:
         A gradient that is exactly 0 is said once in the log: it teaches nothing.
 
         Raises:
-            CheckpointError: If the folder cannot be written, before the first step.
+            CheckpointError: If the folder cannot be written, or another process trains into
+                it, before the first step.
             ConfigError: If the loss depends on no trained parameter, or on none that the
                 optimizer holds, as when it was made before the model was given an adapter.
             NonFiniteLossError: If a loss or gradient is NaN or infinite; the weights stay.
@@ -154,7 +155,8 @@ class Trainer:
         check_folder(self.folder, self.step)
         share_from_first(iter(self.model.state_dict().values()))
         bar = Progress(self.config.steps, "train", self.step, shown=rank() == 0)
-        with kept_rng(self.device), self.interruption, bar:
+        lock = locked(self.folder if rank() == 0 else None)
+        with lock, kept_rng(self.device), self.interruption, bar:
             while not self.finished:
                 with self.speed.timing():
                     loss, norm = self.train_step()
