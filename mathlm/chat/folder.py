@@ -15,6 +15,7 @@ from .. import adapt
 from ..errors import ConfigError, DataError, DataNotFoundError, MathLMError
 from ..generate import quantize
 from ..models import GPT
+from ..models.files.atomic import write_files
 from ..text import ByteBPE, Bytes, pretrained
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import resolve_device
@@ -106,7 +107,8 @@ def write(folder: Path, chat_model: ChatModel, **said: Any) -> None:
     if bpe is not None:
         bpe.save(folder / BPE)
     said |= {"tokenizer": BYTES if bpe is None else BPE, "turns": asdict(chat_model.format)}
-    (folder / FILE).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    content = (json.dumps(said, indent=1) + "\n").encode()
+    write_files(folder, {FILE: content}, "the turns of a conversation")
 
 
 def read(folder: Path) -> dict[str, Any] | None:
