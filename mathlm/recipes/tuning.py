@@ -5,6 +5,7 @@ computed once, into a :class:`Schedule`; nothing is written into the configurati
 """
 
 import logging
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from .. import adapt
 from ..chat import folder as chat_folder
 from ..chat.model import ChatModel
 from ..chat.special_tokens import set_aside, special_ids, train_special_tokens
-from ..errors import ConfigError
+from ..errors import ConfigError, NonFiniteLossError
 from ..generate import quantize
 from ..models import GPT, save_pretrained
 from ..models.gpt_config import require_choices
@@ -390,6 +391,32 @@ def finish(
         parts |= {"results": results, "device": device_name(trainer.device)}
         write_record(config.output.record, **parts)
     return write_result(config, prepared)
+
+
+def require_convergence(before: float, after: float, vocab_size: int) -> None:
+    """Refuse to write a model that has diverged.
+
+    Weights that are large enough overflow the variance that a norm divides by. Every logit is
+    then 0, and the loss the logarithm of the vocabulary, which is finite.
+
+    Args:
+        before: Loss of a token before training [nats].
+        after: That after it [nats].
+        vocab_size: Tokens that a uniform guess would choose among.
+
+    Raises:
+        NonFiniteLossError: If the loss is not finite, or exactly that of a uniform guess, or
+            above it and higher than before.
+    """
+    guess = math.log(vocab_size)
+    worse = after > guess and after > 1.05 * before
+    if math.isfinite(after) and abs(after - guess) > 1e-5 and not worse:
+        return
+    raise NonFiniteLossError(
+        f"the run has diverged: a token costs {after:.4f} nats after it and {before:.4f} "
+        f"before, where a uniform guess among {vocab_size} tokens costs {guess:.4f}. "
+        "Nothing is written; take a smaller --lr"
+    )
 
 
 def write_result(config: TuningConfig, prepared: Prepared) -> Path:

@@ -1,6 +1,7 @@
 """Diagnostics of a run: errors told with step, rank and samples, and speed for the log."""
 
 import logging
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,15 @@ def refuse_non_finite(
         f"non-finite loss at step {step}, rank {where}, micro-batch {int(place[where]) - 1} "
         f"(samples {samples}): the sum is {total}; the weights are those of step {step - 1}"
     )
+
+
+def require_finite_evaluation(loss: float, step: int) -> None:
+    """Refuse to go on from weights with which held-out batches have no finite loss."""
+    if not math.isfinite(loss):
+        raise NonFiniteLossError(
+            f"the held-out loss after step {step} is {loss}: the weights have diverged, and "
+            "are not saved; go back to a checkpoint, and take a smaller step size"
+        )
 
 
 def gradient_error(

@@ -21,6 +21,7 @@ from .diagnostics import (
     gradient_error,
     memory_advice,
     refuse_non_finite,
+    require_finite_evaluation,
     require_gradient,
     require_loss_of_weights,
     say_zero_gradient,
@@ -146,7 +147,8 @@ class Trainer:
                 it, before the first step.
             ConfigError: If the loss depends on no trained parameter, or on none that the
                 optimizer holds, as when it was made before the model was given an adapter.
-            NonFiniteLossError: If a loss or gradient is NaN or infinite; the weights stay.
+            NonFiniteLossError: If a loss or gradient is NaN or infinite; the weights stay. So
+                it is if a held-out loss is, unless there is patience.
                 Under ``float16`` a step whose gradient overflows is skipped; 20 in a row are
                 an error.
             OutOfMemoryError: If a micro-batch does not fit; the weights stay.
@@ -350,6 +352,8 @@ class Trainer:
             record["held_out_loss"] = self.evaluate()
             if self.best:
                 self.best.consider(record["held_out_loss"], self.step)
+            else:  # patience ends with finite weights in any case
+                require_finite_evaluation(record["held_out_loss"], self.step)
             if self.averages:
                 record["held_out_loss_ema"] = self.evaluate_averages()
         if "held_out_loss" in record or skipped or self.is_due(self.config.log_every):

@@ -1,6 +1,7 @@
 """The tuning script, as a user runs it."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from recipes.tiny_chats import OPTIONS, PAIRS, make, save_base, save_data, tune
 from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.chat import folder
-from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
+from mathlm.errors import CheckpointMismatchError, ConfigError, DataError, NonFiniteLossError
 from mathlm.models import GPT
 from mathlm.recipes import sft, tuning
 from mathlm.train import checkpoints
@@ -54,6 +55,26 @@ def test_each_method_learns_and_its_folder_answers_alike(place, method, monkeypa
     torch.testing.assert_close(logits(loaded.model), logits(models[0]), rtol=1e-5, atol=1e-5)
     base = GPT.from_pretrained(place / "base")
     assert (logits(loaded.model) - logits(base)).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("held_out", ["", "--held-out 0"])
+@pytest.mark.parametrize("lr", [1e9, 1e22])
+def test_a_run_that_has_diverged_is_an_error_and_writes_nothing(place, lr, held_out):
+    """Weights of 1e9 overflow the norm: all logits are 0, and the loss is ln 256, finite."""
+    with pytest.raises(NonFiniteLossError, match="diverged"):
+        tune(place, f"--epochs 1 --batch-size 99 --lr {lr:g} {held_out}")
+    assert not (place / "out" / folder.FILE).exists()
+
+
+def test_what_counts_as_diverged():
+    guess = math.log(256)
+    for before, after in ((3.0, guess), (3.0, 6.0), (5.6, math.inf), (3.0, math.nan)):
+        with pytest.raises(
+            NonFiniteLossError, match="a uniform guess among 256 tokens costs 5"
+        ):
+            tuning.require_convergence(before, after, 256)
+    for before, after in ((3.0, 5.0), (5.56, 5.57), (9.0, 6.0)):
+        tuning.require_convergence(before, after, 256)
 
 
 def test_an_interrupted_run_is_resumed_by_the_same_command(place, monkeypatch):

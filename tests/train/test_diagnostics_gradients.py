@@ -7,7 +7,7 @@ import torch
 from train.tiny_runs import tiny_data, tiny_model, tiny_trainer, weights
 
 from mathlm.adapt import add_lora, trainable
-from mathlm.errors import ConfigError
+from mathlm.errors import ConfigError, NonFiniteLossError
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW
 from mathlm.train import Trainer, TrainerConfig, next_token
@@ -74,3 +74,12 @@ def test_a_run_that_learns_says_nothing_of_it(caplog):
     with caplog.at_level(logging.WARNING):
         tiny_trainer().fit()
     assert "exactly 0" not in caplog.text
+
+
+def test_weights_whose_held_out_loss_is_not_finite_are_not_saved(tmp_path):
+    """With weights of 1e300 the logits overflow after the first step."""
+    batches = [tiny_data()(0)]
+    options = {"schedule": lambda done: 1e300, "eval_every": 1, "held_out": batches}
+    with pytest.raises(NonFiniteLossError, match=r"held-out loss after step 1 is (nan|inf)"):
+        tiny_trainer(folder=tmp_path, save_every=1, **options).fit()
+    assert not list(tmp_path.iterdir())
