@@ -22,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from ..checks import require_counts
 from ..errors import CheckpointError, CheckpointMismatchError, InputError
 from ..models.files.atomic import disk_reason
 from ..models.files.weights import check_tensors_fit, read_tensors, refuse_pickle, to_bytes
@@ -140,7 +141,9 @@ def save_checkpoint(
 
     Raises:
         CheckpointError: If it cannot be written; older checkpoints stay as they are.
+        InputError: If ``step`` is no whole number of at least 0.
     """
+    require_counts(0, step=step)
     target = Path(folder) / f"step_{step:06d}"
     present = {name: part for name, part in (parts or {}).items() if part is not None}
     check_names(present)

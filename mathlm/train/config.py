@@ -85,6 +85,8 @@ class TrainerConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name}={value} must be positive")
+            if value is not None and name != "clip" and value != int(value):
+                raise ConfigError(f"{name}={value} must be a whole number")
         if self.seed < 0:
             raise ConfigError(f"seed={self.seed} must not be negative")
         if self.patience is not None and self.eval_every is None:

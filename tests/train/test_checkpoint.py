@@ -14,6 +14,7 @@ from mathlm.errors import (
     CheckpointError,
     CheckpointMismatchError,
     ConfigError,
+    InputError,
 )
 from mathlm.optim import SGD, Adam, AdamW, RMSProp, warmup_cosine
 from mathlm.train import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
@@ -419,3 +420,8 @@ def test_no_part_of_a_checkpoint_is_a_pickle(tmp_path):
         assert isinstance(json.loads((path / name).read_text()), dict)
     for name in FILES[:2]:
         assert (path / name).read_bytes()[8:9] == b"{"
+
+
+def test_a_step_below_zero_is_refused(tmp_path):
+    with pytest.raises(InputError, match="step=-1 must be an integer of at least 0"):
+        save_checkpoint(tmp_path, -1, tiny_model())
