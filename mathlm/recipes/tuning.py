@@ -272,9 +272,7 @@ def prepare(config: TuningConfig) -> Prepared:
     """The base model, loaded, quantized and adapted as the options say."""
     require_places(config)
     base, own = config.base, config.adaptation
-    loaded = chat_folder.load(
-        base.model, tokenizer=base.tokenizer, form=base.form, device="cpu"
-    )
+    loaded = chat_folder.load_whole(base.model, tokenizer=base.tokenizer, form=base.form)
     model = loaded.model if own.quantize is None else quantize(loaded.model, own.quantize)
     model = model.to(getattr(torch, config.machine.dtype))
     own.apply(model, config.optimization.seed)
@@ -287,13 +285,8 @@ def prepare(config: TuningConfig) -> Prepared:
 
 
 def require_places(config: TuningConfig) -> None:
-    """Refuse a base that is an adapter, and a result in the place of another model."""
+    """Refuse a result in the place of another model."""
     model, out = config.base.model, config.folder
-    if (chat_folder.read(Path(model)) or {}).get("kind") == "adapter":
-        raise ConfigError(
-            f"--model {model} is an adapter: give its base, or tune with --merge "
-            "and begin with what this writes"
-        )
     if out.resolve() == Path(model).resolve():
         raise ConfigError(f"--out {out} is the model itself: give another folder")
     theirs = ("config.json", "adapter_config.json")
@@ -433,6 +426,7 @@ def write_result(config: TuningConfig, prepared: Prepared) -> Path:
             base=name if name == "smollm2" else str(Path(name).resolve()),
             quantize=own.quantize,
             marks=prepared.original_rows is not None and not own.whole_result,
+            base_adapter=None if own.whole_result else chat_folder.adapter_sha256(name),
         )
         (out / chat_folder.FILE).unlink(missing_ok=True)
         for path in sorted(new.iterdir(), key=lambda path: path.name == chat_folder.FILE):

@@ -184,10 +184,50 @@ def test_a_base_in_the_way_is_left_alone(place):
     assert (place / "base" / "model.safetensors").read_bytes() == before
 
 
-def test_an_adapter_is_no_base(place):
-    tune(place)
-    with pytest.raises(ConfigError, match="is an adapter: give its base"):
-        sft.main(f"{OPTIONS} --data {place / 'my.jsonl'} --model {place / 'out'}".split())
+def follow(place, options="", base="out", out="second"):
+    """A second run, which begins with the folder of the first."""
+    shared = f"{OPTIONS} --data {place / 'my.jsonl'} --model {place / base}"
+    return sft.main(f"{shared} --out {place / out} {options}".split())
+
+
+@pytest.mark.parametrize("options", ["--lora-rank 2", "--method full", "--lora-rank 2 --merge"])
+def test_a_run_may_begin_with_the_adapter_of_another(place, options, monkeypatch):
+    """It begins where that ended, and its folder holds what it computes."""
+    first, models = tune(place, "--lora-rank 2")[1], []
+    write = tuning.write_result
+    monkeypatch.setattr(
+        tuning, "write_result", lambda c, p: models.append(p.chat_model.model) or write(c, p)
+    )
+    found = follow(place, options)
+    assert found["held_out_loss_before"] == pytest.approx(first["held_out_loss"], rel=1e-4)
+    assert found["held_out_loss"] < found["held_out_loss_before"]
+    loaded = folder.load(str(place / "second"), device="cpu").model
+    torch.testing.assert_close(logits(loaded), logits(models[0]), rtol=1e-4, atol=1e-4)
+
+
+def test_three_runs_may_follow_each_other(place):
+    tune(place, "--lora-rank 2")
+    second = follow(place, "--lora-rank 2")
+    third = follow(place, "--lora-rank 2", "second", "third")
+    assert third["held_out_loss_before"] == pytest.approx(second["held_out_loss"], rel=1e-4)
+    folder.load(str(place / "third"), device="cpu")
+
+
+def test_an_adapter_that_was_tuned_again_meanwhile_is_told(place):
+    tune(place, "--lora-rank 2")
+    follow(place, "--lora-rank 2")
+    tune(place, "--lora-rank 3", "other")
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        (place / "out" / name).write_bytes((place / "other" / name).read_bytes())
+    with pytest.raises(CheckpointMismatchError, match="which has changed since"):
+        folder.load(str(place / "second"), device="cpu")
+
+
+@pytest.mark.parametrize("options", ["--method prefix --length 3", "--quantize 8"])
+def test_what_cannot_become_part_of_the_weights_is_no_base(place, options):
+    tune(place, options)
+    with pytest.raises(ConfigError, match="cannot become part of the weights: only LoRA"):
+        follow(place)
 
 
 def test_data_that_cannot_be_read_is_refused_before_anything_is_written(place):
