@@ -41,10 +41,10 @@ log = logging.getLogger(__name__)
 class SFTConfig(DataConfig):
     """Fine-tune a model on conversations (SFT): by LoRA, adapters, prefixes, or all weights.
 
-    A line of the data is {"prompt": ..., "response": ...}, {"instruction": ..., "output": ...}
-    or {"messages": [...]}; the answers alone are learned. The same command resumes a run that
-    was interrupted. The folder that it writes holds an adapter or a model, the tokenizer and
-    the chat template.
+    A line of the data is {"prompt": ..., "response": ...}, {"instruction": ..., "output": ...},
+    {"messages": [...]} or, as ShareGPT's, {"conversations": [...]}; the answers alone are
+    learned. The same command resumes a run that was interrupted. The folder that it writes
+    holds an adapter or a model, the tokenizer and the chat template.
 
         mathlm sft --data my.jsonl --model smollm2 --lora-rank 16
         mathlm chat --model runs/my-smollm2-lora
