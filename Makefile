@@ -9,7 +9,7 @@ OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 G
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units nbval cuda machines clean types form
+.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units nbval cuda machines clean types form site-test pdf address
 
 setup: $(STAMP)
 
@@ -62,6 +62,7 @@ form:
 	$(BIN)/python tools/claims.py check
 	$(BIN)/python tools/index_page.py check
 	$(BIN)/python tools/data_packages.py check
+	$(BIN)/python tools/address.py check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/python -m pytest --jaxtyping-packages= tests/test_project.py tests/test_architecture.py tests/docs/test_api_pages.py
 
@@ -72,6 +73,16 @@ machines: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# the built site in a browser; what is missing for it is said by name
+site-test: $(STAMP)
+	@$(PIP) -c constraints.txt '.[site]' $(OR_SAY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -p no:nbval -p no:typeguard --jaxtyping-packages= -rs tests/site
+
+# the whole book as one PDF, from the built site
+pdf: $(STAMP)
+	@$(PIP) -c constraints.txt '.[site]' $(OR_SAY)
+	@$(BIN)/python tools/make_pdf.py
 
 # also on a bare machine, without set-up; options: make gpu ARGS=--dry
 gpu:
@@ -88,6 +99,10 @@ mutate: $(STAMP)
 # defects of other libraries, put into a copy one at a time
 historic: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python tools/historic_bugs.py
+
+# where the repository is: make address URL=https://github.com/OWNER/REPO; its pages elsewhere: PAGES=https://x.org/book/
+address: $(STAMP)
+	$(BIN)/python tools/address.py set "$(URL)" $(if $(PAGES),--pages "$(PAGES)")
 
 serve:
 	$(BIN)/python -m http.server --directory _build/site/_build/html 8000

@@ -2,19 +2,28 @@
 
 import gzip
 import json
+import math
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import live_picture
+import live_views
 import live_weights as tool
 import pytest
 import staged
 import torch
 
+from lab.positional_encoding.position_study import octaves
+from mathlm.generate import keep_top_p
+from mathlm.interpret import activation_patching, without_heads
+from mathlm.text import corpus
+
 LIVE = tool.ROOT / "book" / "_static" / "live"
-ENGINE, PANEL, STYLE = (LIVE / name for name in ("engine.js", "live.js", "live.css"))
+ENGINE, PANEL, LATER, STYLE = (
+    LIVE / name for name in ("engine.js", "live.js", "views.js", "live.css")
+)
 LIMIT = 1e-9  # of logits; the same formula in another order of additions gives 3e-14
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -174,6 +183,116 @@ def test_the_maps_are_the_weights_of_the_package(model, weights):
     torch.testing.assert_close(found, own, rtol=0, atol=LIMIT)
 
 
+# --- grids: one part changed at a time ------------------------------------------------------
+
+THOU, THEY = list(b"I know that thou ar"), list(b"I know that they ar")
+LONG = THOU + THEY  # more than is read between two pauses
+ABLATED = """[...engine.ablations(m, input)].filter(Boolean).map(
+  (cell) => ({ ...cell, logits: [...cell.logits] }))"""
+PATCHED = """[...engine.patchings(m, read(input[0]), read(input[1]))].filter(Boolean).map(
+  (cell) => ({ ...cell, logits: [...cell.logits] }))"""
+
+
+def ablated(weights, ids, file=ENGINE):
+    """The engine's grid (L, H, V), whatever the order of its cells."""
+    grid = torch.full((4, 4, 256), torch.nan, dtype=torch.float64)
+    for cell in engine(weights, ABLATED, ids, file):
+        grid[cell["layer"], cell["head"]] = torch.tensor(cell["logits"], dtype=torch.float64)
+    return grid
+
+
+def each_head_off(model, ids):
+    """The package's: one row of a batch for each head that is gone."""
+    gone = torch.eye(16, dtype=torch.bool).view(16, 4, 4)
+    rows = torch.tensor([ids]).expand(16, -1)
+    return without_heads(model, rows, gone)[:, -1].view(4, 4, -1)
+
+
+def patched(weights, clean, corrupt, file=ENGINE):
+    """The engine's grid (L + 1, T) of the logit of "t" less that of "e"."""
+    cells = engine(weights, PATCHED, [clean, corrupt], file)
+    logits = engine(weights, "logits({ ids: input })", corrupt)[-1]
+    whole = torch.full((5, len(clean)), logits[116] - logits[101], dtype=torch.float64)
+    for cell in cells:
+        whole[cell["layer"], cell["at"]] = cell["logits"][116] - cell["logits"][101]
+    return whole, len(cells)
+
+
+def each_vector_swapped(model, clean, corrupt):
+    """The package's: the stream before each block, and behind the last."""
+    pair = torch.tensor([clean]), torch.tensor([corrupt])
+
+    def metric(z):
+        return z[:, -1, 116] - z[:, -1, 101]
+
+    before = activation_patching(model, *pair, metric, "resid_pre")
+    return torch.cat([before, activation_patching(model, *pair, metric, "resid_post", [3])])
+
+
+@needs_node
+def test_ablations_are_the_package_without_each_head(model, weights):
+    own = each_head_off(model, THOU)
+    torch.testing.assert_close(ablated(weights, THOU), own, rtol=0, atol=LIMIT)
+    pauses = engine(weights, "[...engine.ablations(m, input)].filter((x) => !x).length", LONG)
+    assert pauses == 16 * 2  # after 16 and 32 of 38 bytes
+    intact = torch.tensor(engine(weights, "logits({ ids: input })", THOU)[-1])
+    assert float((own - intact).abs().amax(-1).min()) > 0.01  # each head does something
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("clean", "corrupt", "cells"),
+    [(THOU, THEY, 25), (SHORT, OTHER, 30), ([*b"They", *THOU], [*b"Thou", *THOU], 105)],
+)
+def test_patchings_are_the_activation_patching_of_the_package(
+    model, weights, clean, corrupt, cells
+):
+    found, computed = patched(weights, clean, corrupt)
+    own = each_vector_swapped(model, clean, corrupt)
+    torch.testing.assert_close(found, own, rtol=0, atol=LIMIT)
+    assert computed == cells  # five for each position from the first that differs
+
+
+USED = """(() => {
+  const run = engine.newRun(m), first = engine.ablations(m, input[0], run);
+  for (let i = 0; i < 5; i++) first.next(); // and no more
+  const cells = [...engine.ablations(m, input[1], run)];
+  return cells.map((cell) => ({ ...cell, logits: [...cell.logits] }));
+})()"""
+
+
+@needs_node
+def test_a_grid_that_was_left_leaves_nothing_in_the_next(weights):
+    found = engine(weights, USED, [THEY, SHORT])
+    assert found == engine(weights, ABLATED, SHORT)
+
+
+@needs_node
+def test_two_runs_that_are_the_same_have_nothing_to_patch(weights):
+    assert engine(weights, PATCHED, [THOU, THOU]) == []
+
+
+GRID_FAULTS = {
+    "head stays off": ("run.off[layer][head] = false;", ""),
+    "old cache": ("run.ids.length = 0;", ""),
+    "cache of the patch before": ("at = last; first >= 0 && at >= first; at--",
+                                  "at = first; first >= 0 && at <= last; at++"),
+    "one layer on": ("patchFrom(m, clean, layer, at)",
+                     "({ ...patchFrom(m, clean, layer, at), layer: layer - 1 })"),
+    "wrong run": ("patchFrom(m, clean, layer, at)", "patchFrom(m, corrupt, layer, at)"),
+    "one position short": ("at >= first; at--", "at > first; at--"),
+}  # fmt: skip
+
+
+@needs_node
+@pytest.mark.parametrize("name", GRID_FAULTS)
+def test_a_planted_fault_of_a_grid_is_seen(model, weights, tmp_path, name):
+    file = faulty(tmp_path, [GRID_FAULTS[name]])
+    heads = ablated(weights, THOU, file) - each_head_off(model, THOU)
+    places = patched(weights, THOU, THEY, file)[0] - each_vector_swapped(model, THOU, THEY)
+    assert not max(float(heads.abs().max()), float(places.abs().max())) <= LIMIT
+
+
 # --- texts ----------------------------------------------------------------------------------
 
 
@@ -260,6 +379,13 @@ STATE = {
     "layer": 3,
     "head": 2,
     "at": 17,
+    "temperature2": 0.2,
+    "topP2": 0.6,
+    "byte": 0,
+    "byte2": 255,
+    "other": [*range(20)],
+    "depth": 4,
+    "view": "patching",
 }
 
 
@@ -298,6 +424,284 @@ def test_the_picture_says_in_words_what_it_shows(model):
     assert html.count("<b>") == len(live_picture.PROMPT)
     likeliest = int(model(torch.tensor([live_picture.PROMPT]))[0, -1].argmax())
     assert live_picture.spoken(likeliest) in words
+
+
+# --- views in chapters ----------------------------------------------------------------------
+
+# What is sent to the worker and what it answers; each message is sent when the one before has
+# been answered whole, or after so many answers.
+SERVED = """
+const { serve } = require(process.argv[3]), out = [];
+let message = 0, until = 0;
+const send = () => {
+  if (message === input.length) return console.log(JSON.stringify(out, (_, value) =>
+    value instanceof Float64Array ? [...value] : value));
+  until = input[message].answers ?? Infinity;
+  out.push({ kind: "sent", turn: input[message].turn });
+  if (until === 0) setTimeout(send, 200); // it is not answered
+  take(input[message++]);
+};
+const take = serve(engine, (answer) => {
+  out.push(answer);
+  if (answer.done || answer.kind === "ready" || --until === 0) setTimeout(send, 200);
+});
+take({ kind: "load", weights: globalThis.mathlmLive.weights });
+"""
+
+
+def served(weights, *messages):
+    program = f"{RUN}\n{SERVED}"
+    return node(program, ENGINE, weights, PANEL, stdin=json.dumps(messages))[1:]
+
+
+@needs_node
+def test_two_texts_from_one_seed_are_those_of_the_package(model, weights):
+    settings = [(1, 1), (0.7, 0.9)]
+    keys = [{"temperature": t, "topP": k} for t, k in settings]
+    message = {"kind": "pair", "ids": SHORT, "n": 40, "seed": 3, "settings": keys, "turn": 7}
+    found = served(weights, message)
+    assert [answer["done"] for answer in found[1:]] == [False] * (len(found) - 2) + [True]
+    own = [tool.written(model, SHORT, 40, t, k, 3) for t, k in settings]
+    assert found[-1]["texts"] == own
+    drawn_from = torch.tensor(found[-1]["logits"][1], dtype=torch.float64).view(40, 256)
+    expected = tool.logits(model, {"ids": [*SHORT, *own[1][:-1]]})[len(SHORT) - 1 :]
+    torch.testing.assert_close(drawn_from, expected, rtol=0, atol=LIMIT)
+
+
+@needs_node
+def test_grids_come_cell_by_cell_and_end_when_they_are_cancelled(weights):
+    long = {
+        "kind": "patch",
+        "ids": [65, *SHORT[1:], *THOU],
+        "other": [*SHORT, *THOU],
+        "turn": 1,
+    }
+    next_work = {"kind": "ablate", "ids": SHORT, "turn": 2}
+    found = served(weights, {**long, "answers": 2}, {"kind": "cancel", "answers": 0}, next_work)
+    sent = [i for i, answer in enumerate(found) if answer["kind"] == "sent"]
+    assert [answer["kind"] for answer in found[:3]] == ["sent", "ends", "cells"]
+    assert sent[2] == sent[1] + 1  # the work ended at once
+    cells = [cell for answer in found[sent[2] :] for cell in answer.get("cells", ())]
+    assert [(c["layer"], c["head"]) for c in cells] == [divmod(i, 4) for i in range(16)]
+
+
+def test_each_view_has_its_place_in_its_page_and_a_sentence_for_jupyter():
+    assert set(live_views.VIEWS) == set(staged.VIEWS)
+    found = {}
+    for path in (tool.ROOT / "book").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        for text in texts:
+            for name in re.findall(r'data-live="([\w-]+)"', text):
+                assert re.search(r"<p>[A-Z].{40,}</p>", text, re.DOTALL)
+                assert "\n\n" not in text.strip()  # one block of HTML, in a cell of its own
+                found[name] = path.stem
+    assert found == {name: view.page for name, view in live_views.VIEWS.items()}
+
+
+@needs_node
+@pytest.mark.parametrize("name", live_views.VIEWS)
+def test_a_view_starts_from_what_its_picture_shows(name):
+    state = live_views.VIEWS[name].state
+    found = panel("live.fromLink(input)", f"#live:{live_views.link(state)}")
+    assert {key: found[key] for key in state} == state
+    others = {key: value for key, value in found.items() if key not in state}
+    assert others.items() <= {**panel("live.START"), "view": ""}.items()
+
+
+def test_the_strips_of_a_draw_have_the_bytes_that_top_p_keeps(model):
+    p = model(torch.tensor([SHORT]))[0, -1].softmax(-1)
+    q = live_views.kept(p, 0.9)
+    assert torch.equal(q > 0, keep_top_p(p, 0.9))
+    widths = re.findall(r"width:([\d.]+)%", live_views.pieces(q))
+    assert abs(sum(map(float, widths)) - 100) < 0.01 * len(widths)
+
+
+def test_the_pictures_of_views_say_in_words_what_they_show(model):
+    tools = live_views.Tools(
+        model, tool.logits, tool.written, tool.uniform, tool.without_positions
+    )
+    words = {}
+    for name, html in live_views.pictures(tools).items():
+        (words[name],) = re.findall(r'role="img" aria-label="([^"]+)"', html)
+        assert html.count("<section") == html.count("</section>") == 1
+    off = tool.logits(model, {"ids": THOU, "off": [[2, 1]]})[-1].softmax(-1)
+    assert (
+        f"{100 * float(off[ord('t')]):.0f}\u00a0%, without head 2.1"
+        in words["still-ablation.html"]
+    )
+    assert "at position 15, with 0.92" in words["still-patching.html"]
+    assert float(each_vector_swapped(model, THOU, THEY)[0, 15]) > 0  # that of the next test
+
+
+# --- what chapters say of it ----------------------------------------------------------------
+
+LINES = tuple(
+    text.encode()
+    for text in (
+        "KING RICHARD II:\nWhat must the king do now? must he submit?\nThe king shall do it: "
+        "must he be deposed?\nThe king shall be contented.",
+        "JULIET:\nO Romeo, Romeo! wherefore art thou Romeo?\nDeny thy father and refuse thy "
+        "name;\nOr, if thou wilt not, be but sworn my love,\n",
+        "HAMLET:\nTo be, or not to be: that is the question:\nWhether 'tis nobler in the mind "
+        "to suffer\nThe slings and arrows of outrageous fortune,\n",
+        "The moon is the only natural satellite of the earth, and it orbits at a distance of "
+        "about thirty times its diameter.",
+    )
+)
+
+
+def says(page, *parts):
+    """Whether a page has these words, in this order, in one of its cells."""
+    path = tool.ROOT / "book" / f"{page}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    pattern = re.compile(".*?".join(map(re.escape, parts)), re.DOTALL)
+    return any(pattern.search("".join(cell["source"])) for cell in cells)
+
+
+def after(model, ids, **switches):
+    """Probabilities of the byte after a text."""
+    return tool.logits(model, {"ids": list(ids), **switches})[-1].softmax(-1)
+
+
+def percent(p):
+    return f"{100 * float(p):.0f} %" if p > 0.0995 else f"{100 * float(p):.1f} %"
+
+
+def attention(model, ids, layer):
+    taps = tool.record(model, torch.tensor([list(ids)]))
+    return taps[f"blocks.{layer}.attention.weights"][0]
+
+
+def test_what_is_said_of_its_heads(model):
+    u, y = (attention(model, ids, 2)[1, -1, 15] for ids in (THOU, THEY))
+    t, e = after(model, THOU)[ord("t")], after(model, THEY)[ord("e")]
+    parts = (f"gives {percent(u)} of its", f"*t* with {percent(t)}", f"gives {percent(y)} to")
+    assert says("11-self-attention", *parts, "more than 99 %")
+    assert e > 0.99
+    for text in LINES:
+        assert len(text) > 100
+        maps = torch.stack([attention(model, text, layer) for layer in range(4)])
+        assert maps[0, 1].diagonal(-1).mean() > 0.5
+        assert maps[:, :, 8:, 0].mean(-1).max() < 0.06
+    never = list(b"I know that thou never ar")
+    assert attention(model, never, 2)[1, -1].argmax() == 15  # it finds the subject still
+    assert after(model, never).argmax() == ord("e")
+
+
+def test_what_is_said_of_two_heads_that_are_off(model):
+    def t(*off):
+        return after(model, THOU, off=off)[ord("t")]
+
+    def nats(*off):
+        return f"{float((t() / t(*off)).log()):.2f}"
+
+    one, two, both = ([0, 1],), ([0, 2],), ([0, 1], [0, 2])
+    parts = (percent(t()), percent(t(*two)), percent(t(*one)), percent(t(*both)))
+    assert says("13-multi-head-attention", "After *I know", *parts, nats(*two), nats(*one))
+    assert says("13-multi-head-attention", f"and {float(nats(*both)):.1f} nats together")
+    assert after(model, THOU, off=both).argmax() == ord("e")
+    for text in LINES:
+        near = sum(attention(model, text, 0).diagonal(-k, 1, 2).sum(-1) for k in range(3))
+        assert float(near[1:3].min()) / len(text) > 0.8
+    assert t([1, 3], [2, 1]) / t() < 0.5 * (t([1, 3]) / t()) * (t([2, 1]) / t())
+    assert t([1, 0], [2, 1]) > t([2, 1]) * t([1, 0]) / t()  # and a pair that does less
+
+
+def test_what_is_said_of_its_positions(model):
+    def bits(**switches):
+        logp = tool.logits(model, {"ids": live_views.ROMEO, **switches}).log_softmax(-1)
+        taken = logp[range(45), live_views.ROMEO[1:]]
+        return f"{float(-taken.mean()) / math.log(2):.2f}"
+
+    assert len(live_views.ROMEO) == 46
+    assert says("14-positional-encoding", f"from {bits()} to {bits(positions=False)} bits")
+    with tool.without_positions(model, True):
+        row = attention(model, live_views.ROMEO, 0)[1, -1]
+        level = attention(model, [97] * 20, 0)
+    spaces = row[[i for i, byte in enumerate(live_views.ROMEO) if byte == 32]]
+    assert len(spaces) == 6
+    assert float(spaces.max() - spaces.min()) < 1e-12
+    assert says("14-positional-encoding", f"the same {percent(spaces[0])}")
+    torch.testing.assert_close(level[:, -1], torch.full((4, 20), 0.05, dtype=torch.float64))
+    with_positions, without = (
+        tool.logits(model, {"ids": [97] * 20, "positions": on}) for on in (True, False)
+    )
+    assert float((with_positions - without[:1]).abs().max()) < 1e-9
+
+
+def test_what_is_said_of_models_trained_without_positions():
+    path = tool.ROOT / "book" / "results" / "position-study.json"
+    means = {
+        name: float(rows.mean(0)[0])
+        for name, rows in octaves(json.loads(path.read_text(encoding="utf-8"))).items()
+    }
+    parts = f"{means['none']:.2f} bits per byte without", f"{means['rope']:.2f} with rotary"
+    assert says("14-positional-encoding", *parts)
+    assert abs(means["none"] - means["rope"] - 0.75) < 0.03
+    counts = torch.bincount(torch.tensor([*corpus.load("shakespeare").encode()]))
+    p = counts[counts > 0] / counts.sum()
+    assert says(
+        "14-positional-encoding", f"has {float(-(p * p.log2()).sum()):.2f} on the plays"
+    )
+
+
+def test_what_is_said_of_two_texts_from_one_seed(model):
+    state = live_views.VIEWS["sampling"].state
+    ids, seed = state["prompt"], state["seed"]
+    one, two = (tool.written(model, ids, 12, 1, k, seed) for k in (1, state["topP2"]))
+    numbers = tool.uniform(seed)
+    u = [next(numbers) for _ in range(12)][-1]
+    p = after(model, [*ids, *one[:11]])
+    q = live_views.kept(p, state["topP2"])
+    low, high = float(p[: one[11]].sum()), float(p[: one[11] + 1].sum())
+    assert one[:11] == two[:11] == list(b"So never do")
+    assert bytes([one[11], two[11]]) == b"? "
+    assert q[one[11]] == 0
+    parts = f"number is {u:.3f}", f"from {low:.3f} to {high:.3f}"
+    assert says("20-generation", *parts, f"from 0 to {float(q[:33].sum()):.3f}")
+    assert float(q[:32].sum()) == 0
+
+
+@needs_node
+def test_what_is_said_of_the_seeds_from_one_to_eight(weights):
+    program = """[1, 2, 3, 4, 5, 6, 7, 8].map((seed) => [1, 0.9].map((temperature) => {
+      const run = read(input), uniform = engine.random(seed);
+      return Array.from({ length: 30 }, () =>
+        engine.write(m, run, { temperature, topP: 1, uniform })); }))"""
+    ids = live_views.VIEWS["sampling"].state["prompt"]
+    pairs = engine(weights, program, ids)
+    parted = [1 + [a == b for a, b in zip(*pair, strict=True)].index(False) for pair in pairs]
+    assert (min(parted), max(parted)) == (1, 24)
+    assert says("20-generation", "Between the first and the twenty-fourth")
+
+
+def test_what_is_said_of_the_agreement(model):
+    def t(head):
+        return after(model, THOU, off=[head])[ord("t")]
+
+    page = "25-interpretability"
+    parts = (percent(t([2, 1])), percent(t([0, 1])), percent(t([1, 3])))
+    assert says(page, f"gives *t* {percent(after(model, THOU)[ord('t')])}", *parts)
+    heads = [[layer, head] for layer in range(4) for head in range(4)]
+    assert sorted(heads, key=t)[:3] == [[2, 1], [0, 1], [1, 3]]
+    shares, ends = agreement(model, THOU, THEY)
+    assert says(page, f"{shares[0, 14]:.2f} of it at the first", f"{shares[0, 15]:.2f} at the")
+    assert says(page, f"still holds {shares[2, 15]:.2f}", f"{shares[3, 15]:.2f}, and the last")
+    assert says(page, f"the last byte has {shares[3, 18]:.2f}; after")
+    never = agreement(model, b"I know that thou never ar", b"I know that they never ar")
+    parts = f"by {never[1][0] - never[1][1]:.1f} nats", f"by {ends[0] - ends[1]:.1f}."
+    assert says(page, *parts)
+    assert never[0][3, -1] > 0.8
+
+
+def agreement(model, clean, corrupt):
+    """Shares (L + 1, T) of the difference, and the logit of "t" less "e" at both ends."""
+    pair = [list(ids) for ids in (clean, corrupt)]
+    rows = [tool.logits(model, {"ids": ids})[-1] for ids in pair]
+    ends = [float(row[ord("t")] - row[ord("e")]) for row in rows]
+    grid = each_vector_swapped(model, *pair)
+    return (grid - ends[1]) / (ends[0] - ends[1]), ends
 
 
 def test_the_links_of_the_panel_lead_to_pages():
@@ -369,6 +773,43 @@ def test_in_a_browser_the_page_checks_itself_and_writes_what_the_link_says(site,
     assert 'data-checked="bad"' in opened(site, "#live:", tmp_path / "profile")
 
 
+GRID = """
+<script>
+const last = Date.now() + 120000;
+const wait = () => {
+  if (document.querySelector("[data-done='25']") || Date.now() > last) return;
+  const next = document.createElement("script");
+  next.src = "wait.js";
+  next.onload = () => { next.remove(); wait(); };
+  document.head.append(next);
+};
+wait();
+</script>
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_in_a_browser_a_link_opens_its_view_and_no_other(site, tmp_path, model):
+    tools = live_views.Tools(
+        model, tool.logits, tool.written, tool.uniform, tool.without_positions
+    )
+    views = [
+        live_views.picture(tools, live_views.VIEWS[name]) for name in ("ablation", "patching")
+    ]
+    page = site.with_name("chapter.html")
+    page.write_text(f"<!doctype html><meta charset=utf-8><body>{''.join(views)}{GRID}", "utf-8")
+    link = "#live:v=patching&p=I%20know%20that%20thou%20ar&o=I%20know%20that%20they%20ar"
+    html = opened(page, link, tmp_path / "profile")
+    assert html.count("live-panel") == 1  # and the file that both name ran once
+    table = re.search(r'<table class="live-grid" data-name="grid".*?</table>', html, re.DOTALL)[
+        0
+    ]
+    shown = [float(x.replace("−", "-")) for x in re.findall(r">(−?\d\.\d\d)</button>", table)]
+    shares = agreement(model, THOU, THEY)[0][:, 14:]
+    torch.testing.assert_close(torch.tensor(shown), shares.T.flatten(), rtol=0, atol=0.0051)
+
+
 # --- sizes, and the files that make book writes -----------------------------------------------
 
 
@@ -378,6 +819,7 @@ def test_what_is_fetched_is_within_its_budget():
 
     assert packed(ENGINE.read_bytes()) <= 8_000
     assert packed(PANEL.read_bytes() + STYLE.read_bytes()) <= 16_000
+    assert packed(LATER.read_bytes()) <= 8_000
     assert packed(tool.script("weights", tool.quantized()[1]).encode()) <= 850_000
 
 

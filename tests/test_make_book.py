@@ -90,16 +90,27 @@ def shown_code(text):
     return cell.outputs[0].data.get("text/html")
 
 
-def test_code_that_a_page_shows_leads_to_its_line_its_equation_and_its_test():
+def test_code_that_a_page_shows_leads_to_its_line_its_equation_and_its_test(monkeypatch):
+    monkeypatch.setattr(staged, "repository", lambda: "https://github.com/ada/notes")
     shown = mathlm.show(reference.layer_norm)
     html = shown_code(repr(shown))
     path, label, test = shown.places
     line = (notebooks.ROOT / path).read_text("utf-8").split("def layer_norm(")[0].count("\n")
-    start = f"{notebooks.repository()}/blob/HEAD"
+    start = "https://github.com/ada/notes/blob/HEAD"
     assert f'href="{start}/{path}#L{line + 1}"' in html
     assert f'href="12-transformer-block.html#equation-{label}"' in html
     assert f'href="{start}/{test}"' in html
     assert '<span class="k">return</span>' in html
+
+
+def test_code_leads_to_its_equation_alone_while_the_repository_has_no_address(monkeypatch):
+    monkeypatch.setattr(staged, "repository", lambda: "https://github.com/example/notes")
+    shown = mathlm.show(reference.layer_norm)
+    path, label, _ = shown.places
+    html = shown_code(repr(shown))
+    assert html.count("href=") == 1
+    assert f'href="12-transformer-block.html#equation-{label}"' in html
+    assert f"<code>{path}</code>" in html
 
 
 @pytest.mark.parametrize(

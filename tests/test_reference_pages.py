@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import re
 
 import figures_page
@@ -35,6 +36,20 @@ def chapter():
     """A chapter with two figures."""
     cells = [new_markdown_cell("# Lines"), figure("a < b"), figure("c"), new_code_cell("1")]
     return new_notebook(cells=cells)
+
+
+def test_an_equation_stands_beside_its_number_unless_it_is_long(tmp_path, monkeypatch):
+    short = "$$\n|x| = \\max(x, -x).\n$$ (eq-size)"
+    long = f"$$\n{'x + ' * 60}x\n$$ (eq-long)"
+    cells = [{"cell_type": "markdown", "source": [text]} for text in (short, long)]
+    (tmp_path / "01-a.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    monkeypatch.setattr(index_page, "BOOK", tmp_path)
+    known = index_page.formulas()
+    assert known["eq-size"] == r"|x| = \max(x, -x)"
+    beside = r"{eq}`eq-size` $\displaystyle \vert x\vert  = \max(x, -x)$"
+    found = index_page.shown("{eq}`eq-size`, {eq}`eq-long`, {eq}`eq-none`", known)
+    assert found == f"{beside}, {{eq}}`eq-long`, {{eq}}`eq-none`"
+    assert index_page.in_table(r"\|x\|") == r"$\displaystyle \Vert x\Vert $"
 
 
 def test_a_row_of_a_table_leads_to_equations_and_documented_functions(tmp_path):

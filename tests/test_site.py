@@ -25,6 +25,7 @@ def test_links_that_lead_somewhere_are_no_fault(tmp_path):
         ("<a href='c.html'>c</a>", "links to c.html, which does not exist"),
         ("<a href='b.html#gone'>b</a>", "links to b.html#gone, but there is no #gone"),
         ("<img src='x.png'>", "links to x.png, which does not exist"),
+        ("<link rel='alternate' href='a.md'>", "links to a.md, which does not exist"),
         ("<script src='https://cdn.org/x.js'></script>", "fetches https://cdn.org/x.js"),
         ("<link rel='stylesheet' href='//cdn.org/x.css'>", "fetches //cdn.org/x.css"),
     ],

@@ -16,13 +16,16 @@ ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 TABLE = re.compile(r"^## In the package\n(?P<body>.*)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")
+DISPLAY = re.compile(r"\$\$(?P<tex>[^$]+)\$\$ \((?P<label>eq-[a-z0-9-]+)\)")
+NUMBER = re.compile(r"\{eq\}`(eq-[a-z0-9-]+)`")
+LONGEST = 170  # letters of a formula that has its place in a table
 HEAD = """# Equations, functions, tests
 
 A result of the book has a function that transcribes it, and a test that holds the function to a
 definition, to finite differences, to an independent library or to a calculation by hand. This
 page is made from the tables that close the chapters; steps that only lead to a result are not
-in it. A number in parentheses leads to the equation, a function to its documentation, and a
-test is a path below `tests/`.
+in it. A number in parentheses leads to the equation in its chapter, which has what is too long
+for a table, a function to its documentation, and a test is a path below `tests/`.
 """
 TABLE_HEAD = "| equation | function | test |\n| --- | --- | --- |\n"
 
@@ -73,6 +76,32 @@ def linked(text: str, known: set[str]) -> str:
     return CODE.sub(link, text)
 
 
+def formulas() -> dict[str, str]:
+    """TeX of each equation that has a label, for a line of text."""
+    found = {}
+    for path in sorted(BOOK.glob("[0-9][0-9]-*.ipynb")):
+        for text in markdown(path):
+            for one in DISPLAY.finditer(text):
+                found[one["label"]] = " ".join(one["tex"].split()).rstrip(".,; ")
+    return found
+
+
+def in_table(tex: str) -> str:
+    """A formula for a cell of a table, in which a bar would end the cell."""
+    safe = tex.replace("\\|", r"\Vert ").replace("|", r"\vert ")
+    return f"$\\displaystyle {safe}$"
+
+
+def shown(text: str, known: dict[str, str]) -> str:
+    """Numbers of equations in a cell, each with its formula unless that is too long."""
+
+    def with_formula(found: re.Match[str]) -> str:
+        tex = known.get(found[1], "")
+        return f"{found[0]} {in_table(tex)}" if tex and len(tex) <= LONGEST else found[0]
+
+    return NUMBER.sub(with_formula, text)
+
+
 def test_path(text: str) -> str:
     """A test as its path below tests/."""
     return text.replace("`tests/", "`")
@@ -80,14 +109,16 @@ def test_path(text: str) -> str:
 
 def page() -> str:
     """The whole index."""
-    known, parts, count = documented(), [], 0
+    known, tex, parts, count = documented(), formulas(), [], 0
     for path in sorted(BOOK.glob("[0-9][0-9]-*.ipynb")):
         table = [row for row in rows(path) if len(row) == 3]
         if not table:
             continue
         count += len(table)
         title = next(text for text in markdown(path) if text.startswith("# ")).split("\n")[0]
-        lines = [f"| {a} | {linked(b, known)} | {test_path(c)} |" for a, b, c in table]
+        lines = [
+            f"| {shown(a, tex)} | {linked(b, known)} | {test_path(c)} |" for a, b, c in table
+        ]
         head = f"## [{title[2:]}]({path.name})\n\n{TABLE_HEAD}"
         parts.append(head + "\n".join(lines) + "\n")
     return f"{HEAD}\n{count} rows.\n\n" + "\n".join(parts)

@@ -1,8 +1,9 @@
 """The picture of the live model: what it shows before its first use, and without scripts.
 
-HTML that ``book/index.md`` includes. It has the classes of ``live/live.css`` and so follows
-the colors of the page and its width; the map is drawn as SVG. ``live_weights.write``
-writes it when the book is built, from the weights that the page itself will load.
+HTML that ``book/index.md`` includes; ``live_views.py`` has those of chapters. It has the
+classes of ``live/live.css`` and so follows the colors of the page and its width; the map is
+drawn as SVG. ``live_weights.write`` writes it when the book is built, from the weights that the
+page itself will load.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def spoken(byte: int) -> str:
 
 def percent(p: float) -> str:
     """A probability as live.js writes it."""
-    return f"{100 * p:.0f} %" if p >= 0.0995 else f"{100 * p:.1f} %"
+    if p < 0.0005:
+        return "<\u00a00.1\u00a0%"
+    return f"{100 * p:.0f}\u00a0%" if p >= 0.0995 else f"{100 * p:.1f}\u00a0%"
 
 
 @torch.no_grad()
@@ -49,27 +52,39 @@ def computed(model: GPT) -> dict[str, Any]:
     return {"p": model(ids)[0].softmax(-1), "weights": weights}
 
 
-def strip(p: Tensor, weights: Tensor) -> str:
-    """Each byte above the one that is predicted after it."""
-    cells, last = [], len(PROMPT) - 1
-    for t, byte in enumerate(PROMPT):
+def strip(ids: list[int], p: Tensor, weights: Tensor, whole: Tensor | None = None) -> str:
+    """Each byte above the one that is predicted after it, and what the whole model predicts."""
+    cells, last = [], len(ids) - 1
+    for t, byte in enumerate(ids):
         guess = int(p[t].argmax())
-        hit = t < last and guess == PROMPT[t + 1]
-        names = " ".join(["hit"] * hit + ["here"] * (t == last))
+        names = " ".join(["hit"] * hits(ids, t, guess) + ["here"] * (t == last))
         read = round(50 * float(weights[last, t]) ** 0.5)
         style = f"--sure:{100 * float(p[t, guess]):.0f}%;--read:{read}%"
         inner = f"<b>{escape(sign(byte))}</b><i>{escape(sign(guess))}</i>"
+        if whole is not None:
+            other = int(whole[t].argmax())
+            name = ' class="hit"' * hits(ids, t, other)
+            inner += f"<em{name}>{escape(sign(other))}</em>"
         cells.append(f'<span class="{names}" style="{style}">{inner}</span>')
     return f'<div class="live-strip">{"".join(cells)}</div>'
 
 
-def bars(p: Tensor) -> str:
-    """The likeliest next bytes with their bars."""
+def hits(ids: list[int], t: int, guess: int) -> bool:
+    """Whether what is predicted after a position came."""
+    return t + 1 < len(ids) and ids[t + 1] == guess
+
+
+def bars(p: Tensor, whole: Tensor | None = None, shown: int = SHOWN) -> str:
+    """The likeliest next bytes with their bars, and a line where the whole model has them."""
     rows = []
-    for share, byte in zip(*(x.tolist() for x in p.topk(SHOWN)), strict=True):
-        track = f'<span class="bar"><i style="width:{100 * share:.1f}%"></i></span>'
+    for byte in (p if whole is None else p.maximum(whole)).topk(shown).indices.tolist():
+        share = float(p[byte])
+        line = "" if whole is None else f'<u style="left:{100 * float(whole[byte]):.1f}%"></u>'
+        track = f'<span class="bar"><i style="width:{100 * share:.1f}%"></i>{line}</span>'
         name = escape(sign(byte))
-        rows.append(f"<tr><th>{name}</th><td>{track}</td><td>{percent(share)}</td></tr>")
+        rows.append(
+            f"<tr><th>{name}</th><td>{track}</td><td>{escape(percent(share))}</td></tr>"
+        )
     return f'<table class="live-bars">{"".join(rows)}</table>'
 
 
@@ -117,7 +132,7 @@ Start the model</button>
 on plays. It is 0.9 MB, and what you type stays on your device.</p></div>
 <noscript><p class="live-note">With scripts on, the model runs here.</p></noscript>
 <div class="live-before live-still" role="img" aria-label="{escape(description(p))}">
-<div class="live-part">{strip(p, weights)}
+<div class="live-part">{strip(PROMPT, p, weights)}
 <p class="live-note">Above stand the bytes that it has read, below each the byte that it
 predicts to come next, in color where it did come.</p></div>
 <div class="live-parts">

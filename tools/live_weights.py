@@ -1,6 +1,6 @@
 """The GPT of chapter 19 for the browser: its weights in int8, and what it must compute.
 
-    python tools/live_weights.py FOLDER    write weights.js, check.js and still.html there
+    python tools/live_weights.py FOLDER    write weights.js, check.js and the pictures there
 
 ``tools/staged.py`` calls this, so that ``make book`` puts them beside
 ``book/_static/live/engine.js``. The first two are scripts that fill ``globalThis.mathlmLive``:
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import live_picture
+import live_views
 import torch
 from torch import Tensor
 
@@ -208,10 +209,12 @@ def script(name: str, value: Any) -> str:
 def contents(folder: Path) -> dict[str, str]:
     """Each file by its name."""
     model, weights = quantized(folder)
+    tools = live_views.Tools(model, logits, written, uniform, without_positions)
     return {
         "weights.js": script("weights", weights),
         "check.js": script("check", records(model)),
         "still.html": live_picture.still(model),
+        **live_views.pictures(tools),
     }
 
 

@@ -108,9 +108,19 @@ def repository() -> str:
     ]
 
 
+def is_placeholder(url: str) -> bool:
+    """Whether the repository has no address yet: see tools/address.py."""
+    return url.split("/")[-2:-1] == ["example"]
+
+
+def colab_folder(url: str) -> str:
+    """Where Colab has its copy of the repository."""
+    return f"/content/{url.rstrip('/').rsplit('/', 1)[-1]}"
+
+
 def colab_source(page: str) -> str:
     """A copy of the repository: its package, and the records beside the chapters."""
-    copy = f"/content/{repository().rstrip('/').rsplit('/', 1)[-1]}"
+    copy = colab_folder(repository())
     lines = [
         "# On Colab: get mathlm and the data of this chapter. Elsewhere: nothing to do.",
         "import os, sys",

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import nbformat
 from data_packages import RecordError, opened, require_recorded
+from figure_files import SETTINGS, kernel_settings
 from notebooks import BOOK, BUILD, ROOT, Notebook, code_cells, quiet_environment, tags
 
 USUAL = 20.0  # [s] for a page of which nothing is known
@@ -81,7 +82,7 @@ def _described(number: int, source: str, error: Notebook) -> Failure:
 
 def package_hash() -> str:
     """Hash of whatever a notebook's outputs depend on besides its own code."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(SETTINGS.encode())
     code = [
         path
         for top in (ROOT / "mathlm", BOOK / "lab")
@@ -112,10 +113,15 @@ class Runner:
 
     def __init__(self) -> None:
         self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
+        ipython = str(kernel_settings(BUILD / "cache" / "ipython-figures"))
         here = [str(ROOT / "tools"), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.process = subprocess.Popen(
             [sys.executable, "-c", "import page_run; page_run.serve()"],
-            env={**quiet_environment(), "PYTHONPATH": os.pathsep.join(here)},
+            env={
+                **quiet_environment(),
+                "IPYTHONDIR": ipython,
+                "PYTHONPATH": os.pathsep.join(here),
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.said,

@@ -19,7 +19,7 @@ ASSETS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link
 HIDDEN = re.compile(r"<!--.*?-->|(<script\b[^>]*>).*?</script>", re.DOTALL)  # holds no tags
 TAG = re.compile(r"<([a-z]\w*)((?:\s+[^\s\"'>=]+(?:=(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]*))?)+)")
 ATTRIBUTE = re.compile(r"(?<![\w-])(href|src|rel|id|name)=(?:\"([^\"]*)\"|'([^']*)')")
-FETCHED = {"stylesheet", "preload", "modulepreload", "icon"}
+FETCHED = {"stylesheet", "preload", "modulepreload", "icon", "alternate"}
 
 
 class Page(NamedTuple):

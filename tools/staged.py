@@ -15,6 +15,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+import figure_files
 import figures_page
 from nbformat import v4
 from notebooks import (
@@ -22,6 +23,7 @@ from notebooks import (
     ROOT,
     Notebook,
     code_cells,
+    is_placeholder,
     notebooks,
     quiet_environment,
     repository,
@@ -31,7 +33,11 @@ from running import Failure, failure, own_cells, result
 
 from mathlm.show import Shown
 
-LIVE = ("weights.js", "check.js", "still.html")  # of tools/live_weights.py
+VIEWS = ("self-attention", "multi-head", "positions", "sampling", "ablation", "patching")
+LIVE = (  # of tools/live_weights.py
+    *("weights.js", "check.js", "still.html"),
+    *(f"still-{view}.html" for view in VIEWS),
+)
 SKIPPED = {"_build", "__pycache__", "lab"}
 CLAIM = re.compile(r"\b(?:check|remark)\(\s*[\"']((?:OPT|VOM|AIM|MFP)-[\w.-]+)[\"']")
 SHOWN = re.compile(
@@ -133,9 +139,14 @@ def line_of(path: str, source: str) -> int | None:
 
 
 def link(place: str, source: str) -> str | None:
-    """Address of a place that ``mathlm.show`` names: of an equation, in this book."""
+    """Address of a place that ``mathlm.show`` names: of an equation, in this book.
+
+    None while the repository has no address.
+    """
     if "/" not in place:
         return (page := page_of(place)) and f"{page}.html#equation-{place}"
+    if is_placeholder(repository()):
+        return None
     line = None if place.startswith("tests/") else line_of(place, source)
     return f"{repository()}/blob/HEAD/{place}" + (f"#L{line}" if line else "")
 
@@ -188,7 +199,7 @@ def stage_files(staged: Path) -> set[Path]:
 
 
 def stage_model(staged: Path) -> set[Path]:
-    """Have what the live model of the start page needs written; returns where it is.
+    """Have what the live model needs written; returns where it is.
 
     Another process does that, because torch is no use to this one and takes seconds to load. It
     is not called while checkpoint and tools are the same.
@@ -214,6 +225,7 @@ def stage_page(path: Path, device: str, staged: Path) -> tuple[Path, str]:
     title_imports(nb)
     place_claims(nb)
     part = figures_page.part(nb, path.stem, staged / "book" / "_static" / "figures")
+    figure_files.place(nb)
     target = staged / "book" / path.name
     write_changed(target, (v4.writes_json(nb) + "\n").encode())
     return target, part

@@ -12,6 +12,7 @@ of its time. What it looks for there, an outline, is kept when the page is read.
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from string import ascii_lowercase
 from typing import Any
 
@@ -72,6 +73,23 @@ def renumber_pages(env: Any) -> None:
         renumber(env, docname, label, len(titles[docname]))
 
 
+def show_counted(app: Sphinx, env: Any) -> list[str]:
+    """Let Sphinx compare its new count with its last one, not with our numbers.
+
+    It writes each page again that it finds counted differently, and would find all of them.
+    """
+    env.numbered, env.toc_secnumbers = env.toc_secnumbers, getattr(env, "counted", {})
+    return []
+
+
+def renumbered(env: Any) -> list[str]:
+    """Number all pages; those that have other numbers than in the last site."""
+    env.counted = deepcopy(env.toc_secnumbers)
+    renumber_pages(env)
+    old, env.numbered = env.numbered, {}
+    return [name for name, now in env.toc_secnumbers.items() if now != old.get(name)]
+
+
 # --- outlines -------------------------------------------------------------------------------
 
 
@@ -125,14 +143,15 @@ def setup(app: Sphinx) -> dict[str, Any]:
     assign_figure_numbers = TocTreeCollector.assign_figure_numbers
 
     def renumber_first(self: TocTreeCollector, env: Any) -> list[str]:
-        renumber_pages(env)
+        changed = renumbered(env)
         env.get_doctree = env.outlines.__getitem__
         try:
-            return assign_figure_numbers(self, env)
+            return changed + assign_figure_numbers(self, env)
         finally:
             del env.get_doctree
 
     TocTreeCollector.assign_figure_numbers = renumber_first  # type: ignore[method-assign]
+    app.connect("env-get-updated", show_counted, priority=100)  # before Sphinx counts
     app.connect("doctree-read", keep_outline, priority=900)
     app.connect("env-merge-info", merge_outlines)
-    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,16 +1,25 @@
 """Send a reader what a page shows, and no more.
 
 The theme has every icon twice, as a font and as a script of 1.45 MB that draws it again. The
-pages show the same without the script. Formulas are typeset when they come near the screen, see
+pages show the same without the script. A picture is asked for when it comes near the screen, and
+has its place before it is there. Formulas are typeset when they come near the screen, see
 ``mathjax3_config`` in ``_config.yml``; a page that is printed has all of them.
 """
 
+import re
+import struct
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 ICONS = Path("_static", "scripts", "fontawesome.js")
+IMAGE = re.compile(r"<img [^>]*>")
+PICTURE = re.compile(r'src="[^"]*_images/([^"/]+)"')
+WIDE = re.compile(r"width: (\d+)px")
+VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def empty_icon_script(app: Sphinx, exception: Exception | None) -> None:
@@ -20,7 +29,43 @@ def empty_icon_script(app: Sphinx, exception: Exception | None) -> None:
         path.write_text("// the icons are a font\n", encoding="utf-8")
 
 
+# --- pictures -------------------------------------------------------------------------------
+
+
+@cache
+def size(path: Path) -> tuple[float, float] | None:
+    """Width and height of a PNG or SVG, in its own units; None for another file."""
+    if path.suffix == ".png":
+        width, height = struct.unpack(">II", path.read_bytes()[16:24])
+        return width, height
+    box = VIEW.search(path.read_text(encoding="utf-8")) if path.suffix == ".svg" else None
+    return (float(box[1]), float(box[2])) if box else None
+
+
+def placed(tag: str, sources: Mapping[str, Path]) -> str:
+    """The tag of a picture with its size, for a browser that loads it when it is needed."""
+    name = PICTURE.search(tag)
+    found = size(sources[name[1]]) if name and name[1] in sources else None
+    if found is None or "loading=" in tag:
+        return tag
+    wide = WIDE.search(tag)
+    width = int(wide[1]) if wide else round(found[0])
+    height = round(width * found[1] / found[0])
+    return tag.replace("<img ", f'<img loading="lazy" width="{width}" height="{height}" ', 1)
+
+
+def place_pictures(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Give each picture of a page its place."""
+    if body := context.get("body"):
+        found = app.env.images.items()
+        sources = {name: Path(app.srcdir, path) for path, (_, name) in found}
+        context["body"] = IMAGE.sub(lambda tag: placed(tag[0], sources), body)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Once the site is written."""
+    app.connect("html-page-context", place_pictures)
     app.connect("build-finished", empty_icon_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

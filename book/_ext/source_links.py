@@ -1,7 +1,8 @@
 """Links from the API pages to the source: file and line in the repository.
 
 ``sphinx.ext.linkcode`` asks for the address of each documented object; the repository and its
-branch are those of ``_config.yml``, which Jupyter Book hands to the theme.
+branch are those of ``_config.yml``, which Jupyter Book hands to the theme. While the repository
+has no address there is no link.
 """
 
 import ast
@@ -11,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from addresses import is_placeholder
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -60,7 +62,8 @@ def add_resolver(app: Sphinx, config: Config) -> None:
     address = f"{theme['repository_url']}/blob/{theme['repository_branch']}"
 
     def resolve(domain: str, info: dict[str, str]) -> str | None:
-        found = place(info["module"], info["fullname"]) if domain == "py" else None
+        known = domain == "py" and not is_placeholder(theme["repository_url"])
+        found = place(info["module"], info["fullname"]) if known else None
         return found and f"{address}/{found}"
 
     config.linkcode_resolve = resolve

@@ -73,7 +73,7 @@ def linear_probe(
 
     Implements eq-feature-probe::
 
-        W, b = argmin  - Σ_n ln softmax(W xₙ + b)[yₙ] + ½ λ ‖W‖²
+        W, b = argmin  - Σ_n ln softmax(xₙ Wᵀ + b)[yₙ] + ½ λ ‖W‖²
 
     The loss is convex. It is minimized in float64 in coordinates in which its curvature is
     nowhere above 1, since that of a softmax is at most ½: with A = [x, 1] and the Cholesky

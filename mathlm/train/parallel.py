@@ -105,7 +105,32 @@ def shard(model: nn.Module, device: torch.device) -> nn.Module:
         group.set_force_sum_reduction_for_comms(True)  # gloo cannot divide in float32
         if hasattr(group, "set_reduce_scatter_unused_params"):
             group.set_reduce_scatter_unused_params(True, recurse=False)
+        else:
+            reduce_unused(group)
     return whole
+
+
+def reduce_unused(group: nn.Module) -> None:
+    """What ``set_reduce_scatter_unused_params(True)`` does, for torch before 2.13.
+
+    There each rank reduces the gradients that it has. A rank that did not use a parameter would
+    send less than the others wait for, which aborts gloo and lets NCCL wait; so the gradient of
+    that parameter becomes zero first.
+    """
+    own = cast(Any, group)._get_fsdp_state()._fsdp_param_group
+    if own is None:  # a module without parameters
+        return
+    reduce = own.post_backward
+
+    def post_backward(*unused: Any) -> None:
+        gathered = [p for p in own.fsdp_params if hasattr(p, "_unsharded_param")]
+        for part in gathered if own.reduce_grads else []:
+            weight = part.unsharded_param
+            if part.unsharded_accumulated_grad is None and weight.requires_grad:
+                weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+        reduce(*unused)
+
+    own.post_backward = post_backward
 
 
 def blocks(model: nn.Module) -> list[nn.Module]:

@@ -2,13 +2,7 @@
 
 import pytest
 import torch
-
-from mathlm.adapt import adapter_names, add_lora, load_adapter, merge_lora, save_adapter
-from mathlm.adapt.peft import meant, of_pattern, shortest
-from mathlm.errors import CheckpointMismatchError, ConfigError
-from mathlm.layers.low_rank import LoRALinear
-
-from .llamas import (
+from adapt.llamas import (
     IDS,
     change_config,
     change_tensors,
@@ -19,6 +13,11 @@ from .llamas import (
     read_by_peft,
     tuned_by_peft,
 )
+
+from mathlm.adapt import adapter_names, add_lora, load_adapter, merge_lora, save_adapter
+from mathlm.adapt.peft import meant, of_pattern, shortest
+from mathlm.errors import CheckpointMismatchError, ConfigError
+from mathlm.layers.low_rank import LoRALinear
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing")
 
@@ -73,9 +72,8 @@ def test_we_read_what_peft_writes(llama, tmp_path, options):
 
 @pytest.mark.parametrize("kind", ["mistral", "qwen2", "qwen3"])
 def test_the_other_types_have_the_names_of_a_llama(tmp_path, kind):
+    from adapt.llamas import HEADS, SIZES
     from transformers import AutoConfig, AutoModelForCausalLM
-
-    from .llamas import HEADS, SIZES
 
     torch.manual_seed(1)
     config = AutoConfig.for_model(kind, **SIZES, **HEADS, head_dim=4)

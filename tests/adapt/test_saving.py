@@ -5,6 +5,7 @@ import logging
 
 import pytest
 import torch
+from adapt.llamas import change_config, change_tensors, filled
 
 from mathlm import adapt
 from mathlm.adapt import additions, base_fingerprint, load_adapter, save_adapter
@@ -18,8 +19,6 @@ from mathlm.errors import (
 )
 from mathlm.generate import quantize
 from mathlm.models import GPT, GPTConfig
-
-from .llamas import change_config, change_tensors, filled
 
 IDS = torch.tensor([[3, 1, 4, 1, 5, 2]])
 

@@ -1,7 +1,10 @@
 """What the small Sphinx extensions of the book do to names, docstrings, links and figures."""
 
 import importlib
+import json
 import re
+import struct
+import sys
 from html import unescape
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -14,6 +17,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "book" / "_ext"
 
 def load(name: str) -> ModuleType:
     pytest.importorskip("sphinx", reason="the pages are not built here")
+    if str(FOLDER) not in sys.path:  # extensions import each other
+        sys.path.append(str(FOLDER))
     spec = spec_from_file_location(name, FOLDER / f"{name}.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -70,6 +75,24 @@ def test_pages_of_one_chapter_have_letters_and_their_sections_two_parts():
     shown = [node.get("secnumber") for node in env.tocs["book/21-fine"].children]
     assert shown == [["21a"], ["21a", 1], ["21a", 2], None]
     assert env.titles["book/21-small"]["secnumber"] == ["21b"]
+
+
+def test_pages_are_written_again_that_are_counted_or_numbered_otherwise():
+    numbers, counted = load("chapter_numbers"), {"21-a": (4,), "21-b": (5,), "22-c": (6,)}
+    env = SimpleNamespace(toc_secnumbers={})
+
+    def update(counted):
+        """What Sphinx does: compares what it counts with what it finds, and numbers anew."""
+        numbers.show_counted(None, env)
+        found, now = env.toc_secnumbers, {name: {"": n} for name, n in counted.items()}
+        theirs = {name for name in now if now[name] != found.get(name)}
+        vars(env).update(vars(numbered(now)))
+        return sorted(theirs | {*numbers.renumbered(env)})
+
+    assert update(counted) == ["21-a", "21-b", "22-c"]
+    assert update(counted) == []
+    assert update({"21-a": (4,), "22-c": (6,)}) == ["21-a"]  # which was 21a
+    assert update(counted) == ["21-a", "21-b"]
 
 
 def test_a_label_that_moves_to_another_page_makes_every_page_old():
@@ -155,6 +178,9 @@ def test_the_address_is_that_of_the_repository():
     )
     assert found.startswith("https://x.org/book/blob/main/mathlm/errors.py#L")
     assert config.linkcode_resolve("c", {"names": ["f"]}) is None
+    theme["repository_url"] = "https://github.com/example/book"  # nobody's
+    info = {"module": "mathlm.errors", "fullname": "ConfigError"}
+    assert config.linkcode_resolve("py", info) is None
 
 
 # --- outlines, by which figures are numbered ------------------------------------------------
@@ -280,6 +306,31 @@ def test_each_cell_folds_its_own_lines():
     assert html.index("a</span>") < html.index("<details")
 
 
+PLACE = '<section class="x" data-live="patching">\n<p>A model runs here.</p>\n</section>\n'
+
+
+def placed(html: str, folder: Path) -> tuple[str, list[str]]:
+    """A page of one block of HTML, and on what it depends."""
+    nodes = pytest.importorskip("docutils.nodes")
+    doctree, files = nodes.section("", nodes.raw("", html, format="html")), []
+    app = SimpleNamespace(srcdir=folder, env=SimpleNamespace(note_dependency=files.append))
+    load("live_places").place_views(app, doctree)
+    return doctree.astext(), files
+
+
+def test_the_picture_of_the_live_model_takes_the_place_of_the_sentence(tmp_path):
+    path = tmp_path / "book" / "_static" / "live" / "still-patching.html"
+    assert placed(PLACE, tmp_path) == (PLACE, [str(path)])  # none was made
+    path.parent.mkdir(parents=True)
+    path.write_text("<section data-live>é</section>", encoding="utf-8")
+    assert placed(PLACE, tmp_path)[0] == "<section data-live>é</section>"
+
+
+@pytest.mark.parametrize("html", ["<div>x</div>", f"{PLACE}<p>more</p>", "<section data-live>"])
+def test_other_blocks_of_html_stay(tmp_path, html):
+    assert placed(html, tmp_path) == (html, [])
+
+
 def test_the_script_that_draws_the_icons_again_is_emptied_if_the_site_is_there(tmp_path):
     light = load("light_pages")
     script = tmp_path / light.ICONS
@@ -291,3 +342,100 @@ def test_the_script_that_draws_the_icons_again_is_emptied_if_the_site_is_there(t
     assert script.stat().st_size == 1000
     light.empty_icon_script(app, None)
     assert script.stat().st_size < 50
+
+
+# --- pictures -------------------------------------------------------------------------------
+
+
+def test_a_picture_has_its_place_before_it_is_there(tmp_path):
+    pages = load("light_pages")
+    drawing, picture = tmp_path / "a.svg", tmp_path / "b.png"
+    drawing.write_text('<svg width="9pt" viewBox="0 0 460.8 244.8"></svg>')
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 1432, 716))
+    sources = {"1.svg": drawing, "2.png": picture}
+
+    def tag(name, more=""):
+        return f'<img alt="x" src="../_images/{name}"{more} />'
+
+    assert pages.placed(tag("1.svg", ' style="width: 716px;"'), sources) == (
+        '<img loading="lazy" width="716" height="380" alt="x" src="../_images/1.svg" '
+        'style="width: 716px;" />'
+    )
+    assert 'width="1432" height="716"' in pages.placed(tag("2.png"), sources)
+    assert pages.placed(tag("other.png"), sources) == tag("other.png")
+    logo = '<img src="../_static/logo.svg" alt="x"/>'
+    assert pages.placed(logo, sources) == logo
+
+
+# --- letters of the glossary ----------------------------------------------------------------
+
+
+def test_letters_lead_to_the_first_term_of_each():
+    nodes = pytest.importorskip("docutils.nodes")
+    addnodes = pytest.importorskip("sphinx.addnodes")
+    words = ["KL divergence", "(key) vector", "query", "8-bit"]
+    terms = [nodes.term("", word) for word in words]
+    items = [nodes.definition_list_item("", term) for term in terms]
+    page = nodes.section("", addnodes.glossary("", nodes.definition_list("", *items)))
+    load("glossary_letters").add_letters(None, page)
+    links = page[0]
+    assert links.astext().split() == ["#", "K", "Q"]
+    assert [link["refuri"] for link in links.findall(nodes.reference)] == [
+        "#letter-sign",
+        "#letter-k",
+        "#letter-q",
+    ]
+    assert [term["ids"] for term in terms] == [["letter-k"], [], ["letter-q"], ["letter-sign"]]
+
+
+# --- docstrings: equations and types --------------------------------------------------------
+
+
+def test_an_equation_stands_before_the_lines_of_its_docstring(tmp_path):
+    cell = {"cell_type": "markdown", "source": ["$$\ny = x^2\n  + 1.\n$$ (eq-square)"]}
+    (tmp_path / "01-a.ipynb").write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
+    docstrings = load("docstrings")
+    known = docstrings.equations(tmp_path)
+    assert known == {"eq-square": "y = x^2 + 1."}
+    assert docstrings.typeset("  Implements eq-square::", known) == [
+        "  Implements :eq:`eq-square`:",
+        "",
+        "  .. math::",
+        "",
+        "     y = x^2 + 1.",
+        "",
+        "  In the letters of the code::",
+    ]
+    assert docstrings.typeset("Implements eq-other::", known) == ["Implements :eq:`eq-other`::"]
+    assert docstrings.typeset("Computes::", known) == ["Computes::"]
+
+
+def test_an_argument_gets_its_type_and_an_array_its_shape():
+    jaxtyping = pytest.importorskip("jaxtyping")
+    numpy = pytest.importorskip("numpy")
+    many, rows = jaxtyping.Float[numpy.ndarray, "*batch T"], jaxtyping.Int[numpy.ndarray, "B"]
+
+    def f(x: many, n: int, y: rows | None, kind: str = "a") -> None:
+        return None
+
+    known = load("docstrings").annotations(f)
+    lines = [":param x: One.", ":param n: Two.", "    more", ":param y: Three.", ":param z: ?"]
+    assert load("docstrings").with_types(lines, known) == [
+        r":type x: ndarray of float, shape (\*batch, T)",
+        ":param x: One.",
+        ":type n: int",
+        ":param n: Two.",
+        "    more",
+        ":type y: ndarray of int, shape (B) or None",
+        ":param y: Three.",
+        ":param z: ?",
+    ]
+
+
+def test_an_object_is_made_from_what_its_class_takes():
+    class Made:
+        def __init__(self, width: int) -> None:
+            self.width = width
+
+    assert load("docstrings").annotations(Made)["width"] is int
+    assert load("docstrings").annotations(3) == {}

@@ -326,7 +326,7 @@ def test_a_strong_repetition_penalty_avoids_the_prompt():
 
 
 def test_a_constrained_text_is_the_only_one_that_is_allowed():
-    from .test_stopping import Counting
+    from generate.test_stopping import Counting
 
     model = make(vocab_size=5)
     ids = torch.full((2, 3), 4)
@@ -337,7 +337,7 @@ def test_a_constrained_text_is_the_only_one_that_is_allowed():
 
 
 def test_a_constraint_of_another_vocabulary_is_refused():
-    from .test_stopping import Counting
+    from generate.test_stopping import Counting
 
     with pytest.raises(InputError, match=r"shape \(5,\), the model has 30 tokens"):
         generate(make(), torch.zeros(1, 1, dtype=torch.long), 9, constraint=Counting())

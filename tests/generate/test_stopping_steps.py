@@ -1,10 +1,9 @@
 import pytest
 import torch
+from generate.test_decoding import make
 
 from mathlm.errors import InputError
 from mathlm.generate import Step, generate, score, stream
-
-from .test_decoding import make
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"temperature": 0.9, "top_p": 0.8}])

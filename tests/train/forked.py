@@ -3,8 +3,9 @@
 Run as ``python -m train.forked FOLDER``. What the ranks of a group print, and how they end, is
 left in the folder as JSON.
 
-A rank of two was once seen to end with SIGSEGV, which no test sends and no Python raises. An
-undisturbed group in which that happens is run once more, and the place where it ended goes to
+A rank of two was once seen to end with SIGSEGV, and with torch 2.10 some, now and then, with
+SIGABRT ("pool INTERNAL ASSERT FAILED", of its threads after a fork); no test sends these and
+no Python raises them. A group in which that happens is run once more, and what it said goes to
 stderr; one in which it happens twice is a failure.
 """
 
@@ -75,17 +76,17 @@ def group(n, folder, work, joined=None):
     }
 
 
-def undisturbed_group(n, folder, run):
-    """A group that no test ends; ``run`` gets a folder for its checkpoints."""
+def group_again(n, folder, work):
+    """A group of ranks; a second one if torch itself ended a rank of the first.
 
-    def work():
-        return rank_run.undisturbed() | run(folder / "saved")
-
-    found = group(n, folder, work)
-    if -signal.SIGSEGV in found["codes"]:
+    ``work`` gets a folder for its checkpoints.
+    """
+    place = folder / "saved"
+    found = group(n, folder, lambda: work(place))
+    if {-signal.SIGSEGV, -signal.SIGABRT} & set(found["codes"]):
         print(*found["errors"], sep="\n", file=sys.stderr)
         shutil.rmtree(folder)
-        found = group(n, folder, work)
+        found = group(n, folder, lambda: work(place))
     return found
 
 
@@ -93,17 +94,20 @@ def everything(folder):
     """All groups that the tests look at."""
     one, found = folder / "one", {}
     group(1, folder / "logs1", lambda: parallel_run.saved("sum", one))
-    found["2 ranks"] = undisturbed_group(
-        2, folder / "two", lambda place: parallel_run.two(place, one / "sum")
+    found["2 ranks"] = group_again(
+        2,
+        folder / "two",
+        lambda place: rank_run.undisturbed() | parallel_run.two(place, one / "sum"),
     )
-    found["3 ranks"] = undisturbed_group(3, folder / "three", lambda _: parallel_run.three())
+    found["3 ranks"] = group_again(
+        3, folder / "three", lambda _: rank_run.undisturbed() | parallel_run.three()
+    )
     for name, kind in DISTURBED:
-        place = folder / f"{name} {kind}"
 
-        def disturbed(name=name, kind=kind, place=place):
-            return rank_run.disturbed_run(name, place / "run", kind)
+        def disturbed(place, name=name, kind=kind):
+            return rank_run.disturbed_run(name, place, kind)
 
-        found[f"{name} {kind}"] = group(2, place / "logs", disturbed)
+        found[f"{name} {kind}"] = group_again(2, folder / f"{name} {kind}", disturbed)
     return found
 
 

@@ -40,7 +40,7 @@ def test_a_weight_that_one_rank_uses_is_updated_on_all_and_an_idle_one_is_not(se
 
 @pytest.mark.parametrize("kind", ["sum", "ddp", "fsdp"])
 def test_a_killed_rank_stops_the_others_and_no_checkpoint_is_written_without_it(groups, kind):
-    group, run = groups[f"kill {kind}"], groups["folder"] / f"kill {kind}" / "run"
+    group, run = groups[f"kill {kind}"], groups["folder"] / f"kill {kind}" / "saved"
     assert group["codes"][1] == -9
     assert group["codes"][0] > 0
     assert "rank 1 did not answer within 60 s at step 3" in group["errors"][0]
@@ -50,7 +50,7 @@ def test_a_killed_rank_stops_the_others_and_no_checkpoint_is_written_without_it(
 
 @pytest.mark.parametrize("kind", ["sum", "fsdp"])
 def test_a_signal_to_one_rank_stops_all_after_the_same_step(groups, kind):
-    group, run = groups[f"term {kind}"], groups["folder"] / f"term {kind}" / "run"
+    group, run = groups[f"term {kind}"], groups["folder"] / f"term {kind}" / "saved"
     assert group["codes"] == [143, 143]
     assert all("interrupted at step 3" in error for error in group["errors"])
     assert [path.name for path in checkpoints(run)] == ["step_000002", "step_000003"]

@@ -192,6 +192,48 @@ var mathlmEngine = function () {
     layer, at, vector: run.residual[layer].slice(at * m.width, (at + 1) * m.width),
   });
 
+  // --- one part changed at a time: grids, cell by cell, with null for a pause ----------------------
+
+  // Read in pieces, so that who asks can look up in between.
+  function* slowly(m, run, ids) {
+    for (let n = run.ids.length + 16; n < ids.length; n += 16) {
+      read(m, run, ids.slice(0, n));
+      yield null;
+    }
+    read(m, run, ids);
+  }
+
+  // Logits at the last position with each head off in turn, in a run that may have been used.
+  function* ablations(m, ids, run = newRun(m)) {
+    for (const heads of run.off) heads.fill(false);
+    for (let layer = 0; layer < m.layers; layer++) {
+      for (let head = 0; head < m.heads; head++) {
+        run.off[layer][head] = true;
+        run.ids.length = 0; // the cache was filled with another head off
+        yield* slowly(m, run, ids);
+        yield { layer, head, logits: logitsAt(m, run, ids.length - 1).slice() };
+        run.off[layer][head] = false;
+      }
+    }
+  }
+
+  // Logits at the last position of the corrupt run with one vector of the clean run in it: the
+  // residual stream at one position, before a layer or, as layer m.layers, behind the last. The
+  // positions go from the last to the first, so that the cache before each is still the corrupt
+  // run's own; where the runs have read the same they hold the same, and no cell is given.
+  function* patchings(m, clean, corrupt) {
+    const ids = [...corrupt.ids], last = ids.length - 1;
+    const first = ids.findIndex((id, t) => id !== clean.ids[t]);
+    for (let at = last; first >= 0 && at >= first; at--) {
+      for (let layer = m.layers; layer >= 0; layer--) {
+        corrupt.patches = [patchFrom(m, clean, layer, at)];
+        corrupt.ids.length = at;
+        yield* slowly(m, corrupt, ids);
+        yield { layer, at, logits: logitsAt(m, corrupt, last).slice() };
+      }
+    }
+  }
+
   // --- from logits to a token ------------------------------------------------------------------
 
   // Temperature, then the fewest tokens that reach topP; of equals the lowest id comes first.
@@ -247,6 +289,8 @@ var mathlmEngine = function () {
     return id;
   }
 
-  return { model, newRun, read, step, write, patchFrom, logitsAt, probabilities, ranked, random };
+  return {
+    model, newRun, read, step, write, patchFrom, ablations, patchings, logitsAt, probabilities, ranked, random,
+  };
 };
 if (typeof module !== "undefined") module.exports = mathlmEngine();

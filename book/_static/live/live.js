@@ -2,6 +2,8 @@
 // Its picture, made when the book was built, stands there until the reader starts the model; then
 // engine.js and weights.js are loaded beside this file as scripts, which also works from a file,
 // and everything is computed in a worker. The address after # holds the whole state.
+// data-view chooses what the panel shows: nothing for the start page, "map" and "positions" are in
+// this file, "sampling", "ablation" and "patching" in views.js; data-state is a link to start from.
 (() => {
   "use strict";
   const CONTEXT = 256, MOST = 160; // bytes that the model reads, bytes of one text that it writes
@@ -43,9 +45,12 @@
   // --- the state, and the link that holds it -----------------------------------------------------
 
   const START = {
-    prompt: toBytes("JULIET:\nO Romeo, Romeo! "), // what the picture of the page shows
+    view: "", prompt: toBytes("JULIET:\nO Romeo, Romeo! "), // what the picture of the page shows
     written: 0, seed: 1, temperature: 0.7, topP: 0.95,
     off: [], positions: true, layer: 0, head: 1, at: null, // at: null is the last position
+    temperature2: 1, topP2: 1, // a second setting, of the view "sampling"
+    byte: null, byte2: null, // answers, of "ablation" and "patching"; null: the likeliest
+    other: [], depth: 0, // a second prompt and a place in the stream, of "patching"
   };
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -63,6 +68,8 @@
       p: escaped(state.prompt), w: state.written, s: state.seed, t: state.temperature,
       k: state.topP, x: state.off.map((pair) => pair.join("-")).join("_"),
       r: state.positions ? 1 : 0, h: `${state.layer}-${state.head}`, i: state.at ?? "",
+      u: state.temperature2, l: state.topP2, b: state.byte ?? "", c: state.byte2 ?? "",
+      o: escaped(state.other), d: state.depth, v: state.view,
     };
     const plain = state === START ? {} : Object.fromEntries(
       toLink(START).slice(6).split("&").map((pair) => pair.split("=")));
@@ -90,6 +97,13 @@
       topP: number("k", START.topP, 0.05, 1, false),
       positions: number("r", 1, 0, 1) === 1,
       at: number("i", null, 0, CONTEXT - 1),
+      temperature2: number("u", START.temperature2, 0, 2, false),
+      topP2: number("l", START.topP2, 0.05, 1, false),
+      byte: number("b", null, 0, 255),
+      byte2: number("c", null, 0, 255),
+      other: unescaped(parts.o ?? "").slice(0, CONTEXT),
+      depth: number("d", START.depth, 0, 4),
+      view: /^[a-z]*$/.test(parts.v ?? "") ? parts.v ?? "" : "",
     };
   }
 
@@ -99,11 +113,12 @@
   // pieces, and a message that comes between two of them ends it.
   function serve(engine, post) {
     const SIDE = 48; // the small maps have this many rows at most
-    let model, run, switches, job = 0;
+    let model, run, switches, trained, spare, pair, job = 0;
 
-    const view = (message, started) => {
+    // What a run predicts after each position, and what each byte cost.
+    const predictions = (run) => {
       const T = run.ids.length, V = model.vocab;
-      const found = { kind: "view", ids: [...run.ids], guess: [], sure: [], bits: [0] };
+      const found = { guess: [], sure: [], bits: [0], logits: run.logits.slice(0, T * V) };
       for (let t = 0; t < T; t++) {
         const p = engine.probabilities(engine.logitsAt(model, run, t), 1);
         let best = 0;
@@ -112,7 +127,16 @@
         found.sure.push(p[best]);
         if (t + 1 < T) found.bits.push(-Math.log2(p[run.ids[t + 1]]));
       }
-      found.logits = run.logits.slice(0, T * V);
+      return found;
+    };
+    const view = (message, started) => {
+      const T = run.ids.length;
+      const found = { kind: "view", ids: [...run.ids], ...predictions(run) };
+      if (message.off.length || !message.positions) { // beside the model as it was trained
+        trained ??= engine.newRun(model);
+        engine.read(model, trained, run.ids);
+        found.trained = predictions(trained);
+      }
       found.map = map(message.layer, message.head, T);
       found.small = small(T);
       found.side = Math.min(T, SIDE);
@@ -152,6 +176,33 @@
       engine.read(model, run, ids);
     };
 
+    // One text for each of two settings, from the same random numbers.
+    const writePair = (message, mine, uniforms, started) => {
+      const { ids, settings, n, turn } = message, pause = performance.now() + 40;
+      const length = ids.length + n;
+      const left = () => pair.some((run) => run.ids.length < length);
+      while (left() && performance.now() < pause) {
+        pair.forEach((run, i) => engine.write(model, run, { ...settings[i], uniform: uniforms[i] }));
+      }
+      const done = !left(), texts = pair.map((run) => run.ids.slice(ids.length));
+      const from = (ids.length - 1) * model.vocab;
+      const logits = pair.map((run) => done ? run.logits.slice(from, from + n * model.vocab) : null);
+      post({ kind: "pair", turn, texts, logits, done, ms: performance.now() - started });
+      if (!done) setTimeout(() => { if (mine === job) writePair(message, mine, uniforms, started); });
+    };
+    // A grid, cell by cell, as many as fit into 20 ms.
+    const fill = (message, cells, mine, started) => {
+      const pause = performance.now() + 20, fresh = [];
+      let next = {};
+      while (!next.done && performance.now() < pause) {
+        next = cells.next();
+        if (next.value) fresh.push(next.value);
+      }
+      post({ kind: "cells", turn: message.turn, cells: fresh, done: next.done, ms: performance.now() - started });
+      if (!next.done) setTimeout(() => { if (mine === job) fill(message, cells, mine, started); });
+    };
+    const ends = (run) => engine.logitsAt(model, run, run.ids.length - 1).slice();
+
     const write = (message, mine, uniform, left) => {
       const started = performance.now(), ids = [];
       while (left > 0 && run.ids.length < model.context && performance.now() - started < 40) {
@@ -183,6 +234,31 @@
         write(message, job, engine.random(message.seed), message.n);
       },
       stop: (message) => view(message, performance.now()),
+      pair: (message) => {
+        pair ??= [engine.newRun(model), engine.newRun(model)];
+        pair.forEach((run) => engine.read(model, run, message.ids));
+        const uniforms = pair.map(() => engine.random(message.seed));
+        writePair(message, job, uniforms, performance.now());
+      },
+      ablate: ({ ids, turn }) => {
+        const started = performance.now();
+        trained ??= engine.newRun(model);
+        engine.read(model, trained, ids);
+        post({ kind: "ends", turn, ends: [ends(trained)] });
+        spare ??= engine.newRun(model);
+        fill({ turn }, engine.ablations(model, ids, spare), job, started);
+      },
+      patch: ({ ids, other, turn }) => {
+        const started = performance.now();
+        const [clean, corrupt] = [ids, other].map((ids) => {
+          const run = engine.newRun(model);
+          engine.read(model, run, ids);
+          return run;
+        });
+        post({ kind: "ends", turn, ends: [ends(clean), ends(corrupt)] });
+        fill({ turn }, engine.patchings(model, clean, corrupt), job, started);
+      },
+      cancel: () => {}, // any message ends the work at hand
       check: ({ check }) => post({ kind: "checked", ...compare(engine, model, check) }),
     };
     return (message) => {
@@ -226,6 +302,9 @@
 
   // --- loading ---------------------------------------------------------------------------------
 
+  if ((window.mathlmLive ??= {}).here) return; // a page with two views names this file twice
+  window.mathlmLive.here = true;
+
   const here = document.currentScript.src.replace(/[^/]*$/, "");
   const loaded = {};
   const load = (name) => (loaded[name] ??= new Promise((resolve, reject) => {
@@ -255,29 +334,48 @@
 
   // --- the component ---------------------------------------------------------------------------
 
-  function body() {
-    const chapter = (name, text) => `<a href="${name}.html">${text}</a>`;
-    return `
-<div class="live-top">
-  <label class="live-text">Your text
-    <textarea data-name="prompt" rows="3" spellcheck="false" autocapitalize="off"
-      autocomplete="off" autocorrect="off" aria-describedby="live-bytes"></textarea></label>
-  <p class="live-note" id="live-bytes"><span data-name="count"></span> A letter is one byte, and
-    <code>\\x00</code> to <code>\\xff</code> write any byte.
-    ${chapter("08-tokenization", "Chapter 8")} is about tokens.</p>
-  <div class="live-row">
-    <button type="button" data-name="write" class="live-main">Write on</button>
-    <button type="button" data-name="again">Another</button>
-    <label>temperature <output data-name="temperature-value"></output>
-      <input type="range" data-name="temperature" min="0" max="2" step="0.05"></label>
-    <label>top-p <output data-name="topP-value"></output>
-      <input type="range" data-name="topP" min="0.05" max="1" step="0.05"></label>
-    <label>seed <input type="number" data-name="seed" min="0" max="4294967295" step="1"></label>
-  </div>
-  <p class="live-output" data-name="output" aria-live="polite" hidden><span></span><b></b></p>
-  <p class="live-note">One seed gives one text, here and in Python.
-    ${chapter("20-generation", "Chapter 20")} goes from probabilities to a text.</p>
+  const chapter = (name, text) => `<a href="${name}.html">${text}</a>`;
+  const percent = (p) => (p >= 0.0995 ? Math.round(100 * p) : p >= 0.0005 ? (100 * p).toFixed(1)
+    : "<\u00a00.1") + "\u00a0%";
+  const power = (x) => x.toExponential(1).replace(/e.*/, (e) => ` × 10${[...String(+e.slice(1))]
+    .map((c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("")}`);
+
+  const textBox = (label, name = "prompt", rows = 3) => `
+  <label class="live-text">${label}
+    <textarea data-name="${name}" rows="${rows}" spellcheck="false" autocapitalize="off"
+      autocomplete="off" autocorrect="off"></textarea></label>`;
+  const bytesNote = (more = "") => `
+  <p class="live-note"><span data-name="count"></span> A letter is one byte, and
+    <code>\\x00</code> to <code>\\xff</code> write any byte.${more}</p>`;
+  const slider = (label, name, low, high, step) => `
+    <label>${label} <output data-name="${name}-value"></output>
+      <input type="range" data-name="${name}" min="${low}" max="${high}" step="${step}"></label>`;
+  const seedBox = `
+    <label>seed <input type="number" data-name="seed" min="0" max="4294967295" step="1"></label>`;
+  const barTable = `
+    <table class="live-bars"><thead class="live-hidden"><tr><th>byte</th><td></td>
+      <th>probability</th></tr></thead><tbody data-name="bars"></tbody></table>`;
+
+  // The parts of the panel of the start page, and of the views "map" and "positions".
+  const PARTS = {
+    text: (view) => `
+<div class="live-top">${textBox("Your text", "prompt", view ? 2 : 3)}
+  ${bytesNote(view ? "" : ` ${chapter("08-tokenization", "Chapter 8")} is about tokens.`)}
+</div>`,
+    sampling: () => `
+<div class="live-row">
+  <button type="button" data-name="write" class="live-main">Write on</button>
+  <button type="button" data-name="again">Another</button>
+  ${slider("temperature", "temperature", 0, 2, 0.05)}
+  ${slider("top-p", "topP", 0.05, 1, 0.05)}${seedBox}
 </div>
+<p class="live-output" data-name="output" aria-live="polite" hidden><span></span><b></b></p>
+<p class="live-note">One seed gives one text, here and in Python.
+  ${chapter("20-generation", "Chapter 20")} goes from probabilities to a text.</p>`,
+    positions: () => `
+<div class="live-row"><label class="live-check"><input type="checkbox" data-name="positions">
+  positions: queries and keys are turned</label></div>`,
+    strip: () => `
 <div class="live-part">
   <h3>What it predicts after each byte</h3>
   <div class="live-strip" data-name="strip" aria-hidden="true"></div>
@@ -286,40 +384,41 @@
   <p class="live-note">Above stand the bytes that it has read, below each the byte that it predicts to
     come next, with a bar for its probability, in color where it did come. Shaded is what the
     chosen head reads from the chosen position. <span data-name="speed"></span></p>
-</div>
-<div class="live-parts">
-  <div class="live-part">
-    <h3>The next byte</h3>
-    <p class="live-said" data-name="said"></p>
-    <table class="live-bars"><thead class="live-hidden"><tr><th>byte</th><td></td>
-      <th>probability</th></tr></thead><tbody data-name="bars"></tbody></table>
-    <p class="live-note">At the temperature and top-p above; pale is what top-p leaves out.
-      ${chapter("15-transformer-forward", "Chapter 15")}: how the numbers come about.</p>
-  </div>
-  <div class="live-part">
-    <h3>What head <span data-name="chosen"></span> looks at</h3>
-    <div class="live-map" data-name="frame"><canvas data-name="map" role="img"></canvas>
-      <i data-name="line"></i></div>
-    <p class="live-note">Down: the position that reads. Across: the position that is read.
-      <span data-name="reads"></span></p>
-  </div>
+</div>`,
+    bars: (view) => `
+<div class="live-part">
+  <h3>The next byte</h3>
+  <p class="live-said" data-name="said"></p>${barTable}
+  <p class="live-note">${view ? "" : "At the temperature and top-p above; pale is what top-p leaves out. "}
+    <span data-name="marked" hidden>A line marks the probability of the whole model.</span>
+    ${view ? "" : `${chapter("15-transformer-forward", "Chapter 15")}: how the numbers come about.`}</p>
+</div>`,
+    map: () => `
+<div class="live-part">
+  <h3>What head <span data-name="chosen"></span> looks at</h3>
+  <div class="live-map" data-name="frame"><canvas data-name="map" role="img"></canvas>
+    <i data-name="line"></i></div>
+  <p class="live-note">Down: the position that reads. Across: the position that is read.
+    <span data-name="reads"></span></p>
+</div>`,
+    heads: (view) => `
 <div class="live-part">
   <h3>The 16 heads</h3>
   <div class="live-heads" data-name="heads" role="group"
     aria-label="Heads, by layer; arrow keys go from one to the next"></div>
   <div class="live-row">
-    <label class="live-check"><input type="checkbox" data-name="positions">
-      positions</label>
+    ${view ? "" : `<label class="live-check"><input type="checkbox" data-name="positions">
+      positions</label>`}
     <button type="button" data-name="all-on">All on</button>
   </div>
   <p class="live-note">A row is a layer. Choose a map to see it large; take the tick away, and the
-    head writes nothing. Attention is in chapters ${chapter("10-attention", "10")},
+    head writes nothing. ${view ? "" : `Attention is in chapters ${chapter("10-attention", "10")},
     ${chapter("11-self-attention", "11")} and ${chapter("13-multi-head-attention", "13")}, positions
     in ${chapter("14-positional-encoding", "14")}, what a part is good for in
     ${chapter("25-interpretability", "25")}. A model trained without a part does better than one
-    that lost it.</p>
-</div>
-</div>
+    that lost it.`}</p>
+</div>`,
+    foot: () => `
 <div class="live-part live-foot">
   <div class="live-row">
     <button type="button" data-name="check">Check this page</button>
@@ -330,28 +429,135 @@
   <p class="live-note">${chapter("19-pretraining", "Chapter 19")} trained these 824,448 parameters on
     plays. ${chapter("20-fast-generation", "Generation, fast")} says how they are rounded to 8 bits
     and why one more letter costs one step.</p>
-</div>`;
-  }
+</div>`,
+  };
+  const LAYOUT = {
+    "": ["text", "sampling", "strip", ["bars", "map", "heads"]],
+    map: ["text", "strip", [["map", "bars"], "heads"]],
+    positions: ["text", "positions", "strip", [["map", "bars"], "heads"]],
+  };
+  // A list in the layout stands side by side, and a list in that one below the other.
+  const laid = (view, parts = LAYOUT[view], inside = false) => parts.map((part) => Array.isArray(part)
+    ? `<div${inside ? "" : ' class="live-parts"'}>${laid(view, part, true)}</div>` : PARTS[part](view)).join("");
 
+  // The panel, what all views share of it, and the view that the page asks for.
   function start(root, restored) {
+    const name = root.dataset.view ?? "", make = LAYOUT[name] ? whole : window.mathlmLive.views[name];
     const panel = document.createElement("div");
     panel.className = "live-panel";
-    panel.innerHTML = body();
     const one = (name) => panel.querySelector(`[data-name="${name}"]`);
-    const text = (name, value) => { if (one(name).textContent !== value) one(name).textContent = value; };
-    const percent = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %`
-      : p >= 0.0005 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";
+    const text = (name, value) => {
+      if (one(name) && one(name).textContent !== value) one(name).textContent = value;
+    };
+    const on = (name, event, act) => { if (one(name)) one(name)[event] = act; };
+    const first = { ...fromLink(`#live:${root.dataset.state ?? ""}`), view: name };
+    const kit = {
+      root, name, panel, one, text, on, first, state: { ...first, ...restored }, paint, bars,
+      engine: window.mathlmEngine(), send: (message) => send(message), CONTEXT, MOST, laid, textBox,
+      bytesNote, slider, seedBox, barTable, toBytes, toText, sign, spoken, percent, same,
+    };
+    const view = make(kit);
+    panel.innerHTML = view.html + PARTS.foot();
+    const take = {
+      ready: (message) => {
+        view.ready(message);
+        view.show();
+        root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
+        root.append(panel);
+        one("prompt").focus({ preventScroll: true });
+        root.dataset.ready = "";
+        view.begin();
+      },
+      checked: (found) => {
+        const { deviation, compared, cases, equal, texts, ms } = found;
+        const good = deviation <= 1e-9 && equal === texts;
+        root.dataset.checked = good ? "good" : "bad";
+        root.dataset.deviation = deviation;
+        text("told", `${good ? "✓" : "✗"} ${compared.toLocaleString("en-US")} logits of ${cases} runs, among ` +
+          "them runs with heads off, without positions and with a patch, differ from those of the package by " +
+          `${power(deviation)} at most (10⁻⁹ is allowed); ` +
+          `${equal} of ${texts} texts, one likeliest and one sampled, have the same bytes. ` +
+          `Computed here in ${(ms / 1000).toFixed(1)} seconds.`);
+        view.refresh();
+      },
+      ...view.take,
+    };
+    const send = makeWorker((message) => take[message.kind](message));
 
-    const power = (x) => x.toExponential(1).replace(/e.*/, (e) => ` × 10${[...String(+e.slice(1))]
-      .map((c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("")}`);
+    const address = (hash) => { // of this page, which the address line then shows
+      const link = location.href.replace(/#.*$/, "") + hash;
+      try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
+      return link;
+    };
+    one("reset").onclick = () => {
+      address("");
+      text("told", "");
+      Object.assign(kit.state, first);
+      view.reset();
+    };
+    one("check").onclick = () => {
+      view.stop();
+      text("told", "Computing …");
+      load("check.js").then(() => send({ kind: "check", check: window.mathlmLive.check }),
+        (error) => text("told", String(error.message)));
+    };
+    one("link").onclick = async () => {
+      const link = address(toLink(kit.state));
+      try {
+        await navigator.clipboard.writeText(link);
+        text("told", "The link is copied; it holds your text, the seed and every switch.");
+      } catch {
+        text("told", `The link, also in the address line: ${link}`);
+      }
+    };
+    view.wire();
+    new MutationObserver(() => view.redraw?.())
+      .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    send({ kind: "load", weights: window.mathlmLive.weights });
+  }
 
-    let state = { ...START, ...restored }, shape = null, seen = null;
+  // A canvas of one pixel for each weight, in the color that the style gives it.
+  function paint(canvas, side, shade) {
+    const [r, g, b] = getComputedStyle(canvas).color.match(/[\d.]+/g).map(Number);
+    canvas.width = canvas.height = side;
+    const image = new ImageData(side, side);
+    for (let i = 0; i < side * side; i++) {
+      image.data[4 * i] = r;
+      image.data[4 * i + 1] = g;
+      image.data[4 * i + 2] = b;
+      image.data[4 * i + 3] = shade(i);
+    }
+    canvas.getContext("2d").putImageData(image, 0, 0);
+  }
+
+  // Rows of bytes with bars: `kept` of the probabilities is what can be drawn, `mark` another model's.
+  function bars(body, order, full, kept, mark) {
+    while (body.childElementCount > order.length) body.lastChild.remove();
+    while (body.childElementCount < order.length) {
+      const row = document.createElement("tr");
+      row.innerHTML = '<th scope="row"></th><td class="wide"><span class="bar"><i></i><u></u></span></td><td></td>';
+      body.append(row);
+    }
+    order.forEach((id, i) => {
+      const row = body.children[i], p = kept[id] || full[id];
+      row.className = kept[id] ? "" : "dropped";
+      row.children[0].textContent = sign(id);
+      row.querySelector("i").style.width = `${100 * p}%`;
+      row.querySelector("u").style.left = mark ? `${100 * mark[id]}%` : "";
+      row.querySelector("u").hidden = !mark;
+      row.children[2].textContent = percent(p);
+    });
+  }
+
+  // The panel of the start page, and of the views that show less of the same.
+  function whole(kit) {
+    const { panel, one, text, on, state, engine, name } = kit;
+    let shape = null, seen = null;
     let tail = [], turn = 0, writing = false, stopping = false; // what it wrote, and whether it does
     let busy = false, wish = null, restoring = state.written > 0;
-    const send = makeWorker((message) => take[message.kind](message));
     const ids = () => [...state.prompt, ...tail];
     const at = () => Math.min(state.at ?? Infinity, seen.ids.length - 1);
-    const request = (kind, more = {}) => send({
+    const request = (kind, more = {}) => kit.send({
       kind, ids: ids(), off: state.off, positions: state.positions,
       layer: state.layer, head: state.head, ...more,
     });
@@ -379,16 +585,6 @@
     // --- what the worker answers
 
     const take = {
-      ready: (message) => {
-        shape = message;
-        makeHeads();
-        show();
-        root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
-        root.append(panel);
-        one("prompt").focus({ preventScroll: true });
-        root.dataset.ready = "";
-        restoring ? write() : refresh();
-      },
       view: (message) => {
         busy = false;
         const next = wish;
@@ -415,28 +611,16 @@
         if (done) halt();
         drawText();
       },
-      checked: (found) => {
-        const { deviation, compared, cases, equal, texts, ms } = found;
-        const good = deviation <= 1e-9 && equal === texts;
-        root.dataset.checked = good ? "good" : "bad";
-        root.dataset.deviation = deviation;
-        text("told", `${good ? "✓" : "✗"} ${compared.toLocaleString("en-US")} logits of ${cases} runs, among ` +
-          "them runs with heads off, without positions and with a patch, differ from those of the package by " +
-          `${power(deviation)} at most (10⁻⁹ is allowed); ` +
-          `${equal} of ${texts} texts, one likeliest and one sampled, have the same bytes. ` +
-          `Computed here in ${(ms / 1000).toFixed(1)} seconds.`);
-        refresh();
-      },
     };
 
     // --- drawing
 
     function show() { // the inputs, from the state
       one("prompt").value = toText(state.prompt);
-      for (const name of ["temperature", "topP", "seed"]) one(name).value = state[name];
+      for (const name of ["temperature", "topP", "seed"]) if (one(name)) one(name).value = state[name];
       text("temperature-value", state.temperature.toFixed(2));
       text("topP-value", state.topP.toFixed(2));
-      one("positions").checked = state.positions;
+      if (one("positions")) one("positions").checked = state.positions;
       text("chosen", `${state.layer}.${state.head}`);
       panel.querySelectorAll(".live-head").forEach((cell) => {
         const [l, h] = cell.dataset.head.split(".").map(Number);
@@ -450,20 +634,25 @@
       });
     }
 
+    const perByte = (bits) => (bits.slice(1).reduce((sum, b) => sum + b, 0) / Math.max(1, bits.length - 1)).toFixed(2);
     function draw() {
       const T = seen.ids.length;
       drawText();
       text("count", `${T} of ${CONTEXT} bytes.`);
       one("at").max = T - 1;
-      const bits = seen.bits.slice(1).reduce((sum, b) => sum + b, 0) / Math.max(1, T - 1);
-      text("speed", T > 1 ? `Mean surprise: ${bits.toFixed(2)} bits per byte. Computed in ${seen.ms.toFixed(0)} ms.` : "");
-      root.dataset.ms = seen.ms;
+      const before = seen.trained ? ` (${perByte(seen.trained.bits)} for the whole model)` : "";
+      text("speed", (seen.trained ? "The third row is what the whole model predicts. " : "") + (T > 1
+        ? `Loss: ${perByte(seen.bits)} bits per byte${before}. Computed in ${seen.ms.toFixed(0)} ms.` : ""));
+      one("marked").hidden = !seen.trained;
+      kit.root.dataset.ms = seen.ms;
       cells(T);
       drawPlace();
       requestAnimationFrame(() => seen && drawHeads());
     }
     function drawText() { // the text as a text, once it wrote
-      const output = one("output"), [before, after] = output.children;
+      const output = one("output");
+      if (!output) return;
+      const [before, after] = output.children;
       output.hidden = !tail.length;
       output.setAttribute("aria-busy", String(writing));
       before.textContent = toText(state.prompt);
@@ -477,7 +666,7 @@
     }
     function cell() {
       const made = document.createElement("span");
-      made.append(document.createElement("b"), document.createElement("i"));
+      made.append(...["b", "i", "em"].map((tag) => document.createElement(tag)));
       return made;
     }
     function append(fresh) { // bytes as they are written; their predictions come at the end
@@ -501,52 +690,31 @@
     function drawStrip() {
       const T = seen.ids.length, t = at(), row = seen.map.subarray(t * T, (t + 1) * T);
       [...one("strip").children].forEach((made, i) => {
-        const [byte, guess] = made.children;
+        const [byte, guess, trained] = made.children;
         byte.textContent = sign(seen.ids[i]);
         guess.textContent = sign(seen.guess[i]);
+        trained.textContent = seen.trained ? sign(seen.trained.guess[i]) : "";
+        trained.className = seen.trained?.guess[i] === seen.ids[i + 1] ? "hit" : "";
         made.style.setProperty("--sure", `${Math.round(100 * seen.sure[i])}%`);
         made.style.setProperty("--read", `${Math.round(50 * Math.sqrt(row[i]))}%`);
         made.className = [i === t && "here", i >= state.prompt.length && "written",
           seen.guess[i] === seen.ids[i + 1] && "hit", i > t && "later"].filter(Boolean).join(" ");
       });
     }
+    const after = (run, t, topP) => engine.probabilities(run.logits.subarray(t * 256, (t + 1) * 256), state.temperature, topP);
     function drawBars() {
-      const t = at(), V = 256, logits = seen.logits.subarray(t * V, (t + 1) * V);
-      const full = engine.probabilities(logits, state.temperature);
-      const kept = engine.probabilities(logits, state.temperature, state.topP);
-      const order = engine.ranked(full).slice(0, 8), body = one("bars");
-      while (body.childElementCount < order.length) {
-        const row = document.createElement("tr");
-        row.innerHTML = '<th scope="row"></th><td class="wide"><span class="bar"><i></i></span></td><td></td>';
-        body.append(row);
-      }
-      order.forEach((id, i) => {
-        const row = body.children[i], p = kept[id] || full[id];
-        row.className = kept[id] ? "" : "dropped";
-        row.children[0].textContent = sign(id);
-        row.querySelector("i").style.width = `${100 * p}%`;
-        row.children[2].textContent = percent(p);
-      });
-      const next = seen.ids[t + 1];
+      const t = at(), full = after(seen, t), kept = after(seen, t, state.topP);
+      const trained = seen.trained ? after(seen.trained, t) : null;
+      const order = engine.ranked(trained ? full.map((p, i) => Math.max(p, trained[i])) : full).slice(0, 8);
+      bars(one("bars"), order, full, kept, trained);
+      const next = seen.ids[t + 1], best = engine.ranked(kept)[0];
       // those who listen hear it when they choose a position, and not while they type
       one("said").setAttribute("aria-live", document.activeElement === one("prompt") ? "off" : "polite");
       const came = next === undefined ? "" : ` What came is ${spoken(next)}, ` +
         (kept[next] ? `with ${percent(kept[next])}.` : "which top-p leaves out.");
-      text("said", `After position ${t}, ${spoken(seen.ids[t])}: likeliest is ${spoken(order[0])}, with ` +
-        `${percent(kept[order[0]])}.${came}`);
-    }
-    // A canvas of one pixel for each weight, in the color that the style gives it.
-    function paint(canvas, side, shade) {
-      const [r, g, b] = getComputedStyle(canvas).color.match(/[\d.]+/g).map(Number);
-      canvas.width = canvas.height = side;
-      const image = new ImageData(side, side);
-      for (let i = 0; i < side * side; i++) {
-        image.data[4 * i] = r;
-        image.data[4 * i + 1] = g;
-        image.data[4 * i + 2] = b;
-        image.data[4 * i + 3] = shade(i);
-      }
-      canvas.getContext("2d").putImageData(image, 0, 0);
+      const before = trained ? ` The whole model has ${spoken(engine.ranked(trained)[0])}, with ${percent(Math.max(...trained))}.` : "";
+      text("said", `After position ${t}, ${spoken(seen.ids[t])}: likeliest is ${spoken(best)}, with ` +
+        `${percent(kept[best])}.${before}${came}`);
     }
     function drawMap() {
       const T = seen.ids.length, t = at(), row = seen.map.subarray(t * T, t * T + t + 1);
@@ -617,6 +785,7 @@
       request("write", { n, turn: ++turn, seed: state.seed, temperature: state.temperature, topP: state.topP });
     }
     function stop() {
+      if (!writing) return;
       halt();
       busy = stopping = true;
       request("stop");
@@ -626,82 +795,66 @@
       state.written = 0;
     };
 
-    one("prompt").oninput = (event) => {
-      const bytes = toBytes(event.target.value);
-      state.prompt = bytes.slice(0, CONTEXT);
-      state.at = null;
-      forget();
-      text("told", bytes.length > CONTEXT ? `It reads ${CONTEXT} bytes at most; the rest is left out.` : "");
-      refresh();
-    };
-    one("write").onclick = () => writing ? stop() : write();
-    one("again").onclick = () => {
-      halt();
-      change({ seed: (state.seed + 1) % 4294967296 }, false);
-      write();
-    };
-    for (const name of ["temperature", "topP"]) {
-      one(name).oninput = (event) => {
-        change({ [name]: event.target.valueAsNumber }, false);
-        if (seen && !writing) drawBars();
+    function wire() {
+      one("prompt").oninput = (event) => {
+        const bytes = toBytes(event.target.value);
+        state.prompt = bytes.slice(0, CONTEXT);
+        state.at = null;
+        forget();
+        text("told", bytes.length > CONTEXT ? `It reads ${CONTEXT} bytes at most; the rest is left out.` : "");
+        refresh();
       };
-    }
-    one("seed").onchange = (event) => {
-      const seed = event.target.valueAsNumber;
-      if (Number.isInteger(seed) && seed >= 0 && seed < 4294967296) state.seed = seed;
-      show();
-    };
-    one("at").oninput = (event) => {
-      if (!seen) return;
-      const t = event.target.valueAsNumber;
-      state.at = t === seen.ids.length - 1 ? null : t;
-      drawPlace();
-    };
-    one("strip").onclick = (event) => {
-      const made = event.target.closest(".live-strip > span");
-      if (!made || !seen || writing) return;
-      one("at").value = [...one("strip").children].indexOf(made);
-      one("at").oninput({ target: one("at") });
-    };
-    one("map").onclick = (event) => {
-      if (!seen) return;
-      const box = one("map").getBoundingClientRect();
-      one("at").value = Math.floor((event.clientY - box.top) / box.height * seen.ids.length);
-      one("at").oninput({ target: one("at") });
-    };
-    one("positions").onchange = (event) => change({ positions: event.target.checked });
-    one("all-on").onclick = () => change({ off: [], positions: true });
-    const address = (hash) => { // of this page, which the address line then shows
-      const link = location.href.replace(/#.*$/, "") + hash;
-      try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
-      return link;
-    };
-    one("reset").onclick = () => {
-      forget();
-      address("");
-      text("told", "");
-      change({ ...START });
-    };
-    one("check").onclick = () => {
-      if (writing) stop();
-      text("told", "Computing …");
-      load("check.js").then(() => send({ kind: "check", check: window.mathlmLive.check }),
-        (error) => text("told", String(error.message)));
-    };
-    one("link").onclick = async () => {
-      const link = address(toLink(state));
-      try {
-        await navigator.clipboard.writeText(link);
-        text("told", "The link is copied; it holds your text, the seed and every switch.");
-      } catch {
-        text("told", `The link, also in the address line: ${link}`);
+      on("write", "onclick", () => writing ? stop() : write());
+      on("again", "onclick", () => {
+        halt();
+        change({ seed: (state.seed + 1) % 4294967296 }, false);
+        write();
+      });
+      for (const name of ["temperature", "topP"]) {
+        on(name, "oninput", (event) => {
+          change({ [name]: event.target.valueAsNumber }, false);
+          if (seen && !writing) drawBars();
+        });
       }
+      on("seed", "onchange", (event) => {
+        const seed = event.target.valueAsNumber;
+        if (Number.isInteger(seed) && seed >= 0 && seed < 4294967296) state.seed = seed;
+        show();
+      });
+      one("at").oninput = (event) => {
+        if (!seen) return;
+        const t = event.target.valueAsNumber;
+        state.at = t === seen.ids.length - 1 ? null : t;
+        drawPlace();
+      };
+      one("strip").onclick = (event) => {
+        const made = event.target.closest(".live-strip > span");
+        if (!made || !seen || writing) return;
+        one("at").value = [...one("strip").children].indexOf(made);
+        one("at").oninput({ target: one("at") });
+      };
+      one("map").onclick = (event) => {
+        if (!seen) return;
+        const box = one("map").getBoundingClientRect();
+        one("at").value = Math.floor((event.clientY - box.top) / box.height * seen.ids.length);
+        one("at").oninput({ target: one("at") });
+      };
+      on("positions", "onchange", (event) => change({ positions: event.target.checked }));
+      on("all-on", "onclick", () => change({ off: [], positions: true }));
+    }
+    return {
+      html: laid(name), take, show, refresh, wire, stop,
+      ready: (message) => {
+        shape = message;
+        if (one("heads")) makeHeads();
+      },
+      begin: () => restoring ? write() : refresh(),
+      reset: () => {
+        forget();
+        change({});
+      },
+      redraw: () => seen && (drawMap(), drawHeads()),
     };
-    new MutationObserver(() => seen && (drawMap(), drawHeads()))
-      .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-
-    const engine = window.mathlmEngine();
-    send({ kind: "load", weights: window.mathlmLive.weights });
   }
 
   async function wake(root, restored) {
@@ -709,7 +862,8 @@
     button.disabled = true;
     button.textContent = "Loading …";
     try {
-      await Promise.all([load("engine.js"), load("weights.js")]);
+      const more = LAYOUT[root.dataset.view ?? ""] ? [] : ["views.js"];
+      await Promise.all(["engine.js", "weights.js", ...more].map(load));
       start(root, restored);
     } catch (error) {
       button.disabled = false;
@@ -719,9 +873,10 @@
 
   const ready = () => document.querySelectorAll("[data-live]").forEach((root) => {
     const restored = fromLink(location.hash), button = root.querySelector(".live-start");
+    if (!button) return;
     button.hidden = false;
     button.onclick = () => wake(root, null);
-    if (!restored) return;
+    if (restored?.view !== (root.dataset.view ?? "")) return;
     root.scrollIntoView();
     wake(root, restored);
   });

@@ -126,7 +126,9 @@ def exponents_foretold(rows: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figur
         rows.items(), COLORS * 2, MARKS[:5] * 2, strict=False
     ):
         ax.plot(foretold, seen, mark, color=color, ms=6, mfc="none", mew=1.8, label=label)
-    ax.set(xlabel="exponent foretold", ylabel="exponent measured", xlim=(0, top), ylim=(0, top))
+    ax.set(
+        xlabel="exponent predicted", ylabel="exponent measured", xlim=(0, top), ylim=(0, top)
+    )
     fig.legend(loc="outside right upper", fontsize=9)
     return fig
 
@@ -239,7 +241,7 @@ def interpolation_peak(
     x, y = (np.asarray(column, float) for column in foretold)
     peak = np.searchsorted(x, samples)  # no line leads over it
     ax.plot(
-        np.insert(x, peak, np.nan), np.insert(y, peak, np.nan), color=GRAY, label="foretold"
+        np.insert(x, peak, np.nan), np.insert(y, peak, np.nan), color=GRAY, label="predicted"
     )
     for (label, errors), color, mark in zip(runs.items(), COLORS, MARKS, strict=False):
         ax.plot(

@@ -1,4 +1,4 @@
-"""Moving demos on the speed of writing: a cache calculator, and guesses one at a time."""
+"""Moving demos on the speed of writing: a cache calculator, and draft tokens one at a time."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -124,7 +124,7 @@ def _power(name: str, label: str, low: int, high: int, exponent: int) -> str:
 
 
 def guesses_demo(prompt: str, rounds: Sequence[Round], show: Callable[[int], str]) -> Demo:
-    """Step through guesses that a target accepts or replaces, one token at a time.
+    """Step through draft tokens that a target accepts or replaces, one token at a time.
 
     Args:
         prompt: Text in front.
@@ -141,11 +141,11 @@ def guesses_demo(prompt: str, rounds: Sequence[Round], show: Callable[[int], str
         f'<span data-name="piece" class="{step["kind"]}">{escape(str(step["text"]))}</span>'
         for step in steps
     )
-    first = f"The draft guesses {', '.join(_quoted(rounds[0].guesses.tolist(), show))}."
+    first = f"The draft proposes {', '.join(_quoted(rounds[0].guesses.tolist(), show))}."
     return Demo(
         kind="guesses",
-        title="Guesses of a small model, judged by a large one",
-        hint="Press next. Accepted guesses are blue, replaced ones orange, extra tokens bold.",
+        title="Draft tokens of a small model, verified by a large one",
+        hint="Press next. Accepted tokens are blue, replaced ones orange, extra tokens bold.",
         state={"first": first, "steps": [{k: s[k] for k in ("round", "told")} for s in steps]},
         controls=button("next", "next") + button("back", "back") + button("reset", "reset"),
         view=f'<p class="written">{escape(prompt)}{pieces}</p>'

@@ -109,10 +109,10 @@ def shared_mass(tokens: Sequence[str], p: ArrayLike, q: ArrayLike) -> Figure:
     fig, ax = plt.subplots(figsize=WIDE)
     p, q, x = np.asarray(p), np.asarray(q), np.arange(len(tokens))
     low = np.minimum(p, q)
-    ax.bar(x, low, color=BLUE, width=0.6, label="min(p, q): accepted guesses")
+    ax.bar(x, low, color=BLUE, width=0.6, label="min(p, q): accepted draft tokens")
     ax.bar(x, p - low, bottom=low, color=ORANGE, width=0.6, label="p beyond q: replacements")
     ax.bar(x, q - low, bottom=low, color="none", edgecolor=GRAY, hatch="///", width=0.6,
-           label="q beyond p: refused guesses")  # fmt: skip
+           label="q beyond p: refused draft tokens")  # fmt: skip
     ax.set(ylabel="probability", ylim=(0, 1.35 * float(np.maximum(p, q).max())))
     ax.set_xticks(x, list(tokens))
     ax.grid(axis="x", visible=False)
@@ -121,11 +121,11 @@ def shared_mass(tokens: Sequence[str], p: ArrayLike, q: ArrayLike) -> Figure:
 
 
 def speedup_lines(draft_length: ArrayLike, speedups: Mapping[str, ArrayLike]) -> Figure:
-    """Speed by the number of guesses, the best of each line marked.
+    """Speed by the number of draft tokens, the best of each line marked.
 
     Args:
-        draft_length: Guesses in a round.
-        speedups: Name -> tokens a second over those without guesses.
+        draft_length: Draft tokens in a round.
+        speedups: Name -> tokens per second over those without drafting.
     """
     fig, ax = plt.subplots(figsize=WIDE)
     n = np.asarray(draft_length)
@@ -134,23 +134,23 @@ def speedup_lines(draft_length: ArrayLike, speedups: Mapping[str, ArrayLike]) ->
         ax.plot(n, s, color=COLORS[i], label=name)
         ax.plot(n[s.argmax()], s.max(), MARKS[i], color=COLORS[i], ms=8)
     ax.axhline(1, color=GRAY, lw=1)
-    ax.set(xlabel="guesses in a round", ylabel="speed, without guesses = 1")
+    ax.set(xlabel="draft tokens in a round", ylabel="speed, without drafting = 1")
     ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return fig
 
 
 def rates_against_expected(expected: ArrayLike, found: ArrayLike, spread: ArrayLike) -> Figure:
-    """How often guesses were accepted, against the probability that is predicted.
+    """How often draft tokens were accepted, against the probability that is predicted.
 
     Args:
-        expected: Predicted probability of each group of guesses.
+        expected: Predicted probability of each group of draft tokens.
         found: Share of each group that was accepted.
         spread: Two standard errors of each share.
     """
     fig, ax = plt.subplots(figsize=(4.8, 4.2))
     ax.plot([0, 1], [0, 1], color=GRAY, ls="--", lw=1.3)
     ax.errorbar(expected, found, np.asarray(spread), fmt="o", color=BLUE, capsize=3)
-    ax.set(xlabel="Σ min(p, q)", ylabel="share of guesses accepted")
+    ax.set(xlabel="Σ min(p, q)", ylabel="share of draft tokens accepted")
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return fig
 

@@ -127,7 +127,7 @@ def probe_layers(
             )
         for (label, level), style in zip(floors[title].items(), (":", "--"), strict=False):
             ax.axhline(level, color=GRAY, ls=style, label=label)
-        ax.set(xlabel="blocks behind it", title=title)
+        ax.set(xlabel="after so many blocks", title=title)
         ax.title.set_fontsize(11)
     axes[0, 0].set_ylabel("share of held-out words right")
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -211,7 +211,7 @@ def readout_curves(
         rule: The number that the rule gives, drawn as a line.
     """
     fig, ax = plt.subplots(figsize=WIDE)
-    ax.plot(*foretold, color=GRAY, label="threshold, foretold")
+    ax.plot(*foretold, color=GRAY, label="threshold, predicted")
     for (label, shares), color, size in zip(
         measured.items(), (BLUE, GREEN), (6, 10), strict=False
     ):

@@ -23,7 +23,7 @@ def depth_curves(curves: Mapping[str, ArrayLike], unit: str) -> Figure:
     for i, (name, curve) in enumerate(curves.items()):
         ax.plot(np.asarray(curve), "-o", ms=3, color=COLORS[i % len(COLORS)], label=name)
     ax.axhline(0, color=GRAY, lw=0.8)
-    ax.set(xlabel="depth: blocks behind the embedding", ylabel=unit)
+    ax.set(xlabel="depth: blocks after the embedding", ylabel=unit)
     ax.legend(fontsize=9)
     return fig
 
@@ -89,7 +89,7 @@ def induction_forming(history: History, others: Mapping[str, History], chance: f
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=WIDE)
     steps = [record["step"] for record in history]
-    left.plot(steps, [record["told"] for record in history], color=BLUE, label="told")
+    left.plot(steps, [record["told"] for record in history], color=BLUE, label="predictable")
     left.plot(steps, [record["new"] for record in history], color=ORANGE, label="new")
     for (name, other), color in zip(others.items(), (RED, *COLORS[4:]), strict=False):
         told = [record["told"] for record in other]

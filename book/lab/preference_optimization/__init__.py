@@ -5,6 +5,8 @@
   they miss.
 * ``demos``: Moving demos on preferences: three answers and one comparison, and where losses
   put it; their JavaScript is in the .js files.
+* ``exclamations``: The GPT of chapter 19, tuned by DPO to prefer exclamation marks, as an
+  update of 40 kB.
 * ``preference_family``: Every preference loss on the same comparisons, in a world whose
   optimum is known.
 * ``preference_margins``: Where losses on preferences put the margin of one pair, and how they

@@ -7,6 +7,11 @@ from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
 
 
+def chapters(numbers: str) -> str:
+    """The chapter of a stop, or its chapters, with the word for one or for several."""
+    return f"chapter{'s' if ' ' in numbers else ''} {numbers}"
+
+
 def token_way_demo(steps: Sequence[Mapping[str, str]], step: int = 0) -> Demo:
     """Stops on the way of a token, one after the other.
 
@@ -19,23 +24,21 @@ def token_way_demo(steps: Sequence[Mapping[str, str]], step: int = 0) -> Demo:
     """
     if not steps:
         raise InputError("no steps to show: give one or more")
-    now = steps[step]
-    stops = "".join(
-        f"<li><b>{escape(s['title'])}</b> (chapter {escape(s['chapter'])}): "
-        f"{escape(s['text'])}</li>"
-        for s in steps
+    stops = [dict(s) | {"chapter": chapters(s["chapter"])} for s in steps]
+    now = stops[step]
+    still = "".join(
+        f"<li><b>{escape(s['title'])}</b> ({escape(s['chapter'])}): {escape(s['text'])}</li>"
+        for s in stops
     )
     moving = slider("step", "stop", 1, len(steps), 1, step + 1)
     return Demo(
         kind="token-way",
         title="One token's way through the stack",
         hint="Move from left to right, or press Next: text goes in, an answer comes out.",
-        state={"steps": [dict(s) for s in steps]},
+        state={"steps": stops},
         controls=moving + button("next", "Next") + button("reset", "reset"),
-        view=f'<ol class="still">{stops}</ol><div class="live">'
-        + live_text(
-            f"{value('title', now['title'])} (chapter {value('chapter', now['chapter'])})"
-        )
+        view=f'<ol class="still">{still}</ol><div class="live">'
+        + live_text(f"{value('title', now['title'])} ({value('chapter', now['chapter'])})")
         + f'<p class="stop" data-name="text">{escape(now["text"])}</p></div>',
         script=script_beside(__file__, "token_way"),
         css=".mathlm-demo[data-demo=token-way] .stop{min-height:6.5em;padding:.5rem;"

@@ -36,7 +36,7 @@ def token_way(
 
     Returns:
         ``pieces`` and ``ids`` of the prompt alone, ``length`` of the whole template [tokens],
-        the first entries and the norm of the embedding of the last token, the likeliest token
+        the first entries and the norm of the embedding of the first token, the likeliest token
         at each of ``depths``, and the likeliest tokens at the end.
     """
     tokenizer, model = chat_model.tokenizer, chat_model.model
@@ -76,7 +76,7 @@ def steps(
     def shown(top):
         return ", ".join(f"“{token.strip()}” {100 * p:.1f} %" for token, p in top)
 
-    depth = "; ".join(f"after block {d}: “{token.strip()}”" for d, token in way["depths"])
+    depth = "; ".join(f"after {d}: “{token.strip()}”" for d, token in way["depths"])
     numbers = ", ".join(f"{x:+.2f}" for x in way["entries"])
     found = [
         ("text", "8", way["prompt"]),

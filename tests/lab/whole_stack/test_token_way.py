@@ -59,7 +59,15 @@ def test_without_steps_there_is_no_demo():
 def test_the_script_shows_the_chosen_stop():
     steps = [{"title": t, "chapter": str(i), "text": t * 2} for i, t in enumerate("abc")]
     out = run_script(STUB, demos.token_way_demo(steps), {"step": 2})
-    assert (out["title"], out["chapter"], out["text"]) == ("b", "1", "bb")
+    assert (out["title"], out["chapter"], out["text"]) == ("b", "chapter 1", "bb")
+
+
+def test_several_chapters_are_called_so():
+    steps = [{"title": n, "chapter": n, "text": ""} for n in ("8", "21 and 24", "10 to 17")]
+    page = demos.token_way_demo(steps)._repr_html_()
+    assert all(
+        f"({x})" in page for x in ("chapter 8", "chapters 21 and 24", "chapters 10 to 17")
+    )
 
 
 def test_without_scripts_every_stop_is_read():

@@ -1,0 +1,266 @@
+"""The built site in a browser, from files: what a reader meets at three widths in two schemes.
+
+``make site-test`` runs these; they need the site of ``make book``, Playwright and a Chromium,
+and say so by name where one is missing.
+"""
+
+import gzip
+import shutil
+import time
+import warnings
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default"),
+]
+SITE = Path(__file__).parents[2] / "_build" / "site" / "_build" / "html"
+PAGES = (
+    "book/index",
+    "book/01-linear-algebra",
+    "book/06-optimization",
+    "book/10-attention",
+    "book/14-positional-encoding",
+    "book/16-transformer-backward",
+    "book/20-generation",
+    "book/25-interpretability",
+    "book/27-whole-stack",
+    "book/glossary",
+    "book/api/functional",
+)
+SIZES = {"desktop": (1440, 900), "laptop": (1024, 768), "phone": (390, 844)}
+SCHEMES = ("light", "dark")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+WEIGHT = 1.2e6  # [bytes, compressed] of a first visit
+TYPESET = 1.0  # [s] until the first screen is typeset
+SHARED = 3.0  # a machine that others use may take so many times as long
+# What the theme does on every page: arrows of the side bar that have no name of their own, and
+# labels that say more than what they show.
+OF_THE_THEME = {"summary-name", "label-content-name-mismatch"}
+FOUND = {"critical", "serious"}
+
+every_page = pytest.mark.parametrize("page", PAGES)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser for all cases."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not here")
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("no Chromium is here: apt-get install chromium")
+    if not (SITE / "book" / "index.html").exists():
+        pytest.skip("no site is here: make book")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """Open a page; what it says, asks for and breaks on the way is kept with it."""
+    contexts = []
+
+    def opened(page, size="desktop", scheme="light", after="", **options):
+        width, height = SIZES[size]
+        viewport = {"width": width, "height": height}
+        context = chromium.new_context(viewport=viewport, color_scheme=scheme, **options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.said, tab.asked, tab.failed = [], [], []
+        # the theme logs its colors and buttons; a warning or an error nobody may leave
+        tab.on("console", lambda m: m.type in {"warning", "error"} and tab.said.append(m.text))
+        tab.on("pageerror", lambda error: tab.said.append(str(error)))
+        tab.on("request", lambda request: tab.asked.append(request.url))
+        tab.on("requestfailed", lambda request: tab.failed.append(request.url))
+        tab.goto((SITE / f"{page}.html").as_uri() + after)
+        if options.get("java_script_enabled", True):
+            tab.wait_for_function("!window.MathJax || window.MathJax.startup?.promise")
+            tab.evaluate("window.MathJax?.startup.promise.then(() => 0)")
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def files(asked):
+    """The files behind the addresses, each once."""
+    return {Path(unquote(urlsplit(url).path)) for url in asked if url.startswith("file:")}
+
+
+# --- every page -----------------------------------------------------------------------------
+
+
+@every_page
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_page_is_quiet_fits_and_asks_nothing_of_others(visit, page, size, scheme):
+    tab = visit(page, size, scheme)
+    assert tab.said == []
+    assert tab.failed == []
+    own = ("file:", "data:", "blob:")
+    assert [url for url in tab.asked if not url.startswith(own)] == []
+    wide, window = tab.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= window, f"{page} is {wide} px wide in a window of {window} px"
+
+
+@every_page
+def test_every_picture_says_what_it_shows(visit, page):
+    pictures = visit(page).locator(".bd-article img")
+    without = pictures.evaluate_all(
+        "all => all.filter(e => !e.alt.trim() && e.getAttribute('role') !== 'presentation')"
+        ".map(e => e.src)"
+    )
+    assert without == []
+
+
+@every_page
+@pytest.mark.parametrize(
+    ("size", "scheme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "light")]
+)
+def test_axe_finds_nothing_serious(visit, page, size, scheme):
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not here")
+    tab = visit(page, size, scheme)
+    tab.add_script_tag(path=Path(axe.__file__).with_name("axe.min.js"))
+    rules = {rule: {"enabled": False} for rule in OF_THE_THEME}
+    found = tab.evaluate("rules => axe.run(document, {rules})", rules)["violations"]
+    serious = [
+        f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]} ({len(one['nodes'])})"
+        for one in found
+        if one["impact"] in FOUND
+    ]
+    assert serious == []
+
+
+@every_page
+def test_the_first_visit_is_light(visit, page):
+    tab = visit(page)
+    loaded = {path: len(gzip.compress(path.read_bytes(), 6)) for path in files(tab.asked)}
+    heavy = sorted(loaded.items(), key=lambda item: -item[1])[:3]
+    assert sum(loaded.values()) <= WEIGHT, [(path.name, size) for path, size in heavy]
+
+
+@every_page
+def test_the_first_screen_is_typeset_soon(visit, page):
+    visit(page)  # what the system reads from the disk for the first time
+    start = time.perf_counter()
+    visit(page)
+    took = time.perf_counter() - start
+    if took > TYPESET:
+        warnings.warn(f"{page}: typeset after {took:.1f} s of {TYPESET} s", stacklevel=1)
+    assert took < SHARED * TYPESET
+
+
+# --- demos ----------------------------------------------------------------------------------
+
+# Move each control once, by what its kind understands, and say whether the demo changed.
+RESPOND = """
+demo => {
+  const shown = () => demo.innerHTML + [...demo.querySelectorAll("input")].map(e => e.value);
+  const inputs = [...demo.querySelectorAll("input, select")].filter(e => e.offsetParent);
+  const silent = [];
+  for (const e of inputs) {
+    const before = demo.innerText + [...demo.querySelectorAll("svg")].map(s => s.outerHTML) +
+      [...demo.querySelectorAll(".bar > i")].map(b => b.style.width);
+    if (e.tagName === "SELECT") e.selectedIndex = (e.selectedIndex + 1) % e.options.length;
+    else if (e.type === "range") e.value = e.value === e.max ? e.min : e.max;
+    else if (e.type === "checkbox" || e.type === "radio") e.click();
+    else if (e.type === "number") e.stepUp(e.max !== "" && +e.value >= +e.max ? -1 : 1);
+    else e.value += "x";
+    e.dispatchEvent(new Event("input", {bubbles: true}));
+    e.dispatchEvent(new Event("change", {bubbles: true}));
+    const after = demo.innerText + [...demo.querySelectorAll("svg")].map(s => s.outerHTML) +
+      [...demo.querySelectorAll(".bar > i")].map(b => b.style.width);
+    if (before === after) silent.push(e.outerHTML.slice(0, 120));
+  }
+  return {ready: "ready" in demo.dataset, controls: inputs.length, silent};
+}
+"""
+
+
+def demos():
+    """The pages that hold a demo."""
+    pages = sorted(SITE.glob("book/[0-9]*.html"))
+    return [p.stem for p in pages if 'class="mathlm-demo"' in p.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", demos() or ["none"])
+def test_every_control_of_a_demo_changes_it(visit, page):
+    tab = visit(f"book/{page}")
+    for demo in tab.locator(".mathlm-demo").all():
+        demo.scroll_into_view_if_needed()
+        found = demo.evaluate(RESPOND)
+        assert found["ready"], demo.get_attribute("data-demo")
+        assert found["silent"] == [], demo.get_attribute("data-demo")
+    assert tab.said == []
+
+
+def test_without_scripts_a_demo_shows_its_first_state(visit):
+    tab = visit("book/10-attention", java_script_enabled=False)
+    for demo in tab.locator(".mathlm-demo").all():
+        assert demo.inner_text().strip()
+        assert demo.locator("input:visible").count() == 0
+
+
+# --- the live model -------------------------------------------------------------------------
+
+
+def started(tab):
+    """The live model of the page, running."""
+    tab.locator(".live-start").first.click()
+    tab.wait_for_selector("[data-ready] .live-panel", timeout=60_000)
+    return tab.locator(".live-model").first
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_live_model_writes_and_the_page_checks_itself(visit, size, scheme):
+    tab = visit("book/index", size, scheme)
+    model = started(tab)
+    before = model.inner_text()
+    model.locator("[data-name=write]").click()
+    output = model.locator("[data-name=output]")
+    output.wait_for(timeout=60_000)
+    assert model.inner_text() != before
+    model.locator("[data-name=check]").click()
+    tab.wait_for_selector(".live-model[data-checked]", timeout=60_000)
+    assert model.get_attribute("data-checked") == "good"
+    assert tab.said == []
+    wide, window = tab.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= window
+
+
+def test_a_link_holds_the_state_of_the_live_model(visit):
+    tab = visit("book/index", after="#live:p=ROMEO%3a&s=7&t=0&h=2-3")
+    tab.wait_for_selector("[data-ready] .live-panel", timeout=60_000)
+    assert tab.locator("[data-name=prompt]").input_value() == "ROMEO:"
+    assert tab.locator("[data-name=seed]").input_value() == "7"
+    assert tab.locator("[data-name=temperature]").input_value() == "0"
+
+
+def test_without_scripts_the_live_model_is_a_picture(visit):
+    tab = visit("book/index", java_script_enabled=False)
+    assert tab.locator(".live-model svg, .live-model img").first.is_visible()
+
+
+# --- search ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [("rotary", "14-positional-encoding"), ("byte pair encoding", "08-tokenization")],
+)
+def test_the_search_field_finds_a_chapter_from_a_file(visit, query, page):
+    tab = visit("search", after=f"?q={query.replace(' ', '+')}")
+    link = tab.locator(f".bd-article a[href*='{page}']")
+    link.first.wait_for(timeout=20_000)
+    hrefs = tab.locator(".bd-article a[href*='.html']").evaluate_all(
+        "all => all.map(e => e.getAttribute('href'))"
+    )
+    assert any(page in href for href in hrefs[:3]), hrefs[:5]
