@@ -87,7 +87,8 @@ def rotate_half_split(
         Vectors of the same length; ⟨q turned to m, k turned to n⟩ depends on m - n only.
     """
     a, b = x.chunk(2, -1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
+    turned = torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+    return turned.to(x.dtype)  # rounded once, if x has 16 bits
 
 
 def rotate_interleaved(
@@ -111,7 +112,8 @@ def rotate_interleaved(
         Vectors of the same length.
     """
     a, b = x[..., 0::2], x[..., 1::2]
-    return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2).to(x.dtype)
+    turned = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+    return turned.to(x.dtype)  # rounded once, if x has 16 bits
 
 
 def half_split_order(d_head: int) -> Int[Tensor, " {d_head}"]:
