@@ -23,7 +23,6 @@ LITERAL = re.compile(r"(``.*?``)")
 DISPLAY = re.compile(r"\$\$(?P<tex>[^$]+)\$\$ \((?P<label>eq-[a-z0-9-]+)\)")
 PARAMETER = re.compile(r"^:param (?P<stars>(?:\\?\*)*)(?P<name>\w+):")
 MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
-MARKUP = re.compile(r"[*`|\\]")
 
 
 def link(line: str) -> str:
@@ -94,8 +93,9 @@ def with_types(lines: list[str], known: dict[str, Any]) -> list[str]:
         found.append(line)
         named = PARAMETER.match(line)
         if named and named["name"] in known:
-            kind = MARKUP.sub(r"\\\g<0>", described(known[named["name"]]))
-            found.insert(-1, f":type {named['name']}: {kind}")
+            # a literal: as words, Sphinx would take each for a name and look for its page
+            kind = described(known[named["name"]])
+            found.insert(-1, f":type {named['name']}: ``{kind}``")
     return found
 
 

@@ -9,6 +9,7 @@
     };
     const fixed = (x, digits) =>
       x.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
+    NUMBERS
     const valid = (e) => {
       const v = e.validity;
       return !v || !(v.badInput || v.valueMissing || v.rangeUnderflow || v.rangeOverflow);
@@ -30,6 +31,7 @@
       });
       draw();
     }));
+    KIT
     BODY
     root.dataset.ready = "";
   };

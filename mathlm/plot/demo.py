@@ -10,20 +10,22 @@ readers name them.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 LIGHT = (
     "--bg:#fff;--fg:#1c1e21;--soft:#5a6068;--line:#d5d9de;--track:#e9edf1;"
-    "--accent:#0072b2;--second:#b35900;--mark:#fff1d6;color-scheme:light"
+    "--accent:#0072b2;--second:#b35900;--third:#00795b;--fourth:#a4478a;--mark:#fff1d6;"
+    "color-scheme:light"
 )
 DARK = (
     "--bg:#1b1e22;--fg:#eceff2;--soft:#adb5bd;--line:#43494f;--track:#30363c;"
-    "--accent:#56b4e9;--second:#f0a94a;--mark:#453718;color-scheme:dark"
+    "--accent:#56b4e9;--second:#f0a94a;--third:#3cc49a;--fourth:#e59ccb;--mark:#453718;"
+    "color-scheme:dark"
 )
 
 CSS = """
@@ -32,7 +34,7 @@ CSS = """
 html[data-theme=light] .mathlm-demo,body[data-jp-theme-light=true] .mathlm-demo{LIGHT}
 html[data-theme=dark] .mathlm-demo,html[theme=dark] .mathlm-demo,
 body[data-jp-theme-light=false] .mathlm-demo{DARK}
-.mathlm-demo{box-sizing:border-box;max-width:40rem;margin:.5rem 0;padding:.8rem 1rem;
+.mathlm-demo{box-sizing:border-box;margin:.5rem 0;padding:.8rem 1rem;
 border:1px solid var(--line);border-radius:.5rem;background:var(--bg);color:var(--fg);
 font:1rem/1.5 system-ui,sans-serif;font-variant-numeric:tabular-nums;overflow-x:auto}
 .mathlm-demo *{box-sizing:border-box}
@@ -42,8 +44,10 @@ font:1rem/1.5 system-ui,sans-serif;font-variant-numeric:tabular-nums;overflow-x:
 .mathlm-demo .demo-controls{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end}
 .mathlm-demo:not([data-ready]) .live{display:none!important}
 .mathlm-demo[data-ready] .still{display:none!important}
-.mathlm-demo label{display:flex;flex-direction:column;flex:1 1 7rem;font-size:.9rem;margin:0}
+.mathlm-demo label{display:flex;flex-direction:column;flex:1 1 9rem;font-size:.9rem;margin:0}
 .mathlm-demo label.number{flex:0 1 5.5rem}
+.mathlm-demo label.choice{flex:0 1 auto;max-width:100%}
+.mathlm-demo .choice select{width:auto}
 .mathlm-demo input,.mathlm-demo select,.mathlm-demo button{font:inherit;color:inherit;margin:0;
 min-height:2.2rem;max-width:100%}
 .mathlm-demo input[type=range]{width:100%;accent-color:var(--accent)}
@@ -66,12 +70,28 @@ font-weight:400;white-space:nowrap}
 overflow:hidden}
 .mathlm-demo .bar>i{display:block;height:100%;background:var(--accent);
 transition:width .15s ease-out}
-.mathlm-demo svg{max-width:100%;height:auto;display:block}
-.mathlm-demo svg text{fill:var(--fg)}
+.mathlm-demo .demo-picture{margin:.9rem 0 .4rem}
+.mathlm-demo .demo-picture>svg{margin:0 auto;overflow:visible}
+.mathlm-demo .demo-picture>.still{width:30rem}
+.mathlm-demo .demo-legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.9rem 0 -.3rem;
+font-size:.9rem}
+.mathlm-demo .demo-legend i{display:inline-block;width:1.5rem;margin-right:.4rem;
+vertical-align:middle;border-top:3px solid}
+.mathlm-demo .demo-pair{display:grid;gap:0 1rem;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
+.mathlm-demo .grip{cursor:grab;touch-action:none}
+.mathlm-demo .spot{cursor:pointer}
+.mathlm-demo .grip:active{cursor:grabbing}
+.mathlm-demo>svg,.mathlm-demo div>svg{max-width:100%;height:auto;display:block}
+.mathlm-demo svg text:not([fill]){fill:var(--fg)}
+@media (max-width:30rem){.mathlm-demo{padding:.7rem .6rem}.mathlm-demo table{font-size:.9rem}
+.mathlm-demo td,.mathlm-demo th{padding:.2rem .15rem}.mathlm-demo thead th{white-space:normal}}
 @media (prefers-reduced-motion:reduce){.mathlm-demo *{transition:none!important;
 animation:none!important}}
 div.cell_output .text_html:has(>.mathlm-demo){background:none!important;padding:0!important}
 """.replace("LIGHT", LIGHT).replace("DARK", DARK)
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +103,11 @@ class Demo:
     data-name), ``text(name, value, i)``, ``bar(name, share, i)``, ``fixed(x, digits)``,
     ``numbers(name)`` (values of inputs; NaN for an invalid one), ``changed(draw)`` and
     ``reset(draw)`` (call ``draw`` when an input changes, or when the button "reset" has
-    restored the initial values), and ``still`` (the reader asked for reduced motion).
+    restored the initial values), ``still`` (the reader asked for reduced motion), and numbers
+    as a reader expects them: ``grouped(x, digits)`` (12,345.6), ``scientific(x, digits)``
+    (1.3 × 10⁷ where plain digits would be too many), ``bytes(x)`` (1.50 GB), ``raised(n)`` (⁷).
+    If the view has a picture of :mod:`mathlm.plot.picture`, then also ``picture(name)`` and
+    ``player(name, begin, tick, pause)``.
 
     Args:
         kind: Name of this kind of demo: lower-case letters and hyphens.
@@ -115,7 +139,10 @@ class Demo:
         numbers = json.dumps(shown(self.state), ensure_ascii=False, allow_nan=False)
         state = escape(numbers, quote=True)
         frame = script_beside(__file__, "demo").replace("KIND", self.kind)
-        script = frame.replace("BODY", self.script.strip())
+        kit = script_beside(__file__, "plot_kit") if 'class="demo-picture"' in self.view else ""
+        frame = frame.replace("NUMBERS", script_beside(__file__, "numbers"))
+        parts = without_indent(frame.replace("KIT", kit)).partition("BODY")
+        script = parts[0] + self.script.strip() + parts[2]
         hint = f'<p class="demo-hint live">{escape(self.hint)}</p>' if self.hint else ""
         return (
             f'<div class="mathlm-demo tex2jax_ignore mathjax_ignore" data-demo="{self.kind}" '
@@ -138,6 +165,11 @@ def script_beside(python: str, *names: str) -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
+def without_indent(script: str) -> str:
+    """A script without the spaces at the beginning of its lines: the page is smaller."""
+    return "\n".join(line.strip() for line in script.splitlines() if line.strip())
+
+
 def shown(state: Any) -> Any:
     """The same state with the digits that arithmetic fixes on every processor.
 
@@ -147,7 +179,7 @@ def shown(state: Any) -> Any:
     if isinstance(state, Mapping):
         return {name: shown(value) for name, value in state.items()}
     if isinstance(state, list | tuple):
-        sizes = [abs(x) for x in state if isinstance(x, float) and isfinite(x)]
+        sizes = [abs(x) for x in state if isinstance(x, float) and math.isfinite(x)]
         least = 1e-13 * max(sizes, default=0.0)
         return [0.0 if isinstance(x, float) and abs(x) < least else shown(x) for x in state]
     return float(f"{state:.9g}") if isinstance(state, float) else state
@@ -220,7 +252,7 @@ def select(name: str, label: str, options: Sequence[str], chosen: int = 0) -> st
         for i, option in enumerate(options)
     )
     chooser = f'<select data-name="{name}">{items}</select>'
-    return f"<label><span>{escape(label)}</span>{chooser}</label>"
+    return f'<label class="choice"><span>{escape(label)}</span>{chooser}</label>'
 
 
 def button(name: str, label: str, *, pressed: bool | None = None) -> str:
@@ -257,6 +289,35 @@ def live_text(content: str) -> str:
     return f'<p aria-live="polite">{content}</p>'
 
 
+def scientific(x: float | int, digits: int = 1) -> str:
+    """A number as a reader expects it: plain from 0.0001 to 100,000, else as 1.3 × 10⁷.
+
+    Args:
+        x: Finite number.
+        digits: Digits behind the first one.
+    """
+    if x == 0:
+        return "0"
+    mantissa, exponent = f"{x:.{digits}e}".split("e")
+    if 1e-4 <= abs(x) < 1e5:
+        places = max(0, digits - math.floor(math.log10(abs(x)) + 1e-9))
+        return f"{float(f'{x:.{digits}e}'):,.{places}f}".replace("-", "−")
+    return f"{mantissa} × 10{str(int(exponent)).translate(RAISED)}".replace("-", "−")
+
+
+def byte_size(x: float | int) -> str:
+    """A number of bytes with three digits and a decimal unit: 1.50 GB, 158 TB.
+
+    Args:
+        x: Bytes, 0 or more.
+    """
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    k = 0
+    while x >= 999.5 and k < len(units) - 1:
+        x, k = x / 1000, k + 1
+    return f"{x:.{0 if k == 0 or x >= 99.95 else 1 if x >= 9.995 else 2}f} {units[k]}"
+
+
 def value(name: str, shown: str) -> str:
     """A number or word in a text that the script replaces through ``text(name, ...)``.
 
@@ -271,8 +332,10 @@ __all__ = [
     "Demo",
     "bar",
     "button",
+    "byte_size",
     "live_text",
     "number",
+    "scientific",
     "script_beside",
     "select",
     "slider",

@@ -110,7 +110,7 @@ def shard(model: nn.Module, device: torch.device) -> nn.Module:
     return whole
 
 
-def reduce_unused(group: nn.Module) -> None:
+def reduce_unused(group: object) -> None:
     """What ``set_reduce_scatter_unused_params(True)`` does, for torch before 2.13.
 
     There each rank reduces the gradients that it has. A rank that did not use a parameter would

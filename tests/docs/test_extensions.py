@@ -421,12 +421,12 @@ def test_an_argument_gets_its_type_and_an_array_its_shape():
     known = load("docstrings").annotations(f)
     lines = [":param x: One.", ":param n: Two.", "    more", ":param y: Three.", ":param z: ?"]
     assert load("docstrings").with_types(lines, known) == [
-        r":type x: ndarray of float, shape (\*batch, T)",
+        ":type x: ``ndarray of float, shape (*batch, T)``",
         ":param x: One.",
-        ":type n: int",
+        ":type n: ``int``",
         ":param n: Two.",
         "    more",
-        ":type y: ndarray of int, shape (B) or None",
+        ":type y: ``ndarray of int, shape (B) or None``",
         ":param y: Three.",
         ":param z: ?",
     ]

@@ -38,7 +38,7 @@ def softmax_temperature_demo(
         hint="Lower the temperature: the largest score takes everything. Raise it: all equal.",
         controls=slider("temperature", "temperature T", 0.1, 10, 0.05, temperature)
         + button("reset", "reset"),
-        view="<table><thead><tr><th>score</th><th>softmax weight</th><th></th></tr></thead>"
+        view="<table><thead><tr><th>score</th><th>softmax weight</th><td></td></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
         f'<p class="still">Temperature T = {temperature:g}.</p>'
         + live_text(
@@ -118,7 +118,7 @@ def attention_weights_demo(
         hint="Point at a word, or move to it with the arrow keys.",
         state={"words": list(words), "weights": table.tolist(), "most": most},
         controls=buttons,
-        view="<table><thead><tr><th>key</th><th>attention weight</th><th></th></tr></thead>"
+        view="<table><thead><tr><th>key</th><th>attention weight</th><td></td></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
         + live_text(
             f"Query: {value('query', words[query])}. It attends most to "

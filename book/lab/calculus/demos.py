@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
+from mathlm.plot.picture import arrow, axis, dots, legend, line, picture
 from mathlm.reference import jacobian_by_rows
 
 # name, function, point, slope there, ranges of x and y in the picture
@@ -17,18 +18,6 @@ CURVES: tuple[tuple[str, Callable[[float], float], float, float, tuple[float, ..
     ("sin x at 1", math.sin, 1.0, math.cos(1.0), (-0.5, 3.5, -0.6, 1.6)),
     ("eˣ at 0", math.exp, 0.0, 1.0, (-1.5, 2.5, -1.0, 11.0)),
 )
-WIDTH, HEIGHT = 320, 200  # of the pictures [units of the SVG]
-CALCULUS_CSS = """
-.mathlm-demo .graph{width:26rem;margin:auto;touch-action:manipulation}
-.mathlm-demo .graph polyline{fill:none;stroke:var(--soft);stroke-width:2.5}
-.mathlm-demo .graph .secant{stroke:var(--accent);stroke-width:2}
-.mathlm-demo .graph .tangent{stroke:var(--second);stroke-width:2;stroke-dasharray:6 4}
-.mathlm-demo .graph .dot{fill:var(--accent)}
-.mathlm-demo .graph .base{fill:var(--fg)}
-.mathlm-demo .graph .axis{stroke:var(--line);stroke-width:1.5}
-.mathlm-demo .graph .true{stroke:var(--accent);stroke-width:3}
-.mathlm-demo .graph text{font-size:12px}
-"""
 
 
 def secant_demo(h: float | int = 1.5) -> Demo:
@@ -53,14 +42,14 @@ def secant_demo(h: float | int = 1.5) -> Demo:
     return Demo(
         kind="secant",
         title="Pull h to zero: the secant becomes the tangent",
-        hint="For x² the difference is h; for the other two, a multiple of it once h is small.",
+        hint="Drag the second point. For x² the difference is h; for the other two, a "
+        "multiple of it once h is small.",
         controls=select("curve", "curve and point", [c[0] for c in CURVES])
         + slider("h", "h", 0.01, 2.0, 0.01, float(h))
         + button("reset", "reset"),
         view=_secant_view(f, x, h, found, slope, view) + sentence,
         script=script_beside(__file__, "secant"),
-        state={"curves": curves, "width": WIDTH, "height": HEIGHT},
-        css=CALCULUS_CSS,
+        state={"curves": curves},
     )
 
 
@@ -72,26 +61,26 @@ def _secant_view(
     tangent: float,
     view: tuple[float, ...],
 ) -> str:
-    """Curve, secant, tangent and the two points as SVG."""
+    """Curve, secant, tangent and the two points as a picture."""
     x0, x1, y0, y1 = view
 
-    def place(u: float, v: float) -> tuple[float, float]:
-        return WIDTH * (u - x0) / (x1 - x0), HEIGHT * (y1 - v) / (y1 - y0)
+    def through(slope: float) -> list[tuple[float, float]]:
+        return [(u, f(x) + slope * (u - x)) for u in (x0, x1)]
 
-    def line(name: str, slope: float) -> str:
-        (a, b), (c, d) = (place(u, f(x) + slope * (u - x)) for u in (x0, x1))
-        return f'<line class="{name}" data-name="{name}" x1="{a}" y1="{b}" x2="{c}" y2="{d}"/>'
-
-    def dot(name: str, u: float) -> str:
-        a, b = place(u, f(u))
-        return f'<circle class="{name}" data-name="{name}" cx="{a:.1f}" cy="{b:.1f}" r="5"/>'
-
-    points = " ".join("{:.1f},{:.1f}".format(*place(u, f(u))) for u in np.linspace(x0, x1, 81))
-    shapes = f'<polyline data-name="curve-line" points="{points}"/>'
-    shapes += line("tangent", tangent) + line("secant", secant)
-    return _graph(
-        "A curve, a line through two of its points, and the tangent at the first",
-        shapes + dot("base", x) + dot("dot", x + h),
+    marks = [
+        line([(u, f(u)) for u in np.linspace(x0, x1, 81)], "fg"),
+        line(through(tangent), "second", dash="6 4", width=2),
+        line(through(secant), "accent", width=2),
+        dots([(x, f(x))], "fg"),
+        dots([(x + h, f(x + h))], "accent"),
+    ]
+    names = (("fg", "curve"), ("accent", "secant"), ("second", "tangent", "dashed"))
+    return legend(names) + picture(
+        "graph",
+        "a curve, a line through two of its points, and the tangent at the first",
+        axis(x0, x1, "x"),
+        axis(y0, y1, "f(x)"),
+        marks,
     )
 
 
@@ -126,7 +115,9 @@ def jacobian_demo(wiggle: ndarray | None = None) -> Demo:
         + f"<td>{value('miss', _fixed(moved[i] - guess[i], 3))}</td></tr>"
         for i in range(2)
     )
-    head = "".join(f"<th>{h}</th>" for h in ("", "∂x₁", "∂x₂", "∂x₃", "J Δx", "Δf", "error"))
+    head = "<td></td>" + "".join(
+        f"<th>{h}</th>" for h in ("∂x₁", "∂x₂", "∂x₃", "J Δx", "Δf", "error")
+    )
     sliders = "".join(
         slider(f"dx{j + 1}", f"Δx{'₁₂₃'[j]}", -0.5, 0.5, 0.01, float(d[j])) for j in range(3)
     )
@@ -138,34 +129,28 @@ def jacobian_demo(wiggle: ndarray | None = None) -> Demo:
         view=_arrows(moved, guess)
         + f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         + "<p>f₁ = x₁² + x₂x₃ and f₂ = x₁x₂ − x₃ at x = (1, 2, 0.5). "
-        "Solid: true change (Δf₁, Δf₂). Dashed: predicted.</p>",
+        "The arrows show (Δf₁, Δf₂).</p>",
         script=script_beside(__file__, "jacobian"),
-        state={"x": POINT.tolist(), "J": J.tolist(), "scale": SCALE},
-        css=CALCULUS_CSS,
+        state={"x": POINT.tolist(), "J": J.tolist()},
     )
-
-
-SCALE = 42  # units of the SVG for a change of 1
 
 
 def _arrows(moved: ndarray, guess: ndarray) -> str:
     """The change of the two outputs in their plane, true and predicted."""
-    lines = "".join(
-        f'<line class="{name}" data-name="{name}" x1="160" y1="100" '
-        f'x2="{160 + SCALE * v[0]:.1f}" y2="{100 - SCALE * v[1]:.1f}"/>'
-        for name, v in (("true", moved), ("tangent", guess))
+    names = (("accent", "true change"), ("second", "predicted by J", "dashed"))
+    return legend(names) + picture(
+        "plane",
+        "change of the two outputs, true and predicted",
+        axis(-3, 3, "Δf₁"),
+        axis(-2.2, 2.2, "Δf₂"),
+        [
+            arrow([(0, 0), moved], "accent", width=3),
+            arrow([(0, 0), guess], "second", width=2, dash="6 4"),
+        ],
+        equal=True,
+        aspect=0.8,
+        tallest=320,
     )
-    axes = (
-        '<line class="axis" x1="0" y1="100" x2="320" y2="100"/>'
-        '<line class="axis" x1="160" y1="0" x2="160" y2="200"/>'
-        '<text x="292" y="94">Δf₁</text><text x="166" y="14">Δf₂</text>'
-    )
-    return _graph("Change of the two outputs: true and predicted", axes + lines)
-
-
-def _graph(label: str, shapes: str) -> str:
-    box = f'viewBox="0 0 {WIDTH} {HEIGHT}"'
-    return f'<svg class="graph" {box} role="img" aria-label="{label}">{shapes}</svg>'
 
 
 def _fixed(x: float, digits: int) -> str:

@@ -1,5 +1,4 @@
-const f = ([a, b, c]) => [a * a + b * c, a * b - c];
-const put = (e, list) => Object.entries(list).forEach(([k, v]) => e.setAttribute(k, v));
+const f = ([a, b, c]) => [a * a + b * c, a * b - c], plane = picture("plane");
 const draw = () => {
   const d = ["dx1", "dx2", "dx3"].map((n) => one(n).valueAsNumber);
   const before = f(state.x), after = f(state.x.map((x, j) => x + d[j]));
@@ -11,9 +10,10 @@ const draw = () => {
     text("moved", fixed(moved[i], 3), i);
     text("miss", fixed(moved[i] - g, 3), i);
   });
-  const end = (v) => ({x2: 160 + state.scale * v[0], y2: 100 - state.scale * v[1]});
-  put(one("true"), end(moved));
-  put(one("tangent"), end(guess));
+  plane.show({x: {range: [-3, 3], label: "Δf₁"}, y: {range: [-2.2, 2.2], label: "Δf₂"},
+    equal: true, aspect: 0.8, tallest: 320, marks: [
+      {kind: "arrow", at: [[0, 0], moved], color: "accent", width: 3},
+      {kind: "arrow", at: [[0, 0], guess], color: "second", width: 2, dash: "6 4"}]});
 };
 changed(draw);
 reset(draw);

@@ -2,9 +2,9 @@
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, live_text, script_beside, select, slider, value
+from mathlm.plot.picture import axis, boxes, legend, picture
 
 MOST = 8  # queries or keys
-CELL = 30  # [px]
 
 
 def causal_mask_demo(queries: int = 3, keys: int = 7) -> Demo:
@@ -20,13 +20,6 @@ def causal_mask_demo(queries: int = 3, keys: int = 7) -> Demo:
     shift = keys - queries
     seen = [[s - shift <= t for s in range(MOST)] for t in range(MOST)]
     inside = [row[:keys] for row in seen[:queries]]
-    cells = "".join(
-        f'<rect data-name="cell" class="{_kind(t < queries and s < keys, seen[t][s])}" '
-        f'x="{CELL * s + 1}" y="{CELL * t + 1}" width="{CELL - 2}" height="{CELL - 2}"/>'
-        for t in range(MOST)
-        for s in range(MOST)
-    )
-    size = CELL * MOST
     return Demo(
         kind="causal-mask",
         title="Which keys does each query see?",
@@ -37,23 +30,37 @@ def causal_mask_demo(queries: int = 3, keys: int = 7) -> Demo:
         + slider("keys", "keys S", 1, MOST, 1, keys)
         + slider("window", "window", 1, MOST, 1, MOST)
         + select("corner", "aligned at the", ["last key", "first key"]),
-        view=f'<svg viewBox="0 0 {size} {size}" width="{size}" role="img" '
-        f'aria-label="queries are rows, keys are columns; a filled square may be seen">{cells}'
-        "</svg>"
+        view=legend((("accent", "seen"), ("line", "hidden")))
+        + _table([row[:keys] for row in seen[:queries]])
         + live_text(
             f"{value('seen', str(sum(map(sum, inside))))} of "
             f"{value('all', str(queries * keys))} pairs are seen; queries that see nothing: "
             f"{value('blind', str(sum(not any(row) for row in inside)))}."
         ),
         script=script_beside(__file__, "causal_mask"),
-        css=".mathlm-demo[data-demo=causal-mask] .sees{fill:var(--accent)}"
-        ".mathlm-demo[data-demo=causal-mask] .hidden{fill:var(--track);stroke:var(--line)}"
-        ".mathlm-demo[data-demo=causal-mask] .off{fill:none}",
     )
 
 
-def _kind(inside: bool, sees: bool) -> str:
-    return ("sees" if sees else "hidden") if inside else "off"
+def _table(seen: list[list[bool]]) -> str:
+    """Queries by keys, with a box for each pair."""
+    pairs = [(s, t) for t, row in enumerate(seen) for s in range(len(row))]
+    names = [(i + 0.5, str(i + 1)) for i in range(MOST)]
+    found = boxes(
+        [(s, t, s + 1, t + 1) for s, t in pairs],
+        ["accent" if seen[t][s] else "track" for s, t in pairs],
+        gap=2,
+        edge="line",
+    )
+    return picture(
+        "table",
+        "queries are rows, keys are columns; a filled square may be seen",
+        axis(0, MOST, "key", ticks=names),
+        axis(MOST, 0, "query", ticks=names),
+        [found],
+        equal=True,
+        aspect=0.9,
+        tallest=320,
+    )
 
 
 __all__ = ["causal_mask_demo"]

@@ -6,24 +6,26 @@ from typing import Any
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
+from mathlm.plot.demo import (
+    RAISED,
+    Demo,
+    button,
+    live_text,
+    scientific,
+    script_beside,
+    select,
+    slider,
+    value,
+)
+from mathlm.plot.picture import axis, legend, line, picture
 
 SUMS, NORMS = ("without sums", "with sums"), ("no norm", "norm before", "norm after")
 STACKS = (("plain", "norm-only", "norm-only"), ("residual", "pre-norm", "post-norm"))
 SERIES = ("rms", "gradient", "spread")
 LOWEST, HIGHEST = -16.0, 12.0  # powers of ten in the picture
 
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-BLOCK_CSS = """
-.mathlm-demo[data-demo=block] svg{width:32rem;margin:auto}
-.mathlm-demo[data-demo=block] polyline{fill:none;stroke-width:.7}
-.mathlm-demo[data-demo=block] .rms{stroke:var(--accent)}
-.mathlm-demo[data-demo=block] .gradient{stroke:var(--second);stroke-dasharray:2 1}
-.mathlm-demo[data-demo=block] .spread{stroke:var(--fg);stroke-dasharray:.6 .8}
-.mathlm-demo[data-demo=block] .axis,.mathlm-demo[data-demo=block] .at{stroke:var(--soft);
-stroke-width:.3}
-.mathlm-demo[data-demo=block] text{font-size:3px}
-"""
+LOOKS = (("accent", ""), ("second", "6 4"), ("fg", "2 3"))
+NAMES = ("size of the stream", "gradient that arrives", "spread of tokens")
 
 
 def block_demo(
@@ -67,10 +69,9 @@ def block_demo(
         ),
         script=script_beside(__file__, "block"),
         state={
-            "stacks": STACKS, "series": SERIES, "runs": logs, "lowest": LOWEST,
-            "highest": HIGHEST,
+            "stacks": STACKS, "series": SERIES, "runs": logs, "looks": LOOKS,
+            "ends": (LOWEST, HIGHEST),
         },
-        css=BLOCK_CSS,
     )  # fmt: skip
 
 
@@ -94,25 +95,27 @@ def _checked_logs(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
 
 
 def _depth_view(logs: Mapping[str, Sequence[float]], last: int, block: int) -> str:
-    shapes = f'<line class="axis" x1="0" y1="0" x2="{last}" y2="0"/>'
-    for tick in (-15, -10, -5, 0, 5, 10):
-        power = str(tick).translate(RAISED)
-        shapes += f'<text x="-2" y="{-2 * tick + 1}" text-anchor="end">10{power}</text>'
-    shapes += f'<line class="at" data-name="at" x1="{block}" y1="-24" x2="{block}" y2="32"/>'
-    for name in SERIES:
-        points = " ".join(
-            f"{i},{-2 * min(HIGHEST, max(LOWEST, v)):g}" for i, v in enumerate(logs[name])
-        )
-        shapes += f'<polyline class="{name}" data-name="{name}-line" points="{points}"/>'
-    label = "Size, gradient and spread by block on a scale of powers of ten"
-    box = f"-14 -26 {last + 18} 60"
-    return f'<svg viewBox="{box}" role="img" aria-label="{label}">{shapes}</svg>'
+    low, high = 10.0**LOWEST, 10.0**HIGHEST
+    marks = [line([(block, low), (block, high)], "soft", width=1)]
+    for name, (color, dash) in zip(SERIES, LOOKS, strict=True):
+        points = [(i, 10.0**v) for i, v in enumerate(logs[name])]
+        marks.append(line(points, color, **({"dash": dash} if dash else {})))
+    styles = ("solid", "dashed", "dotted")
+    names = [(look[0], *rest) for look, *rest in zip(LOOKS, NAMES, styles, strict=True)]
+    return legend(names) + picture(
+        "plane",
+        "size, gradient and spread by block on a scale of powers of ten",
+        axis(0, last, "block"),
+        axis(low, high, "in units of the start", log=True),
+        marks,
+        aspect=0.6,
+    )
 
 
 def _power(x: float) -> str:
     if -3 < x < 4:
-        return f"{float(f'{10**x:.1e}'):g}"
-    return f"10^{x + 0.0:.0f}".replace("-", "−")
+        return scientific(10**x)
+    return f"10{f'{x + 0.0:.0f}'.translate(RAISED)}"
 
 
 __all__ = ["block_demo"]

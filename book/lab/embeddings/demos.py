@@ -3,16 +3,20 @@
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, bar, live_text, script_beside, select, slider, value
+from mathlm.plot.picture import axis, dots, line, picture
+from mathlm.plot.picture import words as words_at
 
 OPTIMIZERS = ("SGD", "SGD with momentum", "Adam", "SparseAdam", "AdamW")
 USES = ("input only", "input and output (tied)")
 MOST = 12  # tokens in a batch
+AXES = ("first principal axis", "second principal axis")
 
 
 ROWS_CSS = """
@@ -22,22 +26,6 @@ gap:.25rem;margin:.6rem 0}
 font-size:.9rem;white-space:nowrap;overflow:hidden;color:var(--soft)}
 .mathlm-demo .cell.used{background:var(--mark);color:var(--fg);font-weight:600}
 .mathlm-demo .cell.moves{border-color:var(--accent)}
-"""
-
-
-MAP_CSS = """
-.mathlm-demo .words{width:36rem}
-.mathlm-demo .words line{stroke:var(--second);stroke-width:1.5}
-.mathlm-demo .words circle{fill:var(--soft)}
-.mathlm-demo .words text{font-size:12px;fill:var(--soft);text-anchor:middle;paint-order:stroke;
-stroke:var(--bg);stroke-width:3px}
-.mathlm-demo .words .word{cursor:pointer;outline-offset:3px}
-.mathlm-demo .words .on circle{fill:var(--second)}
-.mathlm-demo .words .at circle{fill:var(--accent)}
-.mathlm-demo .words .on text,.mathlm-demo .words .at text{fill:var(--fg);font-weight:600;
-font-size:15px}
-@media (max-width:30rem){.mathlm-demo .words .word:not(.on):not(.at) text{display:none}
-.mathlm-demo .words .on text,.mathlm-demo .words .at text{font-size:24px}}
 """
 
 
@@ -129,54 +117,52 @@ def word_neighbors_demo(
     cosines = unit @ unit.T - 2 * np.eye(len(words))  # a word is not its own neighbor
     near = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
     close = np.take_along_axis(cosines, near, axis=1).round(3)
-    xy = _fit(places)
+    x, y = (_axis(places[:, i], name) for i, name in enumerate(AXES))
     return Demo(
         kind="word-neighbors",
         title="A map of words, and the neighbors that it hides",
         hint="Point at a word, or move with the arrow keys: the lines lead to its neighbors.",
         controls=select("choice", "word", words, chosen),
-        view=_map(words, xy, near[chosen], chosen)
+        view=_map(words, places, near[chosen], chosen, x, y)
         + _neighbors(words, near[chosen], close[chosen], chosen),
         script=script_beside(__file__, "word_neighbors"),
         state={
             "words": list(words),
-            "places": xy.tolist(),
+            "places": places.round(4).tolist(),
+            "x": x,
+            "y": y,
             "neighbors": near.tolist(),
             "cosines": close.tolist(),
         },
-        css=MAP_CSS,
     )
 
 
-def _fit(places: ndarray) -> ndarray:
-    """Places scaled to a drawing of 600 by 400 with a margin, y upward."""
-    low, high = places.min(0), places.max(0)
-    share = (places - low) / np.where(high > low, high - low, 1)
-    return (np.array([40, 370]) + share * np.array([520, -340])).round(1)
+def _axis(places: ndarray, name: str) -> dict[str, Any]:
+    """An axis with room for a word at both ends."""
+    low, high = float(places.min()), float(places.max())
+    room = 0.12 * (high - low or 1)
+    return axis(low - room, high + room, name)
 
 
-def _map(words: Sequence[str], xy: ndarray, near: ndarray, chosen: int) -> str:
+def _map(
+    words: Sequence[str],
+    places: ndarray,
+    near: ndarray,
+    chosen: int,
+    x: dict[str, Any],
+    y: dict[str, Any],
+) -> str:
     """Lines from the chosen word to its neighbors, and all words as dots with names."""
-    x0, y0 = xy[chosen]
-    lines = "".join(
-        f'<line data-name="line" x1="{x0:g}" y1="{y0:g}" x2="{x:g}" y2="{y:g}"/>'
-        for x, y in xy[near]
-    )
-    dots = "".join(
-        f'<g class="{_kind(i, near, chosen)}" data-name="word" role="button" '
-        f'tabindex="{0 if i == chosen else -1}" aria-label="{escape(word)}">'
-        f'<circle cx="{x:g}" cy="{y:g}" r="4"/>'
-        f'<text x="{x:g}" y="{y - 7:g}">{escape(word)}</text></g>'
-        for i, (word, (x, y)) in enumerate(zip(words, xy, strict=True))
-    )
-    return (
-        '<svg class="words" viewBox="0 0 600 400" role="group" '
-        f'aria-label="Words on two axes">{lines}{dots}</svg>'
-    )
-
-
-def _kind(i: int, near: ndarray, chosen: int) -> str:
-    return "word at" if i == chosen else "word on" if i in near else "word"
+    lit = {chosen: "accent"} | {int(j): "second" for j in near}
+    order = sorted(range(len(words)), key=lambda j: j in lit)
+    marks = [line([places[chosen], places[j]], "second", width=1.5) for j in near]
+    marks += [dots([places[j]], lit.get(j, "soft"), size=4) for j in order]
+    for j in order:
+        look: dict[str, Any] = (
+            {"color": "fg", "size": 14, "weight": 600} if j in lit else {"color": "soft"}
+        )
+        marks.append(words_at(places[j], words[j], anchor="middle", dy=-9, **look))
+    return picture("map", "words on two axes", x, y, marks, aspect=0.9, tallest=420)
 
 
 def _neighbors(words: Sequence[str], near: ndarray, close: ndarray, chosen: int) -> str:
@@ -189,7 +175,7 @@ def _neighbors(words: Sequence[str], near: ndarray, close: ndarray, chosen: int)
     )
     return (
         live_text(f"Nearest to {value('center', words[chosen])}, in all dimensions:")
-        + f"<table><thead><tr><th>word</th><th>cosine</th><th></th></tr></thead>"
+        + f"<table><thead><tr><th>word</th><th>cosine</th><td></td></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
     )
 

@@ -1,5 +1,3 @@
-const size = (x) => x < 1e6 ? `${fixed(x / 1e3, 2)} kB` : x < 1e9 ? `${fixed(x / 1e6, 2)} MB`
-  : `${fixed(x / 1e9, 2)} GB`;
 const draw = () => {
   const m = state.models[Number(one("model").value)];
   const heads = [m.heads, m.queries, 1][Number(one("sharing").value)];
@@ -12,11 +10,11 @@ const draw = () => {
   const rate = B * state.bandwidth / (m.read * bw + cache);
   [stored, cache].forEach((x, i) => {
     bar("bar", x / (stored + cache), i);
-    text("part", size(x), i);
+    text("part", bytes(x), i);
   });
   text("tokens-value", T.toLocaleString("en-US"));
   text("texts-value", String(B));
-  text("each", size(each));
+  text("each", bytes(each));
   const fit = Math.max(0, Math.floor((state.card - stored) / (each * held)));
   text("fit", fit > 9999 ? "more than 9,999" : fit.toLocaleString("en-US"));
   const digits = (x) => x < 10 ? fixed(x, 1) : Math.floor(x).toLocaleString("en-US");

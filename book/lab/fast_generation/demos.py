@@ -6,7 +6,17 @@ from html import escape
 from mathlm.errors import InputError
 from mathlm.generate import Round
 from mathlm.models import GPTConfig
-from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    bar,
+    button,
+    byte_size,
+    live_text,
+    script_beside,
+    select,
+    slider,
+    value,
+)
 from mathlm.scaling import PUBLISHED, count_parameters, decode_bytes, kv_cache_bytes
 
 CARD, BANDWIDTH = 80e9, 3.35e12  # an H100 [bytes, bytes/s]
@@ -36,7 +46,7 @@ def cache_calculator_demo(model: int = 4, tokens: int = 17, texts: int = 0) -> D
     sizes = [found["stored"], found["cache"]]
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td class="wide">{bar("bar", x / sum(sizes))}</td>'
-        f"<td>{value('part', memory_size(x))}</td></tr>"
+        f"<td>{value('part', byte_size(x))}</td></tr>"
         for name, x in zip(("weights", "keys and values"), sizes, strict=True)
     )
     return Demo(
@@ -59,7 +69,7 @@ def cache_calculator_demo(model: int = 4, tokens: int = 17, texts: int = 0) -> D
         + button("reset", "reset"),
         view=f"<table><tbody>{rows}</tbody></table>"
         + live_text(
-            f"One token's keys and values: {value('each', memory_size(found['each']))}. "
+            f"One token's keys and values: {value('each', byte_size(found['each']))}. "
             f"80 GB have room for {value('fit', counted(found['fit']))} texts. "
             f"At 3.35 TB/s at most {value('rate', whole(found['rate']))} tokens/s, "
             f"{value('single', whole(found['rate'] / 2**texts))} for each text."
@@ -99,12 +109,6 @@ def calculated(
         "fit": max(0.0, (CARD - stored) // (each * held)),
         "rate": texts * BANDWIDTH / (known["read"] * weight_bits / 8 + cache),
     }
-
-
-def memory_size(x: float) -> str:
-    """A size in the largest unit that fits, as the script writes it."""
-    unit, name = (1e3, "kB") if x < 1e6 else (1e6, "MB") if x < 1e9 else (1e9, "GB")
-    return f"{x / unit:.2f} {name}"
 
 
 def counted(x: float) -> str:

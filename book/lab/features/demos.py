@@ -3,7 +3,8 @@
 import math
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
+from mathlm.plot.demo import Demo, button, live_text, scientific, script_beside, slider, value
+from mathlm.plot.picture import axis, legend, line, picture
 
 WIDTHS, COUNTS = (6, 14), (2.0, 7.0)  # powers of 2, powers of 10
 LEFT, RIGHT, WIDE, HIGH = -1.0, 2.0, 300, 90  # what is heard, and the picture in pixels
@@ -30,48 +31,38 @@ def expected_errors(
     return active * miss, (count - active) * off, math.exp(log_right)
 
 
-def bell(middle: float | int, spread: float | int) -> str:
-    """Path of a bell curve in the picture, of height 1 whatever its spread."""
-    points = []
-    for i in range(121):
-        x = LEFT + (RIGHT - LEFT) * i / 120
-        y = math.exp(-0.5 * ((x - middle) / max(spread, 0.004)) ** 2)
-        points.append(f"{WIDE * i / 120:.1f} {HIGH * (1 - 0.95 * y):.1f}")
-    return "M" + "L".join(points)
+def bell(middle: float | int, spread: float | int) -> list[tuple[float, float]]:
+    """A bell curve in the picture, of height 1 whatever its spread."""
+    grid = [LEFT + (RIGHT - LEFT) * i / 120 for i in range(121)]
+    return [(x, math.exp(-0.5 * ((x - middle) / max(spread, 0.004)) ** 2)) for x in grid]
 
 
 def shown_count(x: float | int) -> str:
     """An expected number of features, as the script writes it."""
     if x >= 10:
         return f"{x:,.0f}"
-    if x >= 0.01:
-        return f"{x:.2f}"
-    mantissa, _, power = f"{x:.0e}".partition("e")
-    return "0" if x == 0 else f"{mantissa}e−{abs(int(power))}"
+    return f"{x:.2f}" if x >= 0.01 or x == 0 else scientific(x, 0)
 
 
-def picture(width: int, active: int, threshold: float | int) -> str:
+def _bells(width: int, active: int, threshold: float | int) -> str:
     """Two bells: what is heard of features that are not there, and of those that are."""
-    at = WIDE * (threshold - LEFT) / (RIGHT - LEFT)
-    numbers = "".join(
-        f'<text x="{WIDE * (x - LEFT) / (RIGHT - LEFT):.0f}" y="{HIGH + 14}" font-size="11" '
-        f'text-anchor="middle">{x}</text>'
-        for x in (0, 1)
+    names = (
+        ("second", "features that are not there"),
+        ("accent", "features that are there"),
+        ("fg", "threshold", "dashed"),
     )
-    curves = zip(
-        ("absent", "present"), ("second", "accent"), (0, 1), (active, active - 1), strict=True
-    )
-    paths = "".join(
-        f'<path data-name="{name}" d="{bell(middle, math.sqrt(k / width))}" fill="none" '
-        f'stroke="var(--{color})" stroke-width="2"/>'
-        for name, color, middle, k in curves
-    )
-    return (
-        f'<svg viewBox="0 0 {WIDE} {HIGH + 18}" role="img" aria-label="Two bell curves of what '
-        f'is heard: around 0 for features that are not there, around 1 for those that are">'
-        f'<path d="M0 {HIGH}H{WIDE}" stroke="var(--soft)"/>{paths}'
-        f'<line data-name="line" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{HIGH}" '
-        f'stroke="var(--fg)" stroke-dasharray="4 3"/>{numbers}</svg>'
+    return legend(names) + picture(
+        "bells",
+        "two bell curves of what is heard: around 0 for features that are not there, around 1 "
+        "for those that are",
+        axis(LEFT, RIGHT, "what is heard of a feature"),
+        axis(0, 1.1, "density (each bell with height 1)"),
+        [
+            line(bell(0, math.sqrt(active / width)), "second"),
+            line(bell(1, math.sqrt((active - 1) / width)), "accent"),
+            line([(threshold, 0), (threshold, 1.1)], "fg", width=1.5, dash="4 3"),
+        ],
+        aspect=0.45,
     )
 
 
@@ -102,23 +93,20 @@ def readout_threshold_demo(
     return Demo(
         kind="readout-threshold",
         title="How many features at once can a threshold read?",
-        hint="Raise k until the bells meet. Does a threshold above ½ help?",
-        state={"left": LEFT, "right": RIGHT, "wide": WIDE, "high": HIGH},
-        controls=widths.replace(f'width-value">{width}<', f'width-value">{D}<')
+        hint="Drag the threshold. Raise k until the bells meet. Does a threshold above ½ help?",
+        state={"left": LEFT, "right": RIGHT},
+        controls=widths.replace(f'width-value">{width}<', f'width-value">{D:,}<')
         + counts.replace(f'count-value">{count:g}<', f'count-value">{m:,}<')
         + slider("active", "there at once, k", 1, 400, 1, k)
         + slider("threshold", "threshold", 0.1, 0.9, 0.02, threshold)
         + button("reset", "reset"),
-        view=picture(D, k, threshold)
+        view=_bells(D, k, threshold)
         + live_text(
             f"Noise {value('noise', f'{math.sqrt(k / D):.3f}')}. Expected: "
             f"{value('missed', shown_count(missed))} missed, "
             f"{value('false', shown_count(false))} heard falsely; all right with probability "
             f"{value('all', f'{right:.2f}')}. The rule D/(8 ln m) allows "
             f"{value('rule', f'{D / (8 * math.log(m)):.0f}')}."
-        )
-        + '<p class="demo-hint">Around 0 what is heard of features that are not there, around '
-        "1 of those that are; dashed the threshold. Each bell is drawn with height 1.</p>",
+        ),
         script=script_beside(__file__, "readout_threshold"),
-        css=".mathlm-demo[data-demo=readout-threshold] svg{width:100%;max-height:11rem}",
     )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
+from mathlm.plot.picture import axis, dots, legend, line, picture, words
 
 from . import forgetting
 
@@ -122,8 +123,8 @@ def holding_on_demo(
         freedom: Initial setting, 1 to 100.
     """
     bowls = np.asarray(A, float), np.asarray(target, float), np.asarray(H, float)
-    scale = 100 / float(np.abs(bowls[1]).max())
     found = ways_to_hold(*bowls, step_size, strongest)
+    plane = _plane(found, bowls)
     gained, lost = shares(*bowls, found[WAYS[0]](freedom))
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td class="wide">{bar("bar", min(max(x, 0), 1))}</td>'
@@ -140,15 +141,14 @@ def holding_on_demo(
             "H": bowls[2].tolist(),
             "eta": step_size,
             "strongest": float(strongest),
-            "scale": scale,
+            **plane,
         },
         controls=select("way", "way of holding on", list(WAYS))
         + slider("freedom", "freedom", 0, 100, 1, freedom)
         + button("reset", "reset"),
-        view=_map(found, scale, bowls, freedom) + f"<table><tbody>{rows}</tbody></table>",
+        view=_map(plane, found[WAYS[0]](freedom)) + f"<table><tbody>{rows}</tbody></table>",
         script=script_beside(__file__, "holding_on"),
-        css=".mathlm-demo[data-demo=holding-on] td.wide{width:45%}"
-        ".mathlm-demo[data-demo=holding-on] svg{max-width:24rem}",
+        css=".mathlm-demo[data-demo=holding-on] td.wide{width:45%}",
     )
 
 
@@ -170,45 +170,47 @@ def shares(A: ndarray, target: ndarray, H: ndarray, delta: ndarray) -> tuple[flo
     return float(gained), float(delta @ H @ delta / (target @ H @ target))
 
 
-def _map(found: Mapping[str, Any], scale: float, bowls: Bowls, at: int) -> str:
-    """The plane of the two weights as a picture."""
+def _plane(found: Mapping[str, Any], bowls: Bowls) -> dict[str, Any]:
+    """Axes, level lines and ways in the plane of the two weights, for Python and the script."""
     A, target, H = bowls
-    drawn = [_ellipse(A, target, scale, h, "--accent") for h in (0.03, 0.15, 0.4)]
-    drawn += [_ellipse(H, 0 * target, scale, h, "--second") for h in (0.03, 0.15, 0.4)]
-    for i, way in enumerate(found.values()):
-        points = " ".join(
-            f"{scale * u:.1f},{-scale * v:.1f}" for u, v in (way(s) for s in range(1, 101, 3))
-        )
-        shade = "1" if i == 0 else "0.25"
-        drawn.append(
-            f'<polyline data-name="way-line" points="0,0 {points}" fill="none" '
-            f'stroke="var(--fg)" stroke-width="1.5" opacity="{shade}"/>'
-        )
-    u, v = found[WAYS[0]](at)
-    drawn.append(
-        f'<circle data-name="dot" cx="{scale * u:.2f}" cy="{-scale * v:.2f}" r="5" '
-        'fill="var(--fg)"/>'
-    )
-    x, y = scale * target
-    labels = (
-        f'<text x="-8" y="18" text-anchor="end" font-size="13">old</text>'
-        f'<text x="{x + 8:.0f}" y="{-y - 8:.0f}" font-size="13">new</text>'
-    )
-    return (
-        '<svg viewBox="-60 -135 220 190" role="img" aria-label="Level lines of an old and '
-        'a new loss over two weights, and three ways from one minimum to the other">'
-        f"{''.join(drawn)}{labels}</svg>"
+    most, heights = float(np.abs(target).max()), (0.03, 0.15, 0.4)
+    ways = [[(0.0, 0.0), *(way(s) for s in range(1, 101, 3))] for way in found.values()]
+    return {
+        "frame": {
+            "x": axis(-0.6 * most, 1.6 * most, "first weight"),
+            "y": axis(-0.55 * most, 1.35 * most, "second weight"),
+            "equal": True,
+            "aspect": 0.9,
+            "tallest": 360,
+        },
+        "fresh": [_ellipse(A, target, h).tolist() for h in heights],
+        "old": [_ellipse(H, 0 * target, h).tolist() for h in heights],
+        "ways": [np.round(way, 4).tolist() for way in ways],
+    }
+
+
+def _map(plane: Mapping[str, Any], at: ndarray) -> str:
+    """The plane of the two weights as a picture."""
+    marks = [line(p, "accent", width=1.2, fade=0.8) for p in plane["fresh"]]
+    marks += [line(p, "second", width=1.2, fade=0.8) for p in plane["old"]]
+    for i, way in enumerate(plane["ways"]):
+        marks.append(line(way, "fg", width=1.8, fade=0.25 if i else 1))
+    new = plane["fresh"][0]
+    middle = np.mean(new[:-1], axis=0)
+    for place, name, color in (((0, 0), "old", "second"), (middle, "new", "accent")):
+        marks.append(words(place, name, color, dx=8, dy=-8, weight=600))
+    names = (("second", "old loss"), ("accent", "new loss"), ("fg", "ways between them"))
+    return legend(names) + picture(
+        "plane",
+        "level lines of an old and a new loss over two weights, and three ways between them",
+        marks=[*marks, dots([at], "fg", size=6)],
+        **plane["frame"],
     )
 
 
-def _ellipse(M: ndarray, center: ndarray, scale: float, height: float, color: str) -> str:
-    """Where a parabola has that height."""
+def _ellipse(M: ndarray, center: ndarray, height: float) -> ndarray:
+    """Where a parabola has that height, closed (61, 2)."""
     sizes, axes = np.linalg.eigh(M)
     angle = np.linspace(0, 2 * np.pi, 61)
     circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(2 * height / sizes)[:, None]
-    points = (axes @ circle).T + center
-    path = " ".join(f"{scale * u:.1f},{-scale * v:.1f}" for u, v in points)
-    return (
-        f'<polygon points="{path}" fill="none" stroke="var({color})" stroke-width="1" '
-        'opacity="0.7"/>'
-    )
+    return np.round((axes @ circle).T + center, 4)

@@ -1,3 +1,4 @@
+const plane = picture("plane");
 const [[a, b], [, d]] = state.A, [x, y] = state.target, [[p, q], [, r]] = state.H;
 const solve = (m, n, o, u, v) => {
   const det = m * o - n * n;
@@ -27,9 +28,13 @@ const draw = () => {
   const gained = 1 - (a * e * e + 2 * b * e * f + d * f * f) / all0;
   const lost = (p * u * u + 2 * q * u * v + r * v * v)
     / (p * x * x + 2 * q * x * y + r * y * y);
-  one("dot").setAttribute("cx", String(state.scale * u));
-  one("dot").setAttribute("cy", String(-state.scale * v));
-  all("way-line").forEach((l, i) => { l.setAttribute("opacity", i === way ? "1" : "0.25"); });
+  const bowl = (color) => (at) => ({kind: "line", at, color, width: 1.2, fade: 0.8});
+  const name = (at, words, color) => ({kind: "text", at: [at], text: words, color, dx: 8, dy: -8,
+    weight: 600});
+  plane.show({...state.frame, marks: [...state.fresh.map(bowl("accent")),
+    ...state.old.map(bowl("second")), ...state.ways.map((at, i) => ({kind: "line", at, color: "fg",
+      width: 1.8, fade: i === way ? 1 : 0.25})), name([0, 0], "old", "second"),
+    name(state.target, "new", "accent"), {kind: "dots", at: [[u, v]], color: "fg", size: 6}]});
   [gained, lost].forEach((share, i) => {
     bar("bar", Math.min(Math.max(share, 0), 1), i);
     text("share", `${fixed(100 * share, 1)} %`, i);

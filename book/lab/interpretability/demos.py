@@ -82,7 +82,7 @@ def lens_list(best: Sequence[Sequence], depth: str, word: str) -> str:
         f"Behind {value('word', word)}, at the depth {value('depth', depth)}: "
         f"{value('best', best[0][0])} with probability {value('share', f'{best[0][1]:.3f}')}."
     ) + (
-        "<table><thead><tr><th>next token</th><th>probability</th><th></th></tr></thead>"
+        "<table><thead><tr><th>next token</th><th>probability</th><td></td></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
     )
 

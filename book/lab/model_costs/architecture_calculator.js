@@ -4,7 +4,6 @@ const short = (x) => {
   const y = x / size;
   return `${fixed(y, y < 10 ? 2 : y < 100 ? 1 : 0)} ${letter}`;
 };
-const grouped = (x) => String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 const gcd = (a, b) => b ? gcd(b, a % b) : a;
 let last = pick("plan");
 const load = () => Object.entries(state.plans[pick("plan")]).forEach(([name, x]) => {
@@ -40,11 +39,11 @@ const draw = () => {
   text("N", grouped(N));
   text("size", short(N));
   text("forward", short(perToken / 3));
-  text("total", (perToken * tokens).toExponential(2));
+  text("total", scientific(perToken * tokens, 2));
   text("ratio", fixed(perToken / (6 * N), 2));
-  text("steady", `${short(16 * N)}B`);
-  text("saved", `${short(saved)}B`);
-  text("cache", `${short(cache)}B`);
+  text("steady", bytes(16 * N));
+  text("saved", bytes(saved));
+  text("cache", bytes(cache));
   text("days", days < 10 ? fixed(days, 2) : grouped(days));
   [embedding, attention, inner].forEach((part, i) => {
     bar("bar", part / N, i);

@@ -1,4 +1,3 @@
-const grouped = (x) => String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 const draw = () => {
   const H = state.heads[Number(one("heads").value)];
   const options = state.heads.filter((g) => g <= H);
@@ -11,9 +10,9 @@ const draw = () => {
   text("keys", `${G} × T × ${d}`);
   text("parameters", grouped(2 * D * D + 2 * D * G * d));
   text("length-value", grouped(T));
-  const bytes = 2 * G * d * 2;
-  text("token", grouped(bytes));
-  text("cache", fixed(bytes * T / 2 ** 20, 1));
+  const each = 2 * G * d * 2;
+  text("token", grouped(each));
+  text("cache", grouped(each * T / 2 ** 20, 1));
   text("kind", G === H ? "multi-head" : G === 1 ? "multi-query" : "grouped-query");
   bar("bar", G / H);
 };

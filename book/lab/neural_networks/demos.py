@@ -1,27 +1,30 @@
-"""Moving demos of networks: activation functions with their slopes, a line against XOR."""
+"""Moving demos of networks: activations with their slopes, a line and a fold against XOR."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    button,
+    live_text,
+    scientific,
+    script_beside,
+    select,
+    slider,
+    value,
+)
+from mathlm.plot.picture import area, axis, boxes, dots, legend, line, picture, words
 from mathlm.reference.network import activation
 
 NAMES = ("relu", "gelu", "silu", "sigmoid", "tanh")
 SHOWN = ("ReLU", "GELU", "SiLU", "sigmoid", "tanh")
 GRID = np.round(np.linspace(-4, 4, 161), 10)
 BITS = ((0, 0), (0, 1), (1, 0), (1, 1))
-
-ACTIVATION_CSS = """
-.mathlm-demo[data-demo=activation] svg{width:30rem;margin:auto}
-.mathlm-demo[data-demo=activation] .axis{stroke:var(--line);stroke-width:.03}
-.mathlm-demo[data-demo=activation] polyline{fill:none;stroke-width:.06}
-.mathlm-demo[data-demo=activation] polyline.value{stroke:var(--accent)}
-.mathlm-demo[data-demo=activation] polyline.slope{stroke:var(--second);stroke-dasharray:.2 .1}
-.mathlm-demo[data-demo=activation] .at{stroke:var(--soft);stroke-width:.03}
-.mathlm-demo[data-demo=activation] circle.value{fill:var(--accent)}
-.mathlm-demo[data-demo=activation] circle.slope{fill:var(--second)}
-"""
 
 
 def activation_demo(which: int = 1, z: float | int = 1.0) -> Demo:
@@ -47,19 +50,19 @@ def activation_demo(which: int = 1, z: float | int = 1.0) -> Demo:
     sentence = live_text(
         f"Value {value('value', _signed(height))} (solid), slope "
         f"{value('slope', _signed(slope))} (dashed). Ten such slopes in a row: size "
-        f"{value('chain', f'{abs(slope) ** 10:.2g}')}."
+        f"{value('chain', scientific(abs(slope) ** 10))}."
     )
     return Demo(
         kind="activation",
         title="An activation function and its slope",
-        hint="Move z to the left: whose slope reaches zero, and whose turns negative?",
+        hint="Move z to the left, with the slider or by the point: whose slope reaches zero, "
+        "and whose turns negative?",
         controls=controls,
         view=f'<p class="still">{SHOWN[which]} at z = {z:g}.</p>'
         + _curves_view(curves[which], start, z)
         + sentence,
         script=script_beside(__file__, "activation"),
         state={"grid": GRID.tolist(), "curves": curves},
-        css=ACTIVATION_CSS,
     )
 
 
@@ -70,31 +73,22 @@ def _sampled(name: str) -> tuple[list[float], list[float]]:
 
 
 def _curves_view(curve: dict[str, list[float]], at: dict[str, float], z: float) -> str:
-    shapes = '<line class="axis" x1="-4" y1="0" x2="4" y2="0"/>'
-    shapes += '<line class="axis" x1="0" y1="-4" x2="0" y2="1.2"/>'
-    shapes += f'<line class="at" data-name="at" x1="{z:g}" y1="-4" x2="{z:g}" y2="1.2"/>'
-    for name, y in curve.items():
-        points = " ".join(f"{x:g},{-v:g}" for x, v in zip(GRID, y, strict=True))
-        shapes += f'<polyline class="{name}" data-name="{name}-curve" points="{points}"/>'
-        place = f'cx="{z:g}" cy="{-at[name]:g}" r="0.09"'
-        shapes += f'<circle class="{name}" data-name="{name}-dot" {place}/>'
-    label = "The activation as a solid line, its slope as a dashed line, both marked at z"
-    return f'<svg viewBox="-4.1 -4.1 8.2 5.4" role="img" aria-label="{label}">{shapes}</svg>'
+    low, high = -1.2, 4.2
+    marks = [
+        line([(z, low), (z, high)], "soft", width=1),
+        line(zip(GRID, curve["value"], strict=True)),
+        line(zip(GRID, curve["slope"], strict=True), "second", dash="7 4"),
+        dots([(z, at["slope"])], "second"),
+        dots([(z, at["value"])]),
+    ]
+    label = "the activation as a solid line, its slope as a dashed line, both marked at z"
+    return legend((("accent", "value"), ("second", "slope", "dashed"))) + picture(
+        "curves", label, axis(-4, 4, "input z"), axis(low, high), marks
+    )
 
 
 def _signed(x: float) -> str:
     return f"{x + 0.0:.4f}".replace("-", "−")
-
-
-LINE_CSS = """
-.mathlm-demo[data-demo=xor-line] svg{width:20rem;margin:auto}
-.mathlm-demo[data-demo=xor-line] .axis{stroke:var(--line);stroke-width:.015}
-.mathlm-demo[data-demo=xor-line] .line{stroke:var(--fg);stroke-width:.02}
-.mathlm-demo[data-demo=xor-line] .side{fill:var(--track)}
-.mathlm-demo[data-demo=xor-line] .one{fill:var(--second)}
-.mathlm-demo[data-demo=xor-line] .zero{fill:var(--accent)}
-.mathlm-demo[data-demo=xor-line] text{font-size:.13px}
-"""
 
 
 def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
@@ -119,7 +113,8 @@ def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
     return Demo(
         kind="xor-line",
         title="One neuron against XOR",
-        hint="Three of four are easy. Can you find a line that gets all four?",
+        hint="Drag the line by its point, or move the sliders. Three of four are easy. Can "
+        "you find a line that gets all four?",
         controls="".join(
             slider(name, label, -3, 3, 0.1, float(x))
             for name, label, x in (("w1", "w₁", w[0]), ("w2", "w₂", w[1]), ("b", "b", b))
@@ -131,7 +126,6 @@ def xor_line_demo(w: tuple[float, float] = (1.0, 1.0), b: float = -0.5) -> Demo:
         + f"<tbody>{cells}</tbody></table>"
         + live_text(f"Right answers: {value('right', str(right))} of 4."),
         script=script_beside(__file__, "xor_line"),
-        css=LINE_CSS,
     )
 
 
@@ -145,16 +139,150 @@ def _square_view(w: ndarray, b: float) -> str:
             kept.append(p)
         if s * t < 0:
             kept.append(p + (q - p) * s / (s - t))
-    corners = " ".join(f"{x:.3f},{-y:.3f}" for x, y in kept)
-    shapes = f'<polygon class="side" data-name="side" points="{corners}"/>'
-    shapes += '<line class="axis" x1="-.7" y1="0" x2="1.7" y2="0"/>'
-    shapes += '<line class="axis" x1="0" y1="-1.7" x2="0" y2=".7"/>'
+    ends = ((0, "0"), (1, "1"))
+    marks = [area(kept, "second", fade=0.2)]
+    if w.any():
+        foot, along = 0.5 - (w.sum() / 2 + b) / (w @ w) * w, 4 * np.array([-w[1], w[0]])
+        along /= np.linalg.norm(w)
+        marks.append(line([foot + along, foot - along], "fg", width=2))
     for x, y in BITS:
-        name = "one" if x ^ y else "zero"
-        shapes += f'<circle class="{name}" cx="{x}" cy="{-y}" r=".08"/>'
-        shapes += f'<text x="{x + 0.11}" y="{-y - 0.06}">{x ^ y}</text>'
-    label = "Four inputs with their targets; the shaded side is where the neuron says 1"
-    return f'<svg viewBox="-.7 -1.7 2.4 2.4" role="img" aria-label="{label}">{shapes}</svg>'
+        marks += _named((x, y), x ^ y)
+    label = "four inputs with their targets; the shaded side is where the neuron says 1"
+    across, up = (axis(-0.7, 1.7, name, ticks=ends) for name in ("x₁", "x₂"))
+    return picture("plane", label, across, up, marks, equal=True, aspect=1, tallest=300)
 
 
-__all__ = ["activation_demo", "xor_line_demo"]
+def _named(place: Sequence[float], target: int) -> list[dict[str, Any]]:
+    """An input as a dot that holds its target."""
+    return [
+        dots([place], "second" if target else "accent", size=9),
+        words(place, str(target), "bg", anchor="middle", dy=4, weight=700, halo=0),
+    ]
+
+
+START = ((0.5, 0.15), (0.9, 0.9), (0.3, 0.3))
+SOLUTION = ((0.2, 0.2), (0.8, 0.8), (0.15, 0.15))
+LOW, HIGH, ROWS = -0.5, 1.5, 48  # of the inputs that are shown, and strips of the shaded part
+
+
+def bent_layer(x: ArrayLike, points: ArrayLike) -> ndarray:
+    """Two hidden ReLU units; each is active beyond its line, as seen from (1/2, 1/2).
+
+    Args:
+        x: Inputs (..., 2).
+        points: Foot of the line of each unit (2, 2), none of them (1/2, 1/2).
+
+    Returns:
+        Twice the distance beyond each line, 0 on the near side (..., 2).
+    """
+    feet = np.asarray(points, float)
+    n = feet - 0.5
+    n /= np.linalg.norm(n, axis=-1, keepdims=True)
+    return np.maximum(0.0, 2 * ((np.asarray(x, float)[..., None, :] - feet) * n).sum(-1))
+
+
+def bent_answers(x: ArrayLike, points: ArrayLike) -> ndarray:
+    """Where the network of :func:`bent_layer` and one output line says 1: on the near side.
+
+    Args:
+        x: Inputs (..., 2).
+        points: Feet of the lines of the two hidden units and of the output (3, 2).
+    """
+    *feet, out = np.asarray(points, float)
+    return bent_layer(x, feet) @ out < out @ out - 1e-9
+
+
+def bent_plane_demo(points: Sequence[tuple[float, float]] = START) -> Demo:
+    """Two hidden units fold the plane until one line separates XOR; each line can be dragged.
+
+    Args:
+        points: Where the lines of both hidden units and of the output begin: the foot of each,
+            seen from the middle of the inputs, and from the origin of the hidden plane.
+
+    Raises:
+        InputError: If there are not three points, or a hidden one is the middle of the inputs.
+    """
+    shape = np.shape(points)
+    if shape != (3, 2) or any(np.allclose(p, 0.5) for p in points[:2]):
+        raise InputError(
+            f"points={points} must be three pairs, and the first two not the middle (0.5, 0.5)"
+        )
+    found, folded = bent_answers(BITS, points), bent_layer(BITS, points[:2])
+    right = sum(bool(f) == bool(x ^ y) for f, (x, y) in zip(found, BITS, strict=True))
+    cells = "".join(
+        f"<tr><th scope='row'>{x}, {y}</th><td>{x ^ y}</td>"
+        f"<td>{value('hidden-value', f'{h[0]:.2f}, {h[1]:.2f}')}</td>"
+        f"<td>{value('output', str(int(f)))}</td></tr>"
+        for f, h, (x, y) in zip(found, folded, BITS, strict=True)
+    )
+    return Demo(
+        kind="bent-plane",
+        title="Two hidden units fold the plane, and a line can do the rest",
+        hint="Drag the two lines on the left until both blue inputs lie alone beyond a line. "
+        "Then put the line on the right between the colors.",
+        controls=button("solve", "show a solution") + button("reset", "reset"),
+        view=legend(
+            (("third", "first unit"), ("fourth", "second unit"), ("fg", "line of the output"))
+        )
+        + f'<div class="demo-pair">{_bent_pictures(points)}</div>'
+        + "<table><thead><tr><th>inputs</th><th>target</th><th>h₁, h₂</th><th>output</th></tr>"
+        f"</thead><tbody>{cells}</tbody></table>"
+        + live_text(f"Right answers: {value('right', str(right))} of 4."),
+        script=script_beside(__file__, "bent_plane"),
+        state={
+            "start": [list(p) for p in points],
+            "solution": [list(p) for p in SOLUTION],
+        },
+    )
+
+
+def _bent_pictures(points: Sequence[tuple[float, float]]) -> str:
+    """The plane of inputs with two lines, and the plane of hidden units that it becomes."""
+    size, strips = (HIGH - LOW) / ROWS, []
+    middles = LOW + size * (np.arange(ROWS) + 0.5)
+    for j, y in enumerate(middles):
+        on = bent_answers(np.stack([middles, np.full(ROWS, y)], axis=1), points)
+        ends = np.flatnonzero(np.diff(np.concatenate([[0], on.astype(int), [0]])))
+        strips += [
+            (LOW + size * a, LOW + size * j, LOW + size * b, LOW + size * (j + 1))
+            for a, b in ends.reshape(-1, 2)
+        ]
+    left = [boxes(strips, "second", fade=0.2)]
+    for p, color in zip(points[:2], ("third", "fourth"), strict=True):
+        left.append(line(_across(p, np.subtract(p, 0.5)), color, width=2))
+    fine, images = LOW + np.arange(41) / 20, []
+    for c in LOW + np.arange(9) / 4:
+        for grid in (np.stack([0 * fine + c, fine], 1), np.stack([fine, 0 * fine + c], 1)):
+            images.append(line(bent_layer(grid, points[:2]), "soft", width=1, fade=0.6))
+    out = np.asarray(points[2], float)
+    far = _across(out, out)
+    right = [area([*far, *(far - 9 * out)[::-1]], "second", fade=0.2), *images]
+    right.append(line(far, "fg", width=2))
+    for p, h in zip(BITS, bent_layer(BITS, points[:2]), strict=True):
+        left += _named(p, p[0] ^ p[1])
+        right += _named(h, p[0] ^ p[1])
+    square: dict[str, Any] = {"equal": True, "aspect": 1, "tallest": 300}
+    return picture(
+        "inputs",
+        "the four inputs and two lines; shaded where the network says 1",
+        axis(LOW, HIGH, "x₁"),
+        axis(LOW, HIGH, "x₂"),
+        left,
+        **square,
+    ) + picture(
+        "hidden",
+        "the same inputs and a grid after the hidden layer, which folds them",
+        axis(-0.2, 1.4, "h₁"),
+        axis(-0.2, 1.4, "h₂"),
+        right,
+        **square,
+    )
+
+
+def _across(p: Sequence[float] | ndarray, n: ndarray) -> ndarray:
+    """Two far points of the line through p at right angles to n."""
+    along = 4 / np.linalg.norm(n) * np.array([-n[1], n[0]])
+    return np.stack([p + along, p - along])
+
+
+__all__ = ["activation_demo", "bent_answers", "bent_layer", "bent_plane_demo", "xor_line_demo"]

@@ -2,7 +2,7 @@
 
 from mathlm.plot import style
 
-from .demos import activation_demo, xor_line_demo
+from .demos import activation_demo, bent_plane_demo, xor_line_demo
 from .figures import (
     activation_curves,
     confusion,
@@ -21,6 +21,7 @@ from .figures import (
 __all__ = [
     "activation_curves",
     "activation_demo",
+    "bent_plane_demo",
     "confusion",
     "gradient_chain",
     "image_row",

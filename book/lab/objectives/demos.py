@@ -4,6 +4,7 @@ import math
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, slider, value
+from mathlm.plot.picture import axis, line, picture
 
 
 def copied(mask: float, random: float, vocabulary: float | int, prior: float) -> float | None:
@@ -34,7 +35,7 @@ def hidden_token_demo() -> Demo:
         + slider("random", "of the rest, random", 0, 100, 5, 50)
         + slider("vocabulary", "words", 1, 5, 0.5, 3)
         + slider("prior", "what the rest says of the word shown", -5, 0, 0.25, -3)
-        + button("reset", "Reset"),
+        + button("reset", "reset"),
         view=f"<table><tbody>{rows}{answer}</tbody></table>"
         + '<p class="still">With 80, 10 and 10 % and 1,000 words, a word that the rest of the '
         "text gives one chance in a thousand is repeated about every second time.</p>",
@@ -52,20 +53,18 @@ def slip_demo(slip: float | int = 0.01, back: float | int = 0.0, length: int = 1
     """
     if not (0 < slip <= 1 and 0 <= back <= 1 and length >= 1):
         raise InputError(f"slip={slip} must be in 0..1, above 0, back={back} in 0..1")
-    lost, wrong, points = 0.0, 0.0, ["40,130"]
+    lost, wrong, points, level = 0.0, 0.0, [(0.0, 0.0)], slip / (slip + back)
     for t in range(1, length + 1):
         lost = lost * (1 - back) + slip * (1 - lost)
         wrong += lost
-        points.append(f"{40 + 340 * t / length:.1f},{130 - 110 * lost:.1f}")
-    picture = (
-        '<svg viewBox="0 0 400 160" role="img" aria-label="share of texts that are lost">'
-        '<line x1="40" y1="130" x2="380" y2="130" stroke="var(--line)"/>'
-        '<line x1="40" y1="20" x2="40" y2="130" stroke="var(--line)"/>'
-        '<text x="34" y="26" font-size="11" text-anchor="end">1</text>'
-        '<text x="34" y="134" font-size="11" text-anchor="end">0</text>'
-        '<text x="210" y="152" font-size="11" text-anchor="middle">steps</text>'
-        f'<polyline data-name="line" fill="none" stroke="var(--accent)" stroke-width="2.5" '
-        f'points="{" ".join(points)}"/></svg>'
+        points.append((t, lost))
+    drawn = picture(
+        "curve",
+        "share of texts that are lost by the step",
+        axis(0, length, "step"),
+        axis(0, 1, "share of texts that are lost"),
+        [line([(0, level), (length, level)], "second", width=1.5, dash="5 4"), line(points)],
+        aspect=0.45,
     )
     return Demo(
         kind="slips",
@@ -74,11 +73,11 @@ def slip_demo(slip: float | int = 0.01, back: float | int = 0.0, length: int = 1
         controls=slider("slip", "slips a step", -4, 0, 0.25, math.log10(slip))
         + slider("back", "returns a step", 0, 100, 5, 100 * back)
         + slider("length", "steps", 10, 500, 10, length)
-        + button("reset", "Reset"),
-        view=picture
+        + button("reset", "reset"),
+        view=drawn
         + live_text(
             f"Lost at the end: {value('lost', f'{100 * lost:.1f} %')}; in the long run "
-            f"{value('level', f'{100 * slip / (slip + back):.1f} %')}. Wrong steps in all: "
+            f"(dashed) {value('level', f'{100 * level:.1f} %')}. Wrong steps in all: "
             f"{value('wrong', f'{wrong:.1f}')}, while the source writes "
             f"{value('forced', f'{slip * length:.1f}')}."
         ),

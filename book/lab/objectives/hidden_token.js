@@ -7,7 +7,7 @@ const draw = () => {
   text("mask-value", `${fixed(100 * mask, 0)} %`);
   text("random-value", `${pick("random")} %`);
   text("vocabulary-value", String(Math.round(V)));
-  text("prior-value", p.toPrecision(2));
+  text("prior-value", scientific(p));
   [mask, random, keep].forEach((share, i) => {
     bar("bar", share, i);
     text("share", `${fixed(100 * share, 1)} %`, i);

@@ -1,5 +1,7 @@
-"""Moving demos of optimization: paths of five optimizers on a plane, and schedules."""
+"""Moving demos of optimization: a race of five optimizers on a plane, and schedules."""
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import contourpy
@@ -7,7 +9,17 @@ import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    button,
+    live_text,
+    scientific,
+    script_beside,
+    select,
+    slider,
+    value,
+)
+from mathlm.plot.picture import axis, dots, legend, line, picture
 from mathlm.reference import (
     adam_step,
     descend,
@@ -26,7 +38,7 @@ from .landscape import (
     rosenbrock_gradient,
 )
 
-WIDTH, HEIGHT, STEPS = 480, 300, 200
+STEPS = 200
 TURN = np.array([[1.0, -1.0], [1.0, 1.0]]) / np.sqrt(2)
 LANDSCAPES: dict[str, dict[str, Any]] = {
     "ravine": {
@@ -67,77 +79,157 @@ METHODS = {
 }
 
 
-def level_path(name: str) -> str:
-    """SVG path of the level lines of a landscape."""
+LOOKS = (("fg", ""), ("accent", ""), ("accent", "2 3"), ("third", ""), ("second", ""))
+RATES = (-1.15, -2.15, -1.3, -1.3, -0.35)  # log₁₀ of the best step size of each on the ravine
+
+
+def level_lines(name: str) -> list[tuple[float, float]]:
+    """Level lines of a landscape, with a point that is not finite between two of them."""
     land = LANDSCAPES[name]
     left, right, bottom, top = land["window"]
-    x, y = np.linspace(left, right, 90), np.linspace(bottom, top, 70)
+    x, y = np.linspace(left, right, 40), np.linspace(bottom, top, 30)
     height = land["f"](np.stack(np.meshgrid(x, y), axis=-1))
     root = (height - height.min()) ** 0.25
     contours = contourpy.contour_generator(x, y, root, line_type="Separate")
-    levels = [contours.lines(level) for level in np.linspace(0, root.max(), 12)[1:-1]]
-    lines = [np.asarray(line) for found in levels for line in found]
-    return "".join("M" + "L".join(_points(name, line)) for line in lines)
-
-
-def _points(name: str, path: ndarray) -> list[str]:
-    """Points of a landscape in the coordinates of the picture."""
-    left, right, bottom, top = LANDSCAPES[name]["window"]
-    u = (path[:, 0] - left) * WIDTH / (right - left)
-    v = HEIGHT - (path[:, 1] - bottom) * HEIGHT / (top - bottom)
-    # the nudge keeps points halfway between two tenths on one side on every processor
-    shown = np.clip(np.stack([u, v], axis=1), -9999, 9999) + 1e-6
-    return [f"{a:.1f},{b:.1f}" for a, b in shown]
+    points: list[tuple[float, float]] = []
+    for level in np.linspace(0, root.max(), 12)[1:-1]:
+        for found in contours.lines(level):
+            points += [*map(tuple, np.asarray(found)), (math.nan, math.nan)]
+    return points
 
 
 def optimizer_demo(
     landscape: str = "ravine",
-    method: str = "momentum",
-    rate: float | int = -1.5,
+    rates: Sequence[float | int] = RATES,
     beta: float | int = 0.9,
 ) -> Demo:
-    """A landscape, a method, a step size and a momentum; the path follows.
+    """Five methods on one landscape, each at a step size of its own, from a start to drag.
 
     Args:
         landscape: "ravine", "ravine at 45°", "Rosenbrock's valley" or "saddle".
-        method: "gradient descent", "momentum", "Nesterov", "RMSProp" or "Adam".
-        rate: Logarithm to base 10 of the step size, -4 to 0.
+        rates: Logarithm to base 10 of the step size of each of ``METHODS``, -4 to 0.
         beta: Momentum, 0 to 0.99; Adam's β₁. RMSProp ignores it.
 
     Raises:
         InputError: If a name is not known or a number is out of reach of its slider.
     """
-    if landscape not in LANDSCAPES or method not in METHODS:
-        raise InputError(
-            f"landscape={landscape!r} must be one of {', '.join(LANDSCAPES)}, and "
-            f"method={method!r} one of {', '.join(METHODS)}"
+    _check_race(landscape, rates, beta)
+    land = LANDSCAPES[landscape]
+    paths = [
+        descend(land["g"], np.array(land["start"]), step, STEPS, lr=10.0**rate, **numbers)
+        for rate, (step, numbers) in zip(
+            rates, (make(beta) for make in METHODS.values()), strict=True
         )
-    if not (-4 <= rate <= 0 and 0 <= beta <= 0.99):
-        raise InputError(f"need -4 <= rate <= 0 and 0 <= beta <= 0.99, got {rate} and {beta}")
-    land, (step, numbers) = LANDSCAPES[landscape], METHODS[method](beta)
-    path = descend(land["g"], np.array(land["start"]), step, STEPS, lr=10.0**rate, **numbers)
-    losses = land["f"](path) - land["lowest"]
-    first = int(np.argmax(losses < 0.01)) if (losses < 0.01).any() else None
-    svg = _landscape_picture(landscape, _points(landscape, path))
+    ]
+    losses = [land["f"](path) - land["lowest"] for path in paths]
+    firsts = [stays_below(loss) for loss in losses]
     return Demo(
         kind="optimizer",
-        title=f"{STEPS} steps of an optimizer",
-        hint="Raise the learning rate until the path breaks. Turn the ravine and try Adam.",
+        title=f"Five optimizers, {STEPS} steps from one start",
+        hint="Drag the start, or move it with the arrow keys. Turn the ravine, then give each "
+        "method its best rate again: which of them minds the turn?",
         state=_landscape_state(),
-        controls=_landscape_controls(landscape, method, rate, beta),
-        view=svg
-        + f'<p class="still">{method} on the {landscape}, learning rate {10.0**rate:.2g}, '
-        f"momentum {beta:g}.</p>"
+        controls=select("landscape", "landscape", list(LANDSCAPES), _index(landscape))
+        + slider("beta", "momentum β", 0, 0.99, 0.01, beta)
+        + slider("step", "step", 0, STEPS, 1, STEPS)
+        + button("play", "play")
+        + button("best", "best rate for each")
+        + button("reset", "reset"),
+        view=f'<p class="still">The {landscape}, momentum {beta:g}.</p>'
+        + legend((color, name, *_dashed(dash)) for (color, dash), name in _looks())
+        + _race_pictures(landscape, paths, losses)
+        + _race_table(rates, firsts, losses)
         + live_text(
-            f"Within 0.01 of the minimum: {value('first', _after(first))}. "
-            f"Loss above the minimum at the end: {value('last', _power(losses[-1]))}."
+            f"First to stay within 0.01 of the minimum: {value('winner', _winner(firsts))}."
         ),
         script=script_beside(__file__, "optimizer"),
-        css=".mathlm-demo[data-demo=optimizer] .levels{fill:none;stroke:var(--line)}"
-        ".mathlm-demo[data-demo=optimizer] .path{fill:none;stroke:var(--accent);stroke-width:2}"
-        ".mathlm-demo[data-demo=optimizer] .start{fill:var(--fg)}"
-        ".mathlm-demo[data-demo=optimizer] .end{fill:var(--second)}",
+        css=".mathlm-demo[data-demo=optimizer] td.wide{width:38%}"
+        ".mathlm-demo[data-demo=optimizer] td.wide input{width:calc(100% - 4.2rem);"
+        "vertical-align:middle}@media (max-width:34rem){"
+        ".mathlm-demo[data-demo=optimizer] td.wide input{width:100%;display:block}"
+        ".mathlm-demo[data-demo=optimizer] th{white-space:normal}}",
     )
+
+
+def _check_race(landscape: str, rates: Sequence[float | int], beta: float | int) -> None:
+    """Refuse names that are not known and numbers that no slider reaches."""
+    if landscape not in LANDSCAPES or len(rates) != len(METHODS):
+        raise InputError(
+            f"landscape={landscape!r} must be one of {', '.join(LANDSCAPES)}, and rates must "
+            f"be {len(METHODS)} numbers, one for each of {', '.join(METHODS)}"
+        )
+    if not (all(-4 <= rate <= 0 for rate in rates) and 0 <= beta <= 0.99):
+        raise InputError(f"need -4 <= rate <= 0 and 0 <= beta <= 0.99, got {rates} and {beta}")
+
+
+def _winner(firsts: list[int | None]) -> str:
+    """The method that arrives first, and when."""
+    reached = [(n, name) for n, name in zip(firsts, METHODS, strict=True) if n is not None]
+    if not reached:
+        return "none"
+    n, name = min(reached, key=lambda pair: pair[0])
+    return f"{name}, after {n} steps"
+
+
+def stays_below(loss: ndarray, bound: float = 0.01) -> int | None:
+    """The step from which on a loss stays below a bound, None if it does not end there."""
+    above = np.flatnonzero(~(loss < bound))
+    first = 0 if above.size == 0 else int(above[-1]) + 1
+    return first if first < len(loss) else None
+
+
+def _looks() -> Iterator[tuple[tuple[str, str], str]]:
+    return zip(LOOKS, METHODS, strict=True)
+
+
+def _dashed(dash: str) -> tuple[str, ...]:
+    return ("dotted",) if dash else ()
+
+
+def _race_pictures(landscape: str, paths: list[ndarray], losses: list[ndarray]) -> str:
+    """The level lines with five paths, and the loss of each over the steps."""
+    left, right, bottom, top = LANDSCAPES[landscape]["window"]
+    marks = [line(level_lines(landscape), "soft", width=0.7, fade=0.6)]
+    curves = [line([(0, 0.01), (STEPS, 0.01)], "soft", dash="3 4", width=1)]
+    for (color, dash), path, loss in zip(LOOKS, paths, losses, strict=True):
+        look: dict[str, Any] = {"dash": dash} if dash else {}
+        marks += [line(path, color, width=2, **look), dots([path[-1]], color, size=4)]
+        curves.append(line(enumerate(loss), color, width=2, **look))
+    seen = "paths of five optimizers over level lines, from one start"
+    return picture(
+        "plane", seen, axis(left, right, "x₁"), axis(bottom, top, "x₂"), marks
+    ) + picture(
+        "race",
+        "loss of five optimizers above the minimum, by step",
+        axis(0, STEPS, "step"),
+        axis(1e-6, 1e3, "loss above the minimum", log=True),
+        curves,
+        aspect=0.45,
+    )
+
+
+def _race_table(
+    rates: Sequence[float | int], firsts: list[int | None], losses: list[ndarray]
+) -> str:
+    """A row for each method: its step size to set, the steps it took, and where it ended."""
+    rows = "".join(
+        f'<tr><th scope="row">{name}</th><td class="wide"><input type="range" class="live" '
+        f'data-name="rate" aria-label="learning rate of {name}, powers of ten" min="-4" '
+        f'max="0" step="0.05" value="{rate:g}"> '
+        f"{value('rate-value', scientific(10.0**rate))}</td>"
+        f"<td>{value('first', 'none' if first is None else str(first))}</td>"
+        f"<td>{value('last', _end(loss))}</td></tr>"
+        for name, rate, first, loss in zip(METHODS, rates, firsts, losses, strict=True)
+    )
+    return (
+        '<table><thead><tr><th>method</th><th class="wide">learning rate</th>'
+        f"<th>steps to 0.01</th><th>last loss</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _end(loss: ndarray) -> str:
+    whole = len(loss) > STEPS and loss[-1] < 1e6
+    return scientific(float(loss[-1])) if whole else "diverged"
 
 
 def schedule_demo(warmup: int = 100, final: float | int = 0.0) -> Demo:
@@ -156,85 +248,50 @@ def schedule_demo(warmup: int = 100, final: float | int = 0.0) -> Demo:
     t = np.arange(0, total + 1, 5)
     cosine = final + (1 - final) * (1 + np.cos(np.pi * (t - warmup) / (total - warmup))) / 2
     eta = np.where(t < warmup, (t + 1) / (warmup + 1), cosine)
-    points = " ".join(
-        f"{a * WIDTH / total:.1f},{160 * (1 - 0.95 * b):.1f}"
-        for a, b in zip(t, eta, strict=True)
-    )
-    svg = (
-        f'<svg viewBox="0 0 {WIDTH} 160" role="img" aria-label="step size over the run">'
-        f'<polyline class="curve" data-name="curve" points="{points}"/></svg>'
-    )
     shapes = ["constant", "linear", "cosine", "exponential to 1 %", "inverse square root"]
     mean = float(np.trapezoid(eta, t)) / total
     return Demo(
         kind="schedule",
         title="A schedule of 1000 steps, as a part of its peak",
         hint="Compare the mean step of a cosine with that of a line: they are the same.",
-        state={"total": total, "width": WIDTH, "height": 160},
+        state={"total": total},
         controls=select("shape", "decay", shapes, 2)
         + slider("warmup", "warm-up [steps]", 0, 500, 10, warmup)
         + slider("final", "final value", 0, 1, 0.05, final)
         + button("reset", "reset"),
-        view=svg
+        view=picture(
+            "curve",
+            "step size over the run, as a part of its peak",
+            axis(0, total, "step"),
+            axis(0, 1.05, "step size / peak"),
+            [
+                line([(0, mean), (total, mean)], "second", dash="6 4", width=2),
+                line(zip(t, eta, strict=True)),
+            ],
+            aspect=0.45,
+        )
         + f'<p class="still">Cosine, {warmup} steps of warm-up, final value {final:g}.</p>'
         + live_text(
             f"Half way: {value('half', f'{eta[len(eta) // 2]:.3f}')}, at the end "
-            f"{value('end', f'{eta[-1]:.3f}')}, mean {value('mean', f'{mean:.3f}')}."
+            f"{value('end', f'{eta[-1]:.3f}')}, mean (dashed) {value('mean', f'{mean:.3f}')}."
         ),
         script=script_beside(__file__, "schedule"),
-        css=".mathlm-demo[data-demo=schedule] .curve{fill:none;stroke:var(--accent);"
-        "stroke-width:2.5}.mathlm-demo[data-demo=schedule] svg{border-bottom:1px solid "
-        "var(--soft);border-left:1px solid var(--soft)}",
-    )
-
-
-def _landscape_picture(landscape: str, points: list[str]) -> str:
-    """The level lines with a path over them, as SVG."""
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="path of an optimizer over '
-        f'level lines"><path class="levels" data-name="levels" d="{level_path(landscape)}"/>'
-        f'<polyline class="path" data-name="path" points="{" ".join(points)}"/>'
-        f'<circle class="start" data-name="start" r="5" transform="translate({points[0]})"/>'
-        f'<circle class="end" data-name="end" r="5" transform="translate({points[-1]})"/></svg>'
-    )
-
-
-def _landscape_controls(
-    landscape: str, method: str, rate: float | int, beta: float | int
-) -> str:
-    """The two lists, the two sliders and the button."""
-    return (
-        select("landscape", "landscape", list(LANDSCAPES), _index(LANDSCAPES, landscape))
-        + select("method", "method", list(METHODS), _index(METHODS, method))
-        + slider("rate", "learning rate (log scale)", -4, 0, 0.05, rate)
-        + slider("beta", "momentum β", 0, 0.99, 0.01, beta)
-        + button("reset", "reset")
     )
 
 
 def _landscape_state() -> dict[str, Any]:
     """What the script needs to know of every landscape."""
     landscapes = [
-        {
-            "window": list(land["window"]),
-            "start": list(land["start"]),
-            "lowest": land["lowest"],
-            "levels": level_path(name),
-        }
-        for name, land in LANDSCAPES.items()
+        {name: land[name] for name in ("window", "start", "lowest")}
+        for land in LANDSCAPES.values()
     ]
-    return {"landscapes": landscapes, "width": WIDTH, "height": HEIGHT, "steps": STEPS}
+    return {
+        "landscapes": landscapes,
+        "steps": STEPS,
+        "looks": [list(look) for look in LOOKS],
+        "names": list(METHODS),
+    }
 
 
-def _index(options: dict, chosen: str) -> int:
-    return list(options).index(chosen)
-
-
-def _after(first: int | None) -> str:
-    return "never" if first is None else f"after {first} steps"
-
-
-def _power(x: float) -> str:
-    """A number as JavaScript's toExponential(1) writes it, with a real minus sign."""
-    mantissa, exponent = f"{x:.1e}".split("e")
-    return f"{mantissa}e{int(exponent):+d}".replace("-", "−") if x < 1e6 else "diverged"
+def _index(chosen: str) -> int:
+    return list(LANDSCAPES).index(chosen)

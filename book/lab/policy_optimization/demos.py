@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
+from mathlm.plot.picture import axis, dots, legend, line, picture
 
-SIZE = (320, 200)  # of a picture
 PRICES = tuple(round(10 ** (i / 10), 2) for i in range(-12, 11))  # 0.06 … 10 reward/nat
 
 
@@ -22,19 +22,23 @@ def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
         rho: Ratio at the start, from 0 to 2.
         clip: ε at the start, from 0.05 to 0.5.
     """
-    curve = " ".join(
-        f"{160 * i / 50:.1f},{190 - 90 * clipped(i / 50, 1, clip):.1f}" for i in range(101)
-    )
-    gain = clipped(rho, 1, clip)
-    dot = f'cx="{160 * rho:.1f}" cy="{190 - 90 * gain:.1f}"'
-    picture = (
-        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" aria-label="gain by ratio">'
-        '<path d="M160 0V200" stroke="var(--line)"/>'
-        f'<polyline data-name="line" points="{curve}" fill="none" stroke="var(--accent)" '
-        f'stroke-width="3"/><circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
-        '<text x="164" y="198" font-size="13">ρ = 1</text>'
-        '<text x="4" y="14" font-size="13">gain ↑</text>'
-        '<text x="285" y="198" font-size="13" text-anchor="end">ratio ρ →</text></svg>'
+    grid = [i / 50 for i in range(101)]
+    gain, ends = clipped(rho, 1, clip), (-0.1, 2.1)
+    rules = ((1, ""), (1 - clip, "4 4"), (1 + clip, "4 4"))
+    marks = [line([(r, g) for g in ends], "soft", width=1, dash=dash) for r, dash in rules]
+    names = (("accent", "with clipping"), ("second", "without", "dashed"))
+    drawn = legend(names) + picture(
+        "plane",
+        "gain by ratio",
+        axis(0, 2, "ratio ρ"),
+        axis(ends[0], ends[1], "gain"),
+        [
+            *marks,
+            line([(0, 0), (2, 2)], "second", width=1.5, dash="6 4"),
+            line([(r, clipped(r, 1, clip)) for r in grid], width=3),
+            dots([(rho, gain)], "fg", size=6),
+        ],
+        aspect=0.6,
     )
     rho_slider = slider("rho", "ratio ρ", 0, 200, 1, round(100 * rho))
     clip_slider = slider("clip", "clip ε", 5, 50, 1, round(100 * clip))
@@ -45,19 +49,18 @@ def clip_demo(rho: float | int = 1.4, clip: float | int = 0.2) -> Demo:
     return Demo(
         kind="clipped-ratio",
         title="What a sample gains by its ratio",
-        hint="Move the ratio to both sides of 1, then change the sign of the advantage.",
+        hint="Drag the point to both sides of 1, then change the sign of the advantage.",
         controls=rho_slider
         + select("sign", "advantage", ["A = +1", "A = −1"])
         + clip_slider
         + button("reset", "reset"),
-        view=picture
+        view=drawn
         + live_text(
             f"ρA = {value('plain', f'{rho:.2f}')}, "
             f"with clipping {value('gain', f'{gain:.2f}')}. "
             f"Pull on the probability of the sample: {value('pull', pull)}."
         ),
         script=script_beside(__file__, "clip"),
-        css=".mathlm-demo[data-demo=clipped-ratio] svg{max-width:24rem;overflow:visible}",
     )
 
 
@@ -109,15 +112,19 @@ def _signed(x: float | int) -> str:
     return f"{x:+.2f}".replace("-", "−")
 
 
-def plane(curve: str, dot: str) -> str:
+def _plane(
+    optima: list[tuple[float, float]], at: tuple[float, float], x: float, y: Sequence[float]
+) -> str:
     """The picture of reward by divergence, with the optima and the one that is chosen."""
-    return (
-        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" '
-        'aria-label="reward by divergence">'
-        f'<polyline points="{curve}" fill="none" stroke="var(--accent)" stroke-width="3"/>'
-        f'<circle data-name="dot" {dot} r="7" fill="var(--second)"/>'
-        '<text x="200" y="195" font-size="13">divergence →</text>'
-        '<text x="12" y="14" font-size="13">reward ↑</text></svg>'
+    return legend((("accent", "best policies of all prices"), ("second", "of this price"))) + (
+        picture(
+            "plane",
+            "reward by divergence",
+            axis(0, x, "divergence from the reference [nats]"),
+            axis(y[0], y[1], "mean reward"),
+            [line(optima), dots([at], "second", size=7)],
+            aspect=0.55,
+        )
     )
 
 
@@ -145,10 +152,7 @@ def tilted_policy_demo(
     most = max(x for _, x in points) * 1.05
     low, high = min(y for y, _ in points) - 0.1, max(rewards) + 0.1
     span = high - low
-    curve = " ".join(
-        f"{x / most * 300 + 10:.1f},{190 - 180 * (y - low) / span:.1f}" for y, x in points
-    )
-    dot = f'cx="{kl / most * 300 + 10:.1f}" cy="{190 - 180 * (mean - low) / span:.1f}"'
+    optima = [(x, y) for y, x in points]
     beta_slider = slider("beta", "price β", 0, len(PRICES) - 1, 1, price)
     return Demo(
         kind="tilted-policy",
@@ -161,18 +165,18 @@ def tilted_policy_demo(
             "most": most,
             "low": low,
             "span": span,
+            "optima": optima,
         },
         controls=beta_slider.replace(f'beta-value">{price}<', f'beta-value">{beta:.2f}<')
         + button("reset", "reset"),
         view=table_of(texts, logp, rewards, p)
-        + plane(curve, dot)
+        + _plane(optima, (kl, mean), most, (low, high))
         + live_text(
             f"Mean reward {value('reward', f'{mean:.2f}')}, divergence "
             f"{value('kl', f'{kl:.2f}')} nats, reward less price times divergence "
             f"{value('value', f'{mean - beta * kl:.2f}')}."
         ),
         script=script_beside(__file__, "tilted_policy"),
-        css=".mathlm-demo[data-demo=tilted-policy] svg{max-width:24rem}"
-        ".mathlm-demo[data-demo=tilted-policy] tbody th{white-space:normal}"
+        css=".mathlm-demo[data-demo=tilted-policy] tbody th{white-space:normal}"
         ".mathlm-demo[data-demo=tilted-policy] td.wide{width:35%}",
     )

@@ -1,3 +1,4 @@
+const plane = picture("plane");
 const draw = () => {
   const beta = state.prices[Number(one("beta").value)];
   const best = Math.max(...state.rewards.map((r, i) => r / beta + state.logp[i]));
@@ -10,9 +11,10 @@ const draw = () => {
   text("reward", fixed(mean, 2));
   text("kl", fixed(Math.abs(kl), 2));
   text("value", fixed(mean - beta * kl, 2));
-  const [x, y] = [kl / state.most * 300 + 10, 190 - 180 * (mean - state.low) / state.span];
-  one("dot").setAttribute("cx", x.toFixed(1));
-  one("dot").setAttribute("cy", y.toFixed(1));
+  plane.show({x: {range: [0, state.most], label: "divergence from the reference [nats]"},
+    y: {range: [state.low, state.low + state.span], label: "mean reward"}, aspect: 0.55, marks: [
+      {kind: "line", at: state.optima, color: "accent"},
+      {kind: "dots", at: [[kl, mean]], color: "second", size: 7}]});
 };
 changed(draw);
 reset(draw);

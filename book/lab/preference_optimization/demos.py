@@ -97,7 +97,8 @@ def three_answers_demo(
         for name, ref, p, ratio in zip("ABC", reference, found.p, found.ratio, strict=True)
     )
     head = "".join(
-        f'<th scope="col">{x}</th>' for x in ("answer", "π_ref", "", "π", "log π/π_ref")
+        f'<th scope="col">{x}</th>' if x else "<td></td>"
+        for x in ("answer", "π_ref", "", "π", "log π/π_ref")
     )
     return Demo(
         kind="three-answers",
@@ -141,7 +142,10 @@ def fixed_margins_demo(p: float = 0.9, share: float = 0.1) -> Demo:
         f"<td>{value('says', _shown(_sigmoid(m)))}</td></tr>"
         for name, m in zip(ROBUSTNESS, fixed_margins(p, share), strict=True)
     )
-    head = "".join(f'<th scope="col">{x}</th>' for x in ("loss", "margin", "", "σ(margin)"))
+    head = "".join(
+        f'<th scope="col">{x}</th>' if x else "<td></td>"
+        for x in ("loss", "margin", "", "σ(margin)")
+    )
     return Demo(
         kind="fixed-margins",
         title="Where a loss puts the margin of a pair",

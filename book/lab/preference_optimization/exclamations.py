@@ -87,8 +87,13 @@ def tune(
     reference: GPT, pairs: tuple[Tensor, Tensor], setting: Setting
 ) -> tuple[GPT, list[float]]:
     """The policy after DPO on the pairs, and the loss of each step."""
-    options = {"alpha": setting.alpha, "targets": MAPS, "seed": setting.seed}
-    policy = add_lora(copy.deepcopy(reference), setting.rank, **options)
+    policy = add_lora(
+        copy.deepcopy(reference),
+        setting.rank,
+        alpha=setting.alpha,
+        targets=MAPS,
+        seed=setting.seed,
+    )
     own = [p for p in policy.parameters() if p.requires_grad]
     optimizer = AdamW(own, lr=setting.step_size, weight_decay=0.0)
     order, losses = torch.Generator().manual_seed(setting.seed), []
@@ -100,7 +105,8 @@ def tune(
                 with torch.no_grad():
                     logp_ref = log_probability(reference, ids, setting.prompt)
                 rewards.append(implicit_reward(logp, logp_ref, setting.beta))
-            loss = dpo_loss(*rewards).mean()
+            chosen, rejected = rewards
+            loss = dpo_loss(chosen, rejected).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -1,17 +1,14 @@
 """Moving demos of probability: what a prediction costs, and sums of dice."""
 
+import math
+
 import numpy as np
 from numpy import ndarray
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, slider, value
+from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
+from mathlm.plot.picture import axis, boxes, dots, legend, line, picture
 from mathlm.reference import normal_log_density, sum_distribution
-
-WIDTH, HEIGHT = 480, 160
-SVG_CSS = (
-    "{0} svg{{width:100%;max-width:34rem}}{0} .truth{{fill:var(--line)}}"
-    "{0} .bell{{fill:none;stroke:var(--second);stroke-width:2.5}}"
-)
 
 
 def cross_entropy_demo(p: float = 0.7) -> Demo:
@@ -22,15 +19,15 @@ def cross_entropy_demo(p: float = 0.7) -> Demo:
     """
     if not 0.01 <= p <= 1:
         raise InputError(f"p={p} must lie between 0.01 and 1")
-    loss, most = -np.log(p), np.log(100)
+    loss = -np.log(p)
     return Demo(
         kind="cross-entropy",
         title="What one prediction costs, by the probability it gave to the truth",
-        hint="Go from 0.90 to 0.99, then from 0.01 to 0.10: where is the gain?",
+        hint="Drag the point from 0.90 to 0.99, then from 0.01 to 0.10: where is the gain?",
         controls=slider("p", "probability of the correct token", 0.01, 1, 0.01, p)
         + button("reset", "reset"),
         view=f'<p class="still">Probability of the correct token {p:g}.</p>'
-        f"<p>{bar('bar', min(loss / most, 1))}</p>"
+        + _loss_picture(p)
         + live_text(
             f"Loss {value('loss', f'{loss + 0.0:.2f}')} nats = "
             f"{value('bits', f'{loss / np.log(2) + 0.0:.2f}')} bits: as surprising as one of "
@@ -38,7 +35,6 @@ def cross_entropy_demo(p: float = 0.7) -> Demo:
             f"{value('slope', f'{p - 1:.2f}'.replace('-', '−'))}."
         ),
         script=script_beside(__file__, "cross_entropy"),
-        state={"most": float(most)},
     )
 
 
@@ -58,7 +54,7 @@ def dice_demo(n: int = 2) -> Demo:
         title="Sum of n dice: exact probabilities and the bell curve",
         hint="Raise n from 1: at which n do you stop seeing the difference?",
         controls=slider("n", "dice n", 1, 60, 1, n) + button("reset", "reset"),
-        view=_dice_picture(p, bell)
+        view=_dice_picture(p, n, sd)
         + f'<p class="still">n = {n} dice.</p>'
         + live_text(
             f"Mean {value('mean', f'{3.5 * n:.1f}')}, standard deviation "
@@ -66,28 +62,41 @@ def dice_demo(n: int = 2) -> Demo:
             f"{value('gap', f'{gap:.1f}')} % of the peak."
         ),
         script=script_beside(__file__, "dice"),
-        state={"width": WIDTH, "height": HEIGHT},
-        css=SVG_CSS.format(".mathlm-demo[data-demo=dice]"),
     )
 
 
-def _svg(label: str, content: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{content}</svg>'
+def _loss_picture(p: float) -> str:
+    """-log p over p, with the chosen one."""
+    grid = np.arange(1, 101) / 100
+    return picture(
+        "curve",
+        "loss by the probability of the correct token",
+        axis(0, 1, "probability of the correct token"),
+        axis(0, 5, "loss [nats]"),
+        [
+            line(zip(grid, -np.log(grid), strict=True)),
+            line([(p, 0), (p, -np.log(p))], "second", width=2),
+            dots([(p, -np.log(p))], "second"),
+        ],
+        aspect=0.45,
     )
 
 
-def _dice_picture(p: ndarray, bell: ndarray) -> str:
-    top, step = p.max() / 0.95, WIDTH / len(p)
-    heights = HEIGHT * (1 - p / top)
-    steps = "".join(
-        f"L{step * s:.2f} {h:.2f}L{step * (s + 1):.2f} {h:.2f}" for s, h in enumerate(heights)
-    )
-    points = [
-        f"{step * (s + 0.5):.2f} {HEIGHT * (1 - b / top):.2f}" for s, b in enumerate(bell)
-    ]
-    return _svg(
-        "Steps: probability of each sum. Line: normal curve of the same mean and variance",
-        f'<path class="truth" data-name="steps" d="M0 {HEIGHT}{steps}L{WIDTH} {HEIGHT}Z"/>'
-        f'<path class="bell" data-name="bell" d="M{"L".join(points)}"/>',
+def _dice_picture(p: ndarray, n: int, sd: float) -> str:
+    """Bars of the exact probabilities, and the normal curve over them."""
+    s = (len(p) - 1) * np.arange(121) / 120
+    bell = np.exp(normal_log_density(s, 2.5 * n, sd))
+    middle = 1 / (sd * math.sqrt(2 * math.pi))
+    bars = [(n + k - 0.5, 0, n + k + 0.5, h) for k, h in enumerate(p)]
+    names = (("accent", "exact probability"), ("second", "normal curve"))
+    return legend(names) + picture(
+        "sums",
+        "bars: probability of each sum; line: normal curve of the same mean and variance",
+        axis(n - 0.5, 6 * n + 0.5, "sum of the eyes"),
+        axis(0, 1.15 * max(p.max(), middle), "probability"),
+        [
+            boxes(bars, "accent", fade=0.45, gap=0 if n > 20 else 1),
+            line(zip(n + s, bell, strict=True), "second"),
+        ],
+        aspect=0.45,
     )

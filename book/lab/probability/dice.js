@@ -1,3 +1,4 @@
+const sums = picture("sums");
 const draw = () => {
   const n = one("n").valueAsNumber;
   let p = [1];
@@ -7,23 +8,14 @@ const draw = () => {
     p = q;
   }
   const top = Math.max(...p), sd = Math.sqrt(n * 35 / 12);
-  const x = (s) => state.width * (s + 0.5) / p.length;
-  const y = (h) => state.height * (1 - 0.95 * h / top);
-  let path = "M0 " + state.height, curve = "";
-  p.forEach((h, s) => {
-    const left = (state.width * s / p.length).toFixed(2);
-    const right = (state.width * (s + 1) / p.length).toFixed(2);
-    path += `L${left} ${y(h).toFixed(2)}L${right} ${y(h).toFixed(2)}`;
-  });
-  for (let i = 0; i <= 120; i += 1) {
-    const s = (p.length - 1) * i / 120, z = (s - 2.5 * n) / sd;
-    const h = Math.exp(-z * z / 2) / (sd * Math.sqrt(2 * Math.PI));
-    curve += (i ? "L" : "M") + x(s).toFixed(2) + " " + y(h).toFixed(2);
-  }
-  one("steps").setAttribute("d", path + `L${state.width} ${state.height}Z`);
-  one("bell").setAttribute("d", curve);
-  const gap = Math.max(...p.map((h, s) => Math.abs(
-    h - Math.exp(-(((s - 2.5 * n) / sd) ** 2) / 2) / (sd * Math.sqrt(2 * Math.PI))))) / top;
+  const bell = (s) => Math.exp(-(((s - 2.5 * n) / sd) ** 2) / 2) / (sd * Math.sqrt(2 * Math.PI));
+  const curve = Array.from({length: 121}, (_, i) => (p.length - 1) * i / 120);
+  sums.show({x: {range: [n - 0.5, 6 * n + 0.5], label: "sum of the eyes"}, aspect: 0.45,
+    y: {range: [0, 1.15 * Math.max(top, bell(2.5 * n))], label: "probability"}, marks: [
+      {kind: "boxes", at: p.map((h, s) => [n + s - 0.5, 0, n + s + 0.5, h]), color: "accent",
+        fade: 0.45, gap: n > 20 ? 0 : 1},
+      {kind: "line", at: curve.map((s) => [n + s, bell(s)]), color: "second"}]});
+  const gap = Math.max(...p.map((h, s) => Math.abs(h - bell(s)))) / top;
   text("n-value", String(n));
   text("mean", fixed(3.5 * n, 1));
   text("sd", fixed(sd, 2));

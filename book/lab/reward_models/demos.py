@@ -1,33 +1,16 @@
 """Moving demos of the chapter on reward models."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, button, live_text, script_beside, slider, value
+from mathlm.plot.picture import axis, dots, legend, line, picture
 
-LEFT, RIGHT, TOP, BOTTOM = 40.0, 380.0, 20.0, 150.0
 FLOOR = -0.4  # the smallest reward that has room in the picture [nats]
-
-
-def _axes(label: str, bottom: str) -> str:
-    return (
-        f'<svg viewBox="0 0 400 192" role="img" aria-label="{label}">'
-        f'<line x1="{LEFT}" y1="{BOTTOM}" x2="{RIGHT}" y2="{BOTTOM}" stroke="var(--line)"/>'
-        f'<text x="210" y="187" font-size="13" text-anchor="middle">{bottom}</text>'
-    )
-
-
-def _ticks(places: Mapping[int, float]) -> str:
-    """Whole numbers below the axis, each at its place."""
-    return "".join(
-        f'<text x="{at:.0f}" y="169" font-size="13" text-anchor="middle">'
-        f"{str(number).replace('-', '−')}</text>"
-        for number, at in places.items()
-    )
 
 
 def _sigmoid(x: float | int) -> float:
@@ -50,35 +33,26 @@ class _Compared:
         return math.log(self.won / self.lost), 1.96 * math.sqrt(1 / self.won + 1 / self.lost)
 
 
-def _across(gap: float | int) -> float:
-    return 210 + 170 * max(-6.0, min(6.0, gap)) / 6
-
-
 def _signed(x: float | int) -> str:
     return f"{x:.2f}".replace("-", "−")
 
 
 def _sigmoid_picture(seen: _Compared) -> str:
     """The sigmoid, the true difference on it, and the estimate below."""
-    guess, reach = seen.estimate or (0.0, 0.0)
-    shown = 1 if seen.estimate else 0
-    curve = " ".join(
-        f"{_across(x):.1f},{150 - 130 * _sigmoid(x):.1f}" for x in np.linspace(-6, 6, 61)
-    )
-    return (
-        _axes("win probability against reward difference, an estimate below", "difference")
-        + _ticks({x: _across(x) for x in (-6, -4, -2, 0, 2, 4, 6)})
-        + f'<line x1="{LEFT}" y1="85" x2="{RIGHT}" y2="85" stroke="var(--line)"/>'
-        '<text x="34" y="24" font-size="13" text-anchor="end">1</text>'
-        '<text x="34" y="89" font-size="13" text-anchor="end">½</text>'
-        f'<polyline fill="none" stroke="var(--accent)" stroke-width="2.5" points="{curve}"/>'
-        f'<circle data-name="true" cx="{_across(seen.gap):.1f}" '
-        f'cy="{150 - 130 * _sigmoid(seen.gap):.1f}" r="6" fill="var(--accent)"/>'
-        f'<line data-name="range" x1="{_across(guess - reach):.1f}" '
-        f'x2="{_across(guess + reach):.1f}" y1="140" y2="140" stroke="var(--second)" '
-        f'stroke-width="3" opacity="{shown}"/>'
-        f'<circle data-name="guess" cx="{_across(guess):.1f}" cy="140" r="5" '
-        f'fill="var(--second)" opacity="{shown}"/></svg>'
+    marks = [line([(x, _sigmoid(x)) for x in np.linspace(-6, 6, 61)])]
+    if seen.estimate:
+        guess, reach = seen.estimate
+        marks.append(line([(guess - reach, 0.08), (guess + reach, 0.08)], "second", width=3))
+        marks.append(dots([(guess, 0.08)], "second"))
+    marks.append(dots([(seen.gap, _sigmoid(seen.gap))], size=6))
+    names = (("accent", "true difference"), ("second", "estimate with 95 % interval"))
+    return legend(names) + picture(
+        "plane",
+        "win probability against reward difference, an estimate below",
+        axis(-6, 6, "difference of rewards [nats]"),
+        axis(0, 1, "probability that the first wins"),
+        marks,
+        aspect=0.5,
     )
 
 
@@ -103,7 +77,7 @@ def comparisons_demo(gap: float | int = 1.5, number: int = 40, seed: int = 0) ->
         state={"draws": draws},
         controls=slider("gap", "difference", -5, 5, 0.1, gap)
         + slider("number", "comparisons", 5, 400, 5, number)
-        + button("reset", "Reset"),
+        + button("reset", "reset"),
         view=_sigmoid_picture(seen)
         + live_text(
             f"The first wins with probability {value('p', f'{_sigmoid(gap):.3f}')}. It won "
@@ -115,41 +89,26 @@ def comparisons_demo(gap: float | int = 1.5, number: int = 40, seed: int = 0) ->
     )
 
 
-def _across_nats(kl: float | int, most: float) -> float:
-    return 40 + 340 * kl / most
-
-
 def _reward_picture(
     kl: list[float], proxy: list[float], gold: list[float], at: int, top: float
 ) -> str:
-    """Both rewards against divergence, down to the floor, and the place that was chosen.
+    """Both rewards against divergence, and the place that was chosen.
 
-    A chosen place below the floor is a ring on it; its number stands in the text.
+    Below the floor nothing is drawn; the number stands in the text.
     """
-
-    def point(i: int, reward: float) -> tuple[float, float]:
-        return _across_nats(kl[i], kl[-1]), 150 - 130 * max(FLOOR, reward) / top
-
-    below = next((i for i, r in enumerate(gold) if r < FLOOR), len(gold))
-    lines = [[point(i, r) for i, r in enumerate(rows)] for rows in (proxy, gold[:below])]
-    if below < len(gold):
-        share = (gold[below - 1] - FLOOR) / (gold[below - 1] - gold[below])
-        crossing = kl[below - 1] + share * (kl[below] - kl[below - 1])
-        lines[1].append((_across_nats(crossing, kl[-1]), point(below, FLOOR)[1]))
-    drawn = [" ".join(f"{x:.1f},{y:.1f}" for x, y in line) for line in lines]
-    x, y = point(at, gold[at])
-    return (
-        _axes("learned and true reward against divergence", "divergence [nats]")
-        + _ticks({k: _across_nats(k, kl[-1]) for k in range(0, int(kl[-1]) + 1, 2)})
-        + '<text x="34" y="154" font-size="13" text-anchor="end">0</text>'
-        '<polyline fill="none" stroke="var(--second)" stroke-width="2" '
-        f'stroke-dasharray="6 4" points="{drawn[0]}"/>'
-        '<polyline data-name="gold" fill="none" stroke="var(--accent)" stroke-width="2.5" '
-        f'points="{drawn[1]}"/>'
-        f'<circle data-name="at" cx="{x:.1f}" cy="{y:.1f}" r="6" fill="var(--accent)" '
-        f'fill-opacity="{int(gold[at] >= FLOOR)}" stroke="var(--accent)" stroke-width="2"/>'
-        '<text x="46" y="16" font-size="13">reward [nats]; dashed: learned, full: true</text>'
-        "</svg>"
+    names = (("second", "learned reward", "dashed"), ("accent", "true reward"))
+    return legend(names) + picture(
+        "plane",
+        "learned and true reward against divergence",
+        axis(0, kl[-1], "divergence [nats]"),
+        axis(FLOOR, top, "reward [nats]"),
+        [
+            line(zip(kl, proxy, strict=True), "second", dash="6 4", width=2),
+            line(zip(kl, gold, strict=True)),
+            line([(kl[at], FLOOR), (kl[at], top)], "soft", width=1, dash="3 3"),
+            dots([(kl[at], gold[at])], size=6),
+        ],
+        aspect=0.5,
     )
 
 
@@ -204,14 +163,14 @@ def best_of_n_demo(
         state=state,
         controls=slider("excess", "unseen fault", 0, 2, 0.05, excess)
         + slider("price", "price of a nat", 0, 1, 0.02, price)
-        + button("reset", "Reset"),
-        view=_reward_picture(kl, proxy, gold, best, max(*proxy, *linear))
+        + button("reset", "reset"),
+        view=_reward_picture(kl, proxy, gold, best, 1.1 * max(*proxy, *linear))
         + live_text(
-            f"At this price the best of {value('n', str(numbers[best]))} is taken: learned "
+            f"At this price the best of {value('n', f'{numbers[best]:,}')} is taken: learned "
             f"reward {value('proxy-reward', _signed(proxy[best]))}, true reward "
             f"{value('gold-reward', _signed(gold[best]))}. The true reward is highest, "
             f"{value('peak-reward', _signed(gold[peak]))}, at the best of "
-            f"{value('peak', str(numbers[peak]))}."
+            f"{value('peak', f'{numbers[peak]:,}')}."
         ),
         script=script_beside(__file__, "best_of_n"),
     )

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
+from mathlm.plot.picture import axis, dots, legend, line, picture
 from mathlm.scaling import ChinchillaLaw, KaplanLaw, optimal_allocation
 
-SIZE = (320, 210)  # of the picture
-LEFT, BOTTOM = 30, 180  # of its axes
 STEPS = 120
 Law = ChinchillaLaw | KaplanLaw
 WORDS = ("", "thousand ", "million ", "billion ", "trillion ", "quadrillion ")
@@ -58,7 +57,8 @@ def isoflop_demo(
         )
         + select("law", "law", list(named))
         + button("reset", "reset"),
-        view=picture(law, compute, x, y)
+        view=legend((("accent", "loss"), ("third", "best size"), ("second", "size taken")))
+        + _curve(law, compute, x, y)
         + live_text(
             f"With 10<sup>{value('power', f'{budget:.1f}')}</sup> FLOP: "
             f"{value('n', amount(n))}parameters on {value('d', amount(d))}tokens, "
@@ -67,7 +67,6 @@ def isoflop_demo(
             f"{value('missed', '0.000')} above the lowest of this budget."
         ),
         script=script_beside(__file__, "isoflop"),
-        css=".mathlm-demo[data-demo=isoflop] svg{width:100%;max-width:30rem;overflow:visible}",
     )
 
 
@@ -81,50 +80,23 @@ def ranges(laws: list[Law], budgets: tuple[int, int]) -> tuple[list, list]:
     return x, [min(floors), 1.1 * max(losses)]
 
 
-def picture(law: Law, compute: float, x: list, y: list) -> str:
+def _curve(law: Law, compute: float, x: list, y: list) -> str:
     """The curve, its lowest point and the chosen size, as the script draws them."""
-    width, height = 280 / (x[1] - x[0]), 170 / (y[1] - y[0])
     sizes = [10 ** (x[0] + (x[1] - x[0]) * i / STEPS) for i in range(STEPS + 1)]
     losses = law.loss(sizes, [compute / 6 / n for n in sizes])
-    line = " ".join(
-        f"{LEFT + width * (math.log10(n) - x[0]):.1f},{BOTTOM - height * (v - y[0]):.1f}"
-        for n, v in zip(sizes, losses, strict=True)
-        if v <= y[1]
-    )
     n, d = optimal_allocation(compute, law)
-    lowest = law.loss([n], [d])[0]
-    place = (
-        f'cx="{LEFT + width * (math.log10(n) - x[0]):.1f}" '
-        f'cy="{max(10, BOTTOM - height * (lowest - y[0])):.1f}"'
-    )
-    return (
-        f'<svg viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" aria-label="loss by parameters '
-        f'along one budget">{axes(x, y)}'
-        f'<polyline data-name="line" points="{line}" fill="none" stroke="var(--accent)" '
-        'stroke-width="2.5"/>'
-        f'<circle data-name="best" {place} r="8" fill="none" stroke="var(--second)" '
-        'stroke-width="2"/>'
-        f'<circle data-name="dot" {place} r="4" fill="var(--second)"/></svg>'
-    )
-
-
-def axes(x: list, y: list) -> str:
-    """Two lines, powers of ten below, and losses at the side."""
-    marks = [
-        f'<text x="{LEFT + 280 * (k - x[0]) / (x[1] - x[0]):.1f}" y="193" font-size="11" '
-        f'text-anchor="middle">10<tspan dy="-4" font-size="8">{k}</tspan></text>'
-        for k in range(x[0], x[1] + 1, max(1, (x[1] - x[0]) // 6))
-    ]
-    marks += [
-        f'<text x="26" y="{BOTTOM + 4 - 170 * share:.1f}" font-size="11" text-anchor="end">'
-        f"{y[0] + share * (y[1] - y[0]):.1f}</text>"
-        for share in (0.0, 0.5, 1.0)
-    ]
-    return (
-        f'<path d="M{LEFT} 10V{BOTTOM}H310" fill="none" stroke="var(--soft)"/>'
-        + "".join(marks)
-        + '<text x="170" y="208" font-size="12" text-anchor="middle">parameters</text>'
-        '<text x="170" y="14" font-size="12" text-anchor="middle">loss [nats]</text>'
+    lowest = [(n, float(law.loss([n], [d])[0]))]
+    return picture(
+        "plane",
+        "loss by parameters along one budget",
+        axis(10.0 ** x[0], 10.0 ** x[1], "parameters N", log=True),
+        axis(y[0], y[1], "loss [nats]"),
+        [
+            line(zip(sizes, losses, strict=True)),
+            dots(lowest, "third", size=9, fade=0.5),
+            dots(lowest, "second"),
+        ],
+        aspect=0.6,
     )
 
 

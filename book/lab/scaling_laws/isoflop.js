@@ -16,24 +16,23 @@ const joint = (law, C) => {
   const logN = Math.log(q * C / (6 * law.D_c)) + q * Math.log(law.N_c);
   return [loss, Math.exp(logN / (1 + q))];
 };
+const plane = picture("plane");
+let now = [1, 1, 1];
 const draw = () => {
   const law = state.laws[Number(one("law").value)], C = 10 ** Number(one("budget").value);
   const ratio = 2 ** Number(one("ratio").value);
   const [loss, best] = "N_c" in law ? joint(law, C) : additive(law, C);
   const taken = best * ratio;
-  const [[x0, x1], [y0, y1]] = [state.x, state.y];
-  const x = (n) => 30 + 280 * (Math.log10(n) - x0) / (x1 - x0);
-  const y = (l) => 180 - 170 * (l - y0) / (y1 - y0);
-  const line = [];
+  const [[x0, x1], [y0, y1]] = [state.x, state.y], points = [];
   for (let i = 0; i <= 120; i++) {
-    const n = 10 ** (x0 + (x1 - x0) * i / 120), l = loss(n);
-    if (l <= y1) line.push(`${x(n).toFixed(1)},${y(l).toFixed(1)}`);
+    const n = 10 ** (x0 + (x1 - x0) * i / 120);
+    points.push([n, loss(n)]);
   }
-  one("line").setAttribute("points", line.join(" "));
-  for (const [name, n] of [["best", best], ["dot", taken]]) {
-    one(name).setAttribute("cx", x(n).toFixed(1));
-    one(name).setAttribute("cy", Math.max(10, y(loss(n))).toFixed(1));
-  }
+  now = [taken, loss(taken), best];
+  plane.show({x: {range: [10 ** x0, 10 ** x1], log: true, label: "parameters N"}, aspect: 0.6,
+    y: {range: [y0, y1], label: "loss [nats]"}, marks: [{kind: "line", at: points, color: "accent"},
+      {kind: "dots", at: [[best, loss(best)]], color: "third", size: 9, fade: 0.5},
+      {kind: "dots", at: [[taken, loss(taken)]], color: "second"}]});
   const power = fixed(Number(one("budget").value), 1);
   text("budget-value", power);
   text("power", power);
@@ -44,6 +43,13 @@ const draw = () => {
   text("loss", fixed(loss(taken), 3));
   text("missed", fixed(loss(taken) - loss(best), 3));
 };
+const take = (r) => {
+  one("ratio").value = String(Math.max(-4, Math.min(4, Math.round(r))));
+  draw();
+};
+plane.handle({label: "size that is taken", color: "second", step: [1, 1e-9], at: () => now,
+  says: () => `${scientific(now[0])} parameters`,
+  move: ([n]) => take(Math.log2(n / now[2])), turn: (d) => take(Number(one("ratio").value) + d)});
 changed(draw);
 reset(draw);
 draw();

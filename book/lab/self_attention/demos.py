@@ -8,7 +8,17 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    button,
+    live_text,
+    scientific,
+    script_beside,
+    select,
+    slider,
+    value,
+)
+from mathlm.plot.picture import axis, dots, legend, line, picture
 
 
 def attention_matrix_demo(
@@ -90,16 +100,40 @@ def attention_cost_demo(length: int = 10, width: int = 10) -> Demo:
         kind="attention-cost",
         title="What a layer of self-attention multiplies",
         hint="Find lengths at which both parts are equal: n = 2d.",
-        controls=slider("length", "log₂ of the length: n", 5, 20, 0.25, length)
-        + slider("width", "log₂ of the width: d", 5, 14, 0.25, width),
-        view=f'<p class="still">n = {n}, d = {d}.</p>'
+        controls=slider("length", "length n (log scale)", 5, 20, 0.25, length).replace(
+            f'length-value">{length}<', f'length-value">{n:,}<'
+        )
+        + slider("width", "width d (log scale)", 5, 14, 0.25, width).replace(
+            f'width-value">{width}<', f'width-value">{d:,}<'
+        ),
+        view=f'<p class="still">n = {n:,}, d = {d:,}.</p>'
+        + legend((("accent", "pairs, 2n²d"), ("second", "projections, 4nd²")))
+        + _work(n, d)
         + live_text(
-            f"Pairs 2n²d: {value('pairs', _digits(pairs / 1e9))} billion multiply-adds. "
-            f"Projections 4nd²: {value('maps', _digits(maps / 1e9))} billion. The pairs are "
+            f"Pairs: {value('pairs', scientific(pairs, 2))} multiply-adds. Projections: "
+            f"{value('maps', scientific(maps, 2))}. The pairs are "
             f"{value('share', f'{100 * pairs / (pairs + maps):.0f}')} % of the work. "
-            f"Weights, if stored: {value('weights', _digits(n * n / 1e6))} million a head."
+            f"Weights, if stored: {value('weights', scientific(n * n, 2))} a head."
         ),
         script=script_beside(__file__, "attention_cost"),
+    )
+
+
+def _work(n: int, d: int) -> str:
+    """Both parts of the work by length, on logarithmic axes."""
+    ends, marks = np.array([32.0, 2.0**20]), []
+    for found, color in ((2 * ends**2 * d, "accent"), (4 * ends * d**2, "second")):
+        marks.append(line(zip(ends, found, strict=True), color))
+    marks.append(line([(n, 1e4), (n, 1e17)], "soft", width=1, dash="3 3"))
+    marks.append(dots([(n, 2 * n * n * d)], "accent", size=6))
+    marks.append(dots([(n, 4 * n * d * d)], "second", size=6))
+    return picture(
+        "work",
+        "multiply-adds of the pairs and of the projections by length, on logarithmic axes",
+        axis(ends[0], ends[1], "length n [tokens]", log=True),
+        axis(1e4, 1e17, "multiply-adds of a layer", log=True),
+        marks,
+        aspect=0.5,
     )
 
 
@@ -131,7 +165,7 @@ def _table(words: list[str], weights: ndarray, width: int, causal: bool) -> str:
         for t, w in enumerate(names)
     )
     return (
-        f'<table role="grid" aria-label="attention weights"><thead><tr><th></th>{head}</tr>'
+        f'<table role="grid" aria-label="attention weights"><thead><tr><td></td>{head}</tr>'
         f"</thead><tbody>{rows}</tbody></table>"
     )
 
@@ -142,8 +176,3 @@ def _cell(weights: ndarray, t: int, s: int, causal: bool) -> str:
     hidden = str(causal and s > t).lower()
     share = round(100 * float(weights[t, s]))
     return f'<td data-name="cell" data-hidden="{hidden}" style="--share:{share}%"></td>'
-
-
-def _digits(x: float) -> str:
-    """Three significant digits, as the script writes them."""
-    return f"{x:#.3g}".rstrip(".") if x < 1000 else f"{x:.2e}".replace("e+0", "e+")

@@ -1,12 +1,25 @@
 """Moving demos of recurrence: three steps of a state, and a weight raised to a power."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, bar, button, live_text, number, script_beside, slider, value
+from mathlm.plot.demo import (
+    RAISED,
+    Demo,
+    bar,
+    button,
+    live_text,
+    number,
+    scientific,
+    script_beside,
+    slider,
+    value,
+)
+from mathlm.plot.picture import axis, dots, line, picture
 
 
 def rnn_trace_demo(
@@ -87,16 +100,47 @@ def weight_power_demo(
         + slider("slope", "mean slope of tanh", 0.1, 1, 0.01, slope)
         + slider("steps", "steps T", 2, 200, 1, steps)
         + button("reset", "reset"),
-        view=f"<p>{bar('bar', min(1, max(0, (log10 + 6) / 12)))}</p>"
-        "<p>The bar is empty at one millionth, half full at 1, full at one million.</p>"
-        f'<p class="still">Eigenvalue {eigenvalue:g}, slope {slope:g}, {steps} steps.</p>'
+        view=_size_picture(rate, steps)
+        + f'<p class="still">Eigenvalue {eigenvalue:g}, slope {slope:g}, {steps} steps.</p>'
         + live_text(
             f"Factor a step {value('rate', f'{rate:.3f}')}: the gradient "
             f"{value('half', half)}. After T − 1 steps it is multiplied by "
-            f"{value('power', f'10^{_signed(float(log10), 2)}')}."
+            f"{value('power', power_of_ten(float(log10)))}."
         ),
         script=script_beside(__file__, "weight_power"),
     )
+
+
+def _size_picture(rate: float, steps: int) -> str:
+    """The size of a gradient on its way back, on a scale of powers of ten."""
+    last = min(1e12, max(1e-12, rate ** (steps - 1)))
+    return picture(
+        "size",
+        "size of the gradient by the steps that it has gone back",
+        axis(0, 200, "steps back"),
+        axis(1e-12, 1e12, "size of the gradient, at first 1", log=True),
+        [
+            line([(0, 1), (200, 1)], "soft", width=1, dash="4 4"),
+            line([(t, rate**t) for t in range(steps)]),
+            dots([(steps - 1, last)], "second", size=6),
+        ],
+        aspect=0.45,
+    )
+
+
+def power_of_ten(log10: float) -> str:
+    """10^log10 as a reader expects it, also where it is too small for a float.
+
+    Args:
+        log10: Logarithm to base 10.
+    """
+    if abs(log10) < 4:
+        return scientific(10**log10)
+    k = math.floor(log10 + 1e-12)
+    mantissa = f"{10 ** (log10 - k):.1f}"
+    if mantissa == "10.0":
+        mantissa, k = "1.0", k + 1
+    return f"{mantissa} × 10{str(k).translate(RAISED)}"
 
 
 def _signed(x: float, digits: int) -> str:

@@ -5,7 +5,17 @@ from html import escape
 
 from mathlm.errors import InputError
 from mathlm.models import GPTConfig
-from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    bar,
+    button,
+    byte_size,
+    live_text,
+    script_beside,
+    select,
+    slider,
+    value,
+)
 from mathlm.scaling import PUBLISHED, count_parameters
 
 MODELS = {
@@ -51,12 +61,6 @@ def calculated(
     }
 
 
-def memory_size(x: float | int) -> str:
-    """A size in the largest unit that fits, as the script writes it."""
-    unit, name = (1e3, "kB") if x < 1e6 else (1e6, "MB") if x < 1e9 else (1e9, "GB")
-    return f"{x / unit:.2f} {name}"
-
-
 def lora_calculator_demo(model: int = 2, targets: int = 0, rank: int = 4) -> Demo:
     """What updates of a rank take, in numbers and in memory, for a published model.
 
@@ -71,7 +75,7 @@ def lora_calculator_demo(model: int = 2, targets: int = 0, rank: int = 4) -> Dem
     sizes = [found["full"], found["small"]]
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td class="wide">{bar("bar", x / max(sizes))}</td>'
-        f"<td>{value('memory', memory_size(x))}</td></tr>"
+        f"<td>{value('memory', byte_size(x))}</td></tr>"
         for name, x in zip(("all weights trained", "LoRA"), sizes, strict=True)
     )
     ranks = slider("rank", "rank r", 0, 12, 1, rank)
@@ -96,7 +100,7 @@ def lora_calculator_demo(model: int = 2, targets: int = 0, rank: int = 4) -> Dem
             f"{value('trained', format(found['trained'], ','))} numbers trained: "
             f"{value('share', format(100 * found['share'], '.3f') + ' %')} of the model, "
             f"{value('fewer', format(found['fewer'], '.1f'))} times fewer than their matrices "
-            f"have. A file of 16 bits takes {value('file', memory_size(2 * found['trained']))}."
+            f"have. A file of 16 bits takes {value('file', byte_size(2 * found['trained']))}."
         )
         + f"<table><caption>memory of a training step, without activations</caption>"
         f"<tbody>{rows}</tbody></table>",

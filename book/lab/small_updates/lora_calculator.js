@@ -1,5 +1,3 @@
-const size = (x) => x < 1e6 ? `${fixed(x / 1e3, 2)} kB` : x < 1e9 ? `${fixed(x / 1e6, 2)} MB`
-  : `${fixed(x / 1e9, 2)} GB`;
 const draw = () => {
   const m = state.models[Number(one("model").value)];
   const names = state.targets[Number(one("targets").value)];
@@ -17,10 +15,10 @@ const draw = () => {
   text("trained", trained.toLocaleString("en-US"));
   text("share", `${fixed(100 * trained / m.all, 3)} %`);
   text("fewer", fixed(all / low, 1));
-  text("file", size(2 * trained));
+  text("file", bytes(2 * trained));
   [full, small].forEach((x, i) => {
     bar("bar", x / Math.max(full, small), i);
-    text("memory", size(x), i);
+    text("memory", bytes(x), i);
   });
 };
 changed(draw);

@@ -51,7 +51,7 @@ def merges_demo(corpora: Mapping[str, Mapping[str, int]], n_merges: int = 12) ->
         + button("reset", "reset"),
         view="<table><thead><tr><th>times</th><th class='wide'>word</th></tr></thead>"
         f"<tbody>{words}</tbody></table>"
-        "<table><thead><tr><th>pair</th><th>count</th><th></th></tr></thead>"
+        "<table><thead><tr><th>pair</th><th>count</th><td></td></tr></thead>"
         f"<tbody>{pairs}</tbody></table>"
         + live_text(f"{value('made', first['made'])} {value('next', first['next'])}"),
         script=script_beside(__file__, "merges"),

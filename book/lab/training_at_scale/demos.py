@@ -1,8 +1,17 @@
 """Moving demos on training at scale: ZeRO's memory, a pipeline's bubble."""
 
-from collections.abc import Mapping
-
-from mathlm.plot.demo import Demo, bar, button, live_text, script_beside, select, slider, value
+from mathlm.plot.demo import (
+    Demo,
+    bar,
+    button,
+    byte_size,
+    live_text,
+    script_beside,
+    select,
+    slider,
+    value,
+)
+from mathlm.plot.picture import axis, boxes, legend, picture, words
 from mathlm.scaling import sharded_memory
 
 from .pipeline_schedule import pipeline_tasks
@@ -10,7 +19,6 @@ from .pipeline_schedule import pipeline_tasks
 STAGES = ("0: nothing", "1: optimizer", "2: and gradients", "3: and weights")
 MODELS = {"GPT-2, 0.12 billion": 124_439_808, "7 billion": 7_000_000_000,
           "70 billion": 70_000_000_000, "405 billion": 405_000_000_000}  # fmt: skip
-COLORS = {False: "var(--accent)", True: "var(--second)"}
 
 
 def zero_memory_demo(model: int = 1, devices: int = 8, stage: int = 0) -> Demo:
@@ -25,7 +33,7 @@ def zero_memory_demo(model: int = 1, devices: int = 8, stage: int = 0) -> Demo:
     parts = sharded_memory(n, devices, stage)
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td class="wide">{bar("bar", size / (16 * n))}</td>'
-        f"<td>{value('part', gigabytes(size))}</td></tr>"
+        f"<td>{value('part', byte_size(size))}</td></tr>"
         for name, size in parts.items()
     )
     sent = (3 if stage > 2 else 2) * 2 * n * (devices - 1) / devices
@@ -44,18 +52,13 @@ def zero_memory_demo(model: int = 1, devices: int = 8, stage: int = 0) -> Demo:
         + button("reset", "reset"),
         view=f"<table><tbody>{rows}</tbody></table>"
         + live_text(
-            f"Together {value('total', gigabytes(total))}: "
+            f"Together {value('total', byte_size(total))}: "
             f"{value('fits', fits if total < 80e9 else 'does not fit into 80 GB')}. "
-            f"Sent in a step: {value('sent', gigabytes(sent))}."
+            f"Sent in a step: {value('sent', byte_size(sent))}."
         ),
         script=script_beside(__file__, "zero_memory"),
         css=".mathlm-demo[data-demo=zero-memory] td.wide{width:50%}",
     )
-
-
-def gigabytes(size: float | int) -> str:
-    """A size in GB, as the script writes it."""
-    return f"{size / 1e9:.{2 if size < 1e10 else 1}f} GB"
 
 
 def pipeline_demo(stages: int = 4, parts: int = 8) -> Demo:
@@ -67,17 +70,19 @@ def pipeline_demo(stages: int = 4, parts: int = 8) -> Demo:
     """
     return Demo(
         kind="pipeline",
-        title="A step in a pipeline: forward passes blue, backward passes orange",
+        title="One step in a pipeline of stages",
         hint="More micro-batches shrink the gaps; the other order shrinks what is held.",
         state={},
         controls=slider("stages", "stages", 1, 8, 1, stages)
         + slider("parts", "micro-batches", 1, 32, 1, parts)
         + select("order", "order", ["all forward first", "one forward, one backward"])
         + button("reset", "reset"),
-        view=f'<div data-name="picture">{schedule_picture(stages, parts)}</div>'
+        view=legend((("accent", "forward"), ("second", "backward"), ("line", "idle")))
+        + schedule_picture(stages, parts)
         + live_text(
             f"Idle: {value('idle', f'{100 * (stages - 1) / (parts + stages - 1):.1f} %')} of "
-            f"the time. The first stage holds the activations of {value('held', str(parts))} "
+            f"the time; the step takes {value('whole', str(3 * (parts + stages - 1)))} forward "
+            f"passes. The first stage holds the activations of {value('held', str(parts))} "
             "micro-batches."
         ),
         script=script_beside(__file__, "pipeline"),
@@ -85,17 +90,33 @@ def pipeline_demo(stages: int = 4, parts: int = 8) -> Demo:
 
 
 def schedule_picture(stages: int, parts: int) -> str:
-    """The schedule as SVG, as the script draws it."""
+    """The schedule as a picture: a row for each stage, a numbered box for each pass."""
     tasks = pipeline_tasks(stages, parts)
-    unit = 600 / max(t.end for t in tasks)
-    boxes: list[Mapping[str, float | str]] = [
-        {"x": f"{unit * t.start:.2f}", "y": 22 * t.stage,
-         "width": f"{unit * (t.end - t.start) - 1:.2f}", "fill": COLORS[t.backward]}
-        for t in tasks
-    ]  # fmt: skip
-    drawn = "".join(
-        f'<rect x="{b["x"]}" y="{b["y"]}" width="{b["width"]}" height="20" fill="{b["fill"]}">'
-        "</rect>"
-        for b in boxes
+    total = max(t.end for t in tasks)
+    passes = boxes(
+        [(t.start, t.stage, t.end, t.stage + 1) for t in tasks],
+        ["second" if t.backward else "accent" for t in tasks],
+        gap=1.5,
     )
-    return f'<svg viewBox="0 0 600 {22 * stages}" width="600" role="img">{drawn}</svg>'
+    numbers = [
+        words(
+            ((t.start + t.end) / 2, t.stage + 0.5),
+            str(t.micro_batch + 1),
+            "bg",
+            room=t.end - t.start,
+            anchor="middle",
+            dy=4,
+            halo=0,
+        )
+        for t in tasks
+    ]
+    return picture(
+        "picture",
+        "when each stage computes which micro-batch",
+        axis(0, total, "time [forward passes of one stage]"),
+        axis(stages, 0, ticks=[(s + 0.5, f"stage {s + 1}") for s in range(stages)]),
+        [boxes([(0, 0, total, stages)], "track"), passes, *numbers],
+        aspect=0.1 + 0.055 * stages,
+        tallest=54 + 34 * stages,
+        widest=900,
+    )

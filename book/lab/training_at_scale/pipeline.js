@@ -26,18 +26,24 @@ const plan = (p, m, ahead) => {
   }
   return [tasks, Math.max(...free)];
 };
+const plane = picture("picture");
 const draw = () => {
   const p = Number(one("stages").value), m = Number(one("parts").value);
   const ordered = Number(one("order").value) === 1;
   const [tasks, total] = plan(p, m, ordered ? (s) => p - s : () => m);
-  const boxes = tasks.map(([s, j, back, start]) =>
-    `<rect x="${600 * start / total}" y="${22 * s}" width="${600 * (1 + back) / total - 1}" ` +
-    `height="20" fill="${back ? "var(--second)" : "var(--accent)"}"></rect>`);
-  one("picture").innerHTML =
-    `<svg viewBox="0 0 600 ${22 * p}" width="600" role="img">${boxes.join("")}</svg>`;
+  const numbers = tasks.map(([s, j, back, start]) => ({kind: "text", text: String(j + 1),
+    at: [[start + (1 + back) / 2, s + 0.5]], room: 1 + back, anchor: "middle", dy: 4, color: "bg",
+      halo: 0}));
+  plane.show({x: {range: [0, total], label: "time [forward passes of one stage]"},
+    y: {range: [p, 0], ticks: [...Array(p).keys()].map((s) => [s + 0.5, `stage ${s + 1}`])},
+    aspect: 0.1 + 0.055 * p, tallest: 54 + 34 * p, widest: 900, marks: [
+      {kind: "boxes", at: [[0, 0, total, p]], color: "track"},
+      {kind: "boxes", at: tasks.map(([s, , back, start]) => [start, s, start + 1 + back, s + 1]),
+        color: tasks.map(([, , back]) => back ? "second" : "accent"), gap: 1.5}, ...numbers]});
   text("stages-value", String(p));
   text("parts-value", String(m));
   text("idle", `${fixed(100 * (p - 1) / (m + p - 1), 1)} %`);
+  text("whole", String(total));
   text("held", String(ordered ? Math.min(m, p) : m));
 };
 changed(draw);

@@ -1,4 +1,3 @@
-const gb = (x) => `${fixed(x / 1e9, x < 1e10 ? 2 : 1)} GB`;
 const draw = () => {
   const N = state.models[Number(one("model").value)], n = 2 ** Number(one("devices").value);
   const stage = Number(one("stage").value), share = Math.ceil(N / n);
@@ -7,12 +6,12 @@ const draw = () => {
   const total = parts.reduce((a, b) => a + b);
   parts.forEach((x, i) => {
     bar("bar", x / (16 * N), i);
-    text("part", gb(x), i);
+    text("part", bytes(x), i);
   });
   const sent = (stage > 2 ? 3 : 2) * 2 * N * (n - 1) / n;
   text("devices-value", String(n));
-  text("total", gb(total));
-  text("sent", gb(sent));
+  text("total", bytes(total));
+  text("sent", bytes(sent));
   text("fits", total < 80e9 ? "fits into 80 GB, if activations fit into the rest"
     : "does not fit into 80 GB");
 };

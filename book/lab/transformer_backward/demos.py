@@ -8,7 +8,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from mathlm.errors import InputError
-from mathlm.plot.demo import Demo, live_text, script_beside, select, value
+from mathlm.plot.demo import Demo, live_text, scientific, script_beside, select, value
 
 Trace = Mapping[str, ArrayLike]
 
@@ -17,8 +17,7 @@ TRACE_CSS = """
 .mathlm-demo[data-demo=gradient-trace] th{font-size:.85rem}
 .mathlm-demo[data-demo=gradient-trace] td{min-width:2.6rem;padding:.15rem .3rem;
 text-align:center;font-size:.85rem;
-background:color-mix(in srgb,var(--accent) var(--share),var(--bg))}
-.mathlm-demo[data-demo=gradient-trace] td[data-strong=true]{color:var(--bg)}
+background:color-mix(in srgb,var(--accent) calc(.55*var(--share)),var(--bg))}
 .mathlm-demo[data-demo=gradient-trace] td.size{text-align:right;background:none}
 """
 
@@ -143,10 +142,10 @@ def _table(words: Sequence[str], stages: Mapping[str, ndarray]) -> str:
     head = "".join(f'<th scope="col">{escape(word)}</th>' for word in words)
     rows = "".join(
         f'<tr><th scope="row">{escape(stage)}</th>{_cells(sizes)}'
-        f'<td class="size">{value("size", _digits(float(np.hypot.reduce(sizes))))}</td></tr>'
+        f'<td class="size">{value("size", scientific(float(np.hypot.reduce(sizes))))}</td></tr>'
         for stage, sizes in stages.items()
     )
-    top = f"<thead><tr><th></th>{head}<th>size</th></tr></thead>"
+    top = f"<thead><tr><td></td>{head}<th>size</th></tr></thead>"
     return f"<table>{top}<tbody>{rows}</tbody></table>"
 
 
@@ -154,17 +153,10 @@ def _cells(sizes: ndarray) -> str:
     total = sizes.sum()
     shares = sizes / total if total > 0 else sizes
     return "".join(
-        f'<td data-name="cell" data-strong="{str(bool(share > 0.6)).lower()}" '
+        f'<td data-name="cell" '
         f'style="--share:{round(100 * share)}%">{f"{100 * share:.0f}" if size else "·"}</td>'
         for size, share in zip(sizes, shares, strict=True)
     )
-
-
-def _digits(x: float) -> str:
-    """Two significant digits, as the script writes them."""
-    if x < 1e-3:
-        return f"{x:.1e}".replace("e-0", "e-").replace("e+00", "e+0").replace("-", "−")
-    return f"{x:#.2g}".rstrip(".")
 
 
 __all__ = ["gradient_fault_demo", "gradient_trace_demo"]

@@ -1,4 +1,3 @@
-const size = (x) => x < 1e-3 ? x.toExponential(1).replace("-", "−") : x.toPrecision(2);
 const draw = () => {
   const label = Number(one("label").value);
   let at = 0;
@@ -8,10 +7,9 @@ const draw = () => {
       const cell = one("cell", at), share = total > 0 ? x / total : 0;
       cell.textContent = x === 0 ? "·" : fixed(100 * share, 0);
       cell.style.setProperty("--share", `${Math.round(100 * share)}%`);
-      cell.setAttribute("data-strong", String(share > 0.6));
       at += 1;
     });
-    text("size", size(Math.hypot(...row)), stage);
+    text("size", scientific(Math.hypot(...row)), stage);
   });
   const last = state.sizes[label][state.sizes[label].length - 1];
   text("word", state.labels[label]);

@@ -6,18 +6,10 @@ import numpy as np
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, button, script_beside, select, slider, value
+from mathlm.plot.picture import arrow, axis, boxes, legend, picture
 
 UNITS = ("SiLU gate: SiLU(u) · v", "ReLU gate: ReLU(u) · v", "no gate: ReLU(u)")
 CELLS = np.round(np.linspace(-2, 2, 17), 10)
-
-GATE_CSS = """
-.mathlm-demo[data-demo=gate] svg{width:20rem;margin:auto}
-.mathlm-demo[data-demo=gate] rect.plus{fill:var(--accent)}
-.mathlm-demo[data-demo=gate] rect.minus{fill:var(--second)}
-.mathlm-demo[data-demo=gate] line{stroke-width:.05}
-.mathlm-demo[data-demo=gate] .gate{stroke:var(--fg)}
-.mathlm-demo[data-demo=gate] .value{stroke:var(--fg);stroke-dasharray:.12 .1}
-"""
 
 
 def gate_demo(gate: int = 0, listen: int = 90, which: int = 0) -> Demo:
@@ -48,7 +40,8 @@ def gate_demo(gate: int = 0, listen: int = 90, which: int = 0) -> Demo:
     return Demo(
         kind="gate",
         title="One hidden unit with a gate",
-        hint="Set both directions equal, then opposite, then at right angles.",
+        hint="Turn both arrows by their ends. Set both directions equal, then opposite, then "
+        "at right angles.",
         controls=controls,
         view=f'<p class="still">{UNITS[which]}; gate at {gate}°, value at {listen}°.</p>'
         + _gate_view(gate, listen, which)
@@ -56,7 +49,6 @@ def gate_demo(gate: int = 0, listen: int = 90, which: int = 0) -> Demo:
         + f"<tbody><tr><th scope='row'>output</th>{cells}</tr></tbody></table>",
         script=script_beside(__file__, "gate"),
         state={"cells": CELLS.tolist()},
-        css=GATE_CSS,
     )
 
 
@@ -69,23 +61,37 @@ def _unit(x: float, y: float, gate: int, listen: int, which: int) -> float:
 
 def _gate_view(gate: int, listen: int, which: int) -> str:
     """Output over a square of inputs, blue above 0 and orange below, and the two directions."""
-    shapes = ""
+    at, colors, fades = [], [], []
     for y in CELLS:
         for x in CELLS:
             z = _unit(x, y, gate, listen, which)
-            shapes += (
-                f'<rect class="{"minus" if z < 0 else "plus"}" data-name="cell" '
-                f'x="{x - 0.125:g}" y="{-y - 0.125:g}" width=".25" height=".25" '
-                f'opacity="{min(1, abs(z) / 4):.3f}"/>'
-            )
-    for name, css, angle in (("a", "gate", gate), ("b", "value", listen)):
-        x, y = 1.8 * math.cos(math.radians(angle)), 1.8 * math.sin(math.radians(angle))
-        end = f'x2="{x:.3f}" y2="{-y:.3f}"'
-        shapes += f'<line class="{css}" data-name="{name}-line" x1="0" y1="0" {end}/>'
-    label = (
-        "Output of the unit over two inputs; a solid line shows the gate, a dashed the value"
+            at.append((x - 0.125, y - 0.125, x + 0.125, y + 0.125))
+            colors.append("second" if z < 0 else "accent")
+            fades.append(f"{min(1, abs(z) / 4):.3f}")
+    tips = [
+        (1.8 * math.cos(math.radians(angle)), 1.8 * math.sin(math.radians(angle)))
+        for angle in (listen, gate)
+    ]
+    names = (
+        ("accent", "output above 0"),
+        ("second", "below 0"),
+        ("fg", "gate u"),
+        ("fg", "value v", "dashed"),
     )
-    return f'<svg viewBox="-2.2 -2.2 4.4 4.4" role="img" aria-label="{label}">{shapes}</svg>'
+    return legend(names) + picture(
+        "plane",
+        "output of the unit over two inputs; a solid arrow shows the gate, a dashed the value",
+        axis(-2.125, 2.125, "x₁"),
+        axis(-2.125, 2.125, "x₂"),
+        [
+            boxes(at, colors, fade=fades),
+            arrow([(0, 0), tips[0]], "fg", width=2, dash="5 4"),
+            arrow([(0, 0), tips[1]], "fg", width=2.5),
+        ],
+        equal=True,
+        aspect=1,
+        tallest=340,
+    )
 
 
 def _signed(x: float) -> str:

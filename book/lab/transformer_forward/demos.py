@@ -171,7 +171,7 @@ def _trace_view(
     formula, note = TRACE_STEPS[step - 1]
     return (
         live_text(f"{value('formula', formula)} <span data-name='note'>{escape(note)}</span>")
-        + f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+        + f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
@@ -252,9 +252,9 @@ def _writing_view(example: Mapping[str, Any], t: int, longest: int) -> str:
         live_text(
             f"Written: {value('written', written)}; next: {value('next', example['output'][t])}"
         )
-        + "<table><thead><tr><th>reads</th><th></th><th>share</th></tr></thead>"
+        + "<table><thead><tr><th>reads</th><td></td><th>share</th></tr></thead>"
         + f"<tbody>{reads}</tbody></table>"
-        + "<table><thead><tr><th>may come next</th><th></th><th>p</th></tr></thead>"
+        + "<table><thead><tr><th>may come next</th><td></td><th>p</th></tr></thead>"
         + f"<tbody>{chances}</tbody></table>"
     )
 

@@ -34,9 +34,9 @@ def token_way_demo(steps: Sequence[Mapping[str, str]], step: int = 0) -> Demo:
     return Demo(
         kind="token-way",
         title="One token's way through the stack",
-        hint="Move from left to right, or press Next: text goes in, an answer comes out.",
+        hint="Move from left to right, or press “next”: text goes in, an answer comes out.",
         state={"steps": stops},
-        controls=moving + button("next", "Next") + button("reset", "reset"),
+        controls=moving + button("next", "next") + button("reset", "reset"),
         view=f'<ol class="still">{still}</ol><div class="live">'
         + live_text(f"{value('title', now['title'])} ({value('chapter', now['chapter'])})")
         + f'<p class="stop" data-name="text">{escape(now["text"])}</p></div>',

@@ -13,9 +13,10 @@ STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
 const fixed = (x, d) => x.toFixed(d), out = {};
 const text = (name, value, i) => { out[i === undefined ? name : name + i] = value; };
-const element = (name) => ({ valueAsNumber: values[name], value: String(values[name]),
-  setAttribute() {}, addEventListener() {} });
-const one = (name) => element(name), all = () => [], changed = () => {}, reset = () => {};
+const slots = {};
+const one = (name) => slots[name] = slots[name] || { value: String(values[name]),
+  get valueAsNumber() { return Number(this.value); }, addEventListener() {} };
+const changed = () => {}, reset = () => {};
 """
 
 
@@ -27,8 +28,12 @@ def number(text):
     return float(text.replace("−", "-"))
 
 
-def run(demo, **values):
-    return run_script(STUB, demo, values)
+def run(demo, then="", **values):
+    return run_script(STUB, demo, values, then)
+
+
+def marks(out, name, kind):
+    return [np.array(m["at"], float) for m in out[name]["marks"] if m["kind"] == kind]
 
 
 def test_still_view_shows_the_secant_of_x_squared():
@@ -58,12 +63,33 @@ def test_script_computes_the_secant_of_each_curve(i):
     assert float(out["slope"]) == pytest.approx((f(x + 0.25) - f(x)) / 0.25, abs=6e-4)
 
 
+@needs_node
+@pytest.mark.parametrize("i", range(len(CURVES)))
+def test_the_lines_that_are_drawn_touch_and_cut_the_curve(i):
+    _, f, x, slope, _ = CURVES[i]
+    out = run(demos.secant_demo(), curve=i, h=0.5)
+    curve, tangent, secant = marks(out, "graph", "line")
+    np.testing.assert_allclose(curve[:, 1], [f(u) for u in curve[:, 0]])
+    for ends, through in ((tangent, [x]), (secant, [x, x + 0.5])):
+        line = np.poly1d(np.polyfit(*ends.T, 1))
+        np.testing.assert_allclose(line(through), [f(u) for u in through], atol=1e-9)
+    assert np.diff(tangent[:, 1])[0] / np.diff(tangent[:, 0])[0] == pytest.approx(slope)
+
+
+@needs_node
+def test_the_second_point_can_be_dragged_but_not_onto_the_first():
+    out = run(demos.secant_demo(), "handles[0].move([3.75, 0]);", curve=0, h=1.5)
+    assert (out["h-value"], out["slope"]) == ("0.75", "6.750")
+    out = run(demos.secant_demo(), "handles[0].move([1, 0]);", curve=0, h=1.5)
+    assert out["h-value"] == "0.01"
+
+
 def test_still_view_shows_prediction_and_truth_of_the_wiggle():
     """J = [[2, 0.5, 2], [2, 1, -1]]; x₁ + 0.2 gives JΔ = (0.4, 0.4) and Δf = (0.44, 0.4)."""
     html = demos.jacobian_demo()._repr_html_()
     assert shown(html, "guess") == ["0.400", "0.400"]
     assert shown(html, "moved") == ["0.440", "0.400"]
-    assert re.findall(r"<td>([^<]*)</td>", html) == ["2.0", "0.5", "2.0", "2.0", "1.0", "−1.0"]
+    assert re.findall(r"<td>([^<]+)</td>", html) == ["2.0", "0.5", "2.0", "2.0", "1.0", "−1.0"]
 
 
 @needs_node
@@ -74,7 +100,10 @@ def test_script_predicts_and_moves_as_python_does(rng):
     truth = np.subtract(outputs(np.array([1, 2, 0.5]) + d), outputs(np.array([1, 2, 0.5])))
     found = [float(out[f"moved{i}"]) for i in (0, 1)]
     np.testing.assert_allclose(found, truth, atol=6e-4)
+    moved, guess = (ends[1] for ends in marks(out, "plane", "arrow"))
+    np.testing.assert_allclose(moved, truth, atol=1e-9)
     html = demo._repr_html_()
+    np.testing.assert_allclose(guess, list(map(number, shown(html, "guess"))), atol=6e-4)
     np.testing.assert_allclose(
         [float(out[f"guess{i}"]) for i in (0, 1)], list(map(number, shown(html, "guess")))
     )

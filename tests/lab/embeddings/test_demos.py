@@ -102,17 +102,20 @@ def test_a_word_is_never_its_own_neighbor():
 @needs_node
 def test_focus_on_a_word_shows_its_neighbors():
     """Angles from e, 90°: d and f 45°, c 73.3°, b 78.7°, a and g 90°."""
-    move = 'dots[4].focus(); out.kinds = dots.map((e) => e.attributes["class"]);'
+    move = "spots[4].focus();"
     demo = demos.word_neighbors_demo(WORDS, VECTORS, VECTORS)
     out = run_script(STUB, _with(demo, move), {"choice": 0})
     assert out["center"] == "e"
     assert {out["neighbor"], out["neighbor1"]} == {"d", "f"}
-    assert out["kinds"][4] == "word at"
+    lines = [m["at"] for m in out["map"]["marks"] if m["kind"] == "line"]
+    assert all(ends[0] == VECTORS[4].tolist() for ends in lines)
+    assert [0.0, 1.0] not in [ends[1] for ends in lines]
+    assert {tuple(v) for v in VECTORS[[1, 2, 3, 5]]} <= {tuple(ends[1]) for ends in lines}
 
 
 @needs_node
 def test_arrow_keys_go_round():
-    move = 'handlers["word0:keydown"]({key: "ArrowLeft", preventDefault() {}});'
+    move = "handles[0].key(-1);"
     out = run_script(STUB, _with(MAP, move), {"choice": 0})
     assert out["center"] == "g"
 

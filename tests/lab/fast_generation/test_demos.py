@@ -6,9 +6,10 @@ import torch
 from plot.node import needs_node, run_script
 
 from lab.fast_generation import demos
-from lab.fast_generation.demos import CARD, MODELS, calculated, counted, memory_size, whole
+from lab.fast_generation.demos import CARD, MODELS, calculated, counted, whole
 from mathlm.errors import InputError
 from mathlm.generate import Round
+from mathlm.plot.demo import byte_size
 from mathlm.scaling import PUBLISHED, count_parameters, decode_limit, kv_cache_bytes
 
 STUB = """
@@ -74,8 +75,8 @@ def test_the_script_calculates_as_python_does(model, tokens, texts, heads, weigh
     config = PUBLISHED[list(MODELS.values())[model]]
     found = calculated(config, 2**tokens, 2**texts, (32, 4)[weights > 0], 8, heads)
     assert [out["part"], out["part1"]] == [
-        memory_size(found["stored"]),
-        memory_size(found["cache"]),
+        byte_size(found["stored"]),
+        byte_size(found["cache"]),
     ]
     assert out["fit"] == counted(found["fit"])
     assert [out["rate"], out["single"]] == [
@@ -90,8 +91,8 @@ def test_one_key_head_for_each_query_head_makes_the_cache_eight_times_as_large()
     shared, own = (
         run_script(STUB, demos.cache_calculator_demo(), at | {"sharing": s}) for s in (0, 1)
     )
-    assert (shared["part1"], own["part1"]) == ("42.95 GB", "343.60 GB")
-    assert shown(demos.cache_calculator_demo(), "part")[1] == "42.95 GB"
+    assert (shared["part1"], own["part1"]) == ("42.9 GB", "344 GB")
+    assert shown(demos.cache_calculator_demo(), "part")[1] == "42.9 GB"
 
 
 def rounds():

@@ -79,8 +79,17 @@ def test_the_script_holds_on_as_python_does(way, freedom):
     delta = ways_to_hold(*BOWLS, 0.4, 100.0)[WAYS[way]](freedom)
     expected = [f"{100 * x:.1f} %" for x in shares(*BOWLS, delta)]
     assert [out["share0"], out["share1"]] == expected
-    scale = demo.state["scale"]
-    assert float(out["dotcx0"]) == pytest.approx(scale * delta[0], abs=1e-6)
+    dot = out["plane"]["marks"][-1]
+    assert dot["at"][0] == pytest.approx(delta.tolist(), abs=1e-8)
+
+
+def test_level_lines_have_the_heights_that_are_asked_for():
+    A, target, H = map(np.asarray, BOWLS)
+    state = demos.holding_on_demo(*BOWLS, 0.4).state
+    for lines, M, center in ((state["fresh"], A, target), (state["old"], H, 0 * target)):
+        for points, height in zip(lines, (0.03, 0.15, 0.4), strict=True):
+            away = np.array(points) - center
+            np.testing.assert_allclose(0.5 * ((away @ M) * away).sum(1), height, rtol=0.01)
 
 
 def test_letting_go_ends_at_the_new_minimum_and_holding_fast_at_the_old():

@@ -26,11 +26,14 @@ def test_still_view_shows_area_and_eigenvalues():
 def test_a_rotation_shows_no_eigenvectors():
     html = html_of(SHAPES["a rotation: none"])
     assert shown(html, "eigen") == "complex"
-    assert html.count('class="line" data-name="line" x1="0.000"') == 2
+    assert "stroke-dasharray" not in html.split("<script>")[0]
 
 
-def test_a_flip_is_drawn_as_one():
-    assert 'class="image flipped"' in html_of(SHAPES["a flip: area −1"])
+def test_a_flip_is_drawn_in_the_other_color():
+    """The legend names fourth and third; second is the color of what is flipped."""
+    assert "var(--second)" in html_of(SHAPES["a flip: area −1"]).split('<div class="demo-l')[1]
+    turned = html_of(SHAPES["a rotation: none"]).split('<div class="demo-l')[1]
+    assert "var(--second)" not in turned.split("<script>")[0]
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -49,7 +52,7 @@ def test_still_view_shows_the_variance_along_the_line(rng):
     html = demos.pca_demo(X, angle=0)._repr_html_()
     share = 100 * X[:, 0].var() / X.var(axis=0).sum()
     assert float(shown(html, "share")) == pytest.approx(share, abs=0.3)
-    assert html.count('class="foot"') == 50
+    assert html.count('r="2.5"') == 50
 
 
 @pytest.mark.parametrize("X", [np.ones((5, 3)), np.ones((1, 2)), np.ones((301, 2))])
@@ -65,16 +68,52 @@ def test_a_cloud_without_spread_is_refused():
 
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
-const fixed = (x, d) => x.toFixed(d), out = {};
+const fixed = (x, d) => x.toFixed(d), out = {}, slots = {};
 const text = (name, value) => { out[name] = value; };
-const element = (name) => ({ valueAsNumber: values[name], setAttribute() {},
-  addEventListener() {} });
-const one = (name) => element(name), all = () => [], changed = () => {};
+const one = (name) => slots[name] = slots[name] || { value: String(values[name]),
+  get valueAsNumber() { return Number(this.value); }, addEventListener() {} };
+const changed = () => {};
 """
 
 
-def run(demo, **values):
-    return run_script(STUB, demo, values)
+def run(demo, then="", **values):
+    return run_script(STUB, demo, values, then)
+
+
+def marks(out, name, kind):
+    return [np.array(m["at"], float) for m in out[name]["marks"] if m["kind"] == kind]
+
+
+@needs_node
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_the_picture_shows_columns_and_directions_that_the_matrix_keeps(shape):
+    A = np.reshape(shape, (2, 2))
+    out = run(demos.matrix_demo(A), **dict(zip("abcd", shape, strict=True)))
+    tips = [ends[1] for ends in marks(out, "plane", "arrow")]
+    np.testing.assert_allclose(tips, A.T)
+    dashed = [m["at"][1] for m in out["plane"]["marks"] if m.get("dash")]
+    for v in np.array(dashed, float).reshape(-1, 2):
+        Av = A @ v
+        assert abs(Av[0] * v[1] - Av[1] * v[0]) < 1e-6
+    assert len(dashed) == (0 if np.iscomplex(np.linalg.eigvals(A)).any() else 2)
+
+
+@needs_node
+def test_a_column_that_is_dragged_changes_the_matrix_within_its_bounds():
+    """Columns (2, 1) and (4, -1), of which 4 becomes 3: det = 2·(-1) - 3·1."""
+    start = dict(zip("abcd", (2, 1, 1, 2), strict=True))
+    out = run(demos.matrix_demo(), "handles[1].move([4, -1]);", **start)
+    assert out["det"] == "-5.00"
+
+
+@needs_node
+def test_the_line_can_be_turned_by_its_end(rng):
+    demo = demos.pca_demo(rng.normal(size=(50, 2)) * [3.0, 1.0], angle=30)
+    out = run(demo, "handles[0].move([-1, 1]);", angle=30)
+    u = np.array([-1, 1]) / np.sqrt(2)
+    points, feet = marks(out, "cloud", "dots")
+    np.testing.assert_allclose(feet, np.outer(points @ u, u), atol=1e-9)
+    assert out["angle-value"] == "135"
 
 
 @needs_node

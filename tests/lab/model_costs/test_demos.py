@@ -6,6 +6,7 @@ from plot.node import needs_node, run_script
 from lab.model_costs import demos
 from mathlm.errors import InputError
 from mathlm.models import GPTConfig
+from mathlm.plot.demo import scientific
 from mathlm.scaling import (
     count_parameters,
     flops_per_token,
@@ -58,7 +59,7 @@ def config_of(at):
 
 def near(text, value):
     """Whether three digits and a letter are those of a number."""
-    digits, letter = re.fullmatch(r"([\d.]+) ?([TGMk]?)B?", text).groups()
+    digits, letter = re.fullmatch(r"([\d.]+) ?([TGMk]?)(?:B|bytes)?", text).groups()
     size = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "": 1.0}[letter]
     return float(digits) * size == pytest.approx(value, rel=6e-3)
 
@@ -84,7 +85,7 @@ def test_the_script_counts_work_and_days_as_the_package_does(change):
     rate = [312e12, 989e12][at["device"]]
     days = training_days(work * 10 ** at["tokens"], rate, at["use"] / 100, 2 ** at["count"])
     assert near(out["forward"], work / 3)
-    assert out["total"] == f"{work * 10 ** at['tokens']:.2e}"
+    assert out["total"] == scientific(work * 10 ** at["tokens"], 2)
     assert out["ratio"] == f"{work / (6 * count_parameters(config)):.2f}"
     assert float(out["days"].replace(",", "")) == pytest.approx(days, rel=6e-3, abs=0.5)
 

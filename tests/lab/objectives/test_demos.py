@@ -53,8 +53,11 @@ def test_the_script_follows_the_lost_share_of_the_package(slip, back, length):
     e = lost_share(np.arange(1, length + 1), 10**slip, back / 100)
     assert out["lost"] == f"{100 * e[-1]:.1f} %"
     assert out["wrong"] == f"{e.sum():.1f}"
-    ys = [float(point.split(",")[1]) for point in out["points"].split()[1:]]
-    np.testing.assert_allclose(ys, 130 - 110 * e, atol=1e-9)
+    level, curve = out["curve"]["marks"]
+    np.testing.assert_allclose(np.array(curve["at"])[1:, 1], e, atol=1e-12)
+    assert [y for _, y in level["at"]] == pytest.approx(
+        [10**slip / (10**slip + back / 100)] * 2
+    )
 
 
 def shown(demo, name):

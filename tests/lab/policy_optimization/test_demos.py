@@ -14,7 +14,7 @@ const fixed = (x, d) => x.toFixed(d), out = {}, elements = {};
 const text = (name, value, i = 0) => { out[name + (i ? i : "")] = value; };
 const bar = (name, share, i = 0) => { out[name + "-bar" + (i ? i : "")] = share; };
 const one = (name) => elements[name] = elements[name] || {
-  value: String(values[name]), setAttribute: (k, v) => { out[name + "-" + k] = v; } };
+  value: String(values[name]) };
 const changed = () => {}, reset = () => {};
 """
 LOGP = [math.log(p) for p in (0.7, 0.2, 0.1)]
@@ -34,7 +34,19 @@ def test_the_script_clips_as_the_definition_does(rho, sign, gain, pull):
     out = run_script(STUB, demos.clip_demo(), {"rho": rho, "sign": sign, "clip": 20})
     assert (out["gain"], out["pull"]) == (gain, pull)
     assert float(gain) == pytest.approx(clipped(rho / 100, -1 if sign else 1, 0.2))
-    assert float(out["dot-cx"]) == pytest.approx(1.6 * rho)
+    *_, plain, curve, dot = out["plane"]["marks"]
+    A = -1 if sign else 1
+    assert dot["at"] == [pytest.approx([rho / 100, float(gain)])]
+    assert plain["at"] == [[0, 0], [2, 2 * A]]
+    assert all(g == pytest.approx(clipped(r, A, 0.2)) for r, g in curve["at"])
+
+
+@needs_node
+def test_the_ratio_can_be_dragged():
+    at = {"rho": 100, "sign": 0, "clip": 20}
+    assert (
+        run_script(STUB, demos.clip_demo(), at, "handles[0].move([0.3, 0]);")["gain"] == "0.30"
+    )
 
 
 def test_the_tilt_of_two_answers_by_hand():
@@ -54,6 +66,10 @@ def test_the_script_tilts_as_python_does(price):
     assert [out["bar-bar"], out["bar-bar1"], out["bar-bar2"]] == pytest.approx(p)
     assert (out["reward"], out["kl"]) == (f"{mean:.2f}", f"{kl:.2f}")
     assert out["beta-value"] == f"{PRICES[price]:.2f}"
+    optima, dot = out["plane"]["marks"]
+    assert dot["at"][0] == pytest.approx([kl, mean])
+    expected = [tilted(LOGP, [-1, 0.5, 2], beta)[:0:-1] for beta in PRICES]
+    assert optima["at"] == [pytest.approx(list(pair)) for pair in expected]
 
 
 def test_demos_are_readable_without_scripts():

@@ -6,6 +6,7 @@ from plot.node import needs_node, run_script
 
 from lab.probability import demos
 from mathlm.errors import InputError
+from mathlm.reference import normal_log_density, sum_distribution
 
 DEMOS = {
     "cross-entropy": demos.cross_entropy_demo(),
@@ -15,9 +16,9 @@ every_demo = pytest.mark.parametrize("demo", DEMOS.values(), ids=DEMOS)
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]), out = {};
 const fixed = (x, d) => x.toFixed(d), text = (name, value) => { out[name] = value; };
-const one = (name) => ({ valueAsNumber: values[name],
-  setAttribute(key, value) { out[name] = value; } });
-const bar = (name, share) => { out[name] = share; };
+const slots = {};
+const one = (name) => slots[name] = slots[name] || { value: String(values[name]),
+  get valueAsNumber() { return Number(this.value); } };
 const changed = () => {}, reset = () => {};
 """
 
@@ -27,8 +28,8 @@ def shown(demo, name):
     return re.findall(rf'data-name="{name}">([^<]*)<', html)[-1].replace("−", "-")
 
 
-def run(demo, **values):
-    return run_script(STUB, demo, values)
+def run(demo, then="", **values):
+    return run_script(STUB, demo, values, then)
 
 
 def test_cross_entropy_demo_starts_as_printed():
@@ -59,11 +60,21 @@ def test_script_and_still_view_of_dice_agree(n):
     assert [out[k] for k in ("mean", "sd", "gap")] == [
         shown(demo, k) for k in ("mean", "sd", "gap")
     ]
-    steps = re.search(r'data-name="steps" d="([^"]*)"', demo._repr_html_())[1]
-    numbers = [
-        [float(v) for v in re.findall(r"[\d.]+", path)] for path in (steps, out["steps"])
-    ]
-    np.testing.assert_allclose(*numbers, atol=0.011)
+    bars, bell = out["sums"]["marks"]
+    exact = sum_distribution(np.full(6, 1 / 6), n)
+    np.testing.assert_allclose([b[3] for b in bars["at"]], exact, atol=1e-9)
+    assert [b[0] for b in bars["at"]] == [n + k - 0.5 for k in range(len(exact))]
+    x, y = np.array(bell["at"]).T
+    np.testing.assert_allclose(y, np.exp(normal_log_density(x, 3.5 * n, np.sqrt(n * 35 / 12))))
+
+
+@needs_node
+def test_the_loss_can_be_dragged_along_its_curve():
+    out = run(DEMOS["cross-entropy"], "handles[0].move([0.25, 3]);", p=0.7)
+    assert (out["bits"], out["choices"]) == ("2.00", "4.00")
+    curve, _, dot = out["curve"]["marks"]
+    np.testing.assert_allclose(np.exp(-np.array(curve["at"])[:, 1]), np.arange(1, 101) / 100)
+    assert dot["at"] == [[0.25, pytest.approx(np.log(4))]]
 
 
 @every_demo

@@ -14,7 +14,7 @@ const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
 const fixed = (x, d) => x.toFixed(d), out = {}, elements = {};
 const text = (name, value) => { out[name] = value; };
 const one = (name) => elements[name] = elements[name] || {
-  value: String(values[name]), setAttribute: (key, x) => { out[`${name} ${key}`] = x; } };
+  value: String(values[name]) };
 const changed = () => {}, reset = () => {};
 """
 NUMBERS, MOMENTS = (1, 2, 4, 16), [(0.0, 1.0), (0.56, 1.0), (1.03, 1.55), (1.77, 3.42)]
@@ -40,7 +40,7 @@ def test_the_script_estimates_the_log_of_the_odds(gap, number):
 def test_where_one_side_never_won_no_number_is_shown():
     out = run_script(STUB, demos.comparisons_demo(), {"gap": 5, "number": 5})
     assert (out["lost"], out["found"]) == ("0", "no finite number")
-    assert out["guess opacity"] == "0"
+    assert len(out["plane"]["marks"]) == 2  # the curve and the true difference
 
 
 @needs_node
@@ -69,20 +69,30 @@ def test_the_first_pictures_are_what_the_scripts_draw():
 
 @needs_node
 @pytest.mark.parametrize("excess", [0.3, 2.0])
-def test_the_true_reward_is_drawn_down_to_the_floor_and_no_further(excess):
+def test_the_true_reward_is_drawn_over_the_divergence_of_each_n(excess):
     """At n = 16 it is 1.1 · 1.77 - 1.5 · 2.42 excess: 0.86 at excess 0.3, far below with 2."""
     demo = demos.best_of_n_demo(NUMBERS, MOMENTS, 0.7, 3.0, excess=excess, price=0.0, slope=1.1)
     out = run_script(STUB, demo, {"excess": excess, "price": 0.0})
-    still = re.search(r'data-name="gold"[^>]*points="([^"]*)"', demo._repr_html_())[1]
-    assert out["gold points"] == still
-    points = [tuple(map(float, at.split(","))) for at in still.split()]
-    floor, last = 150 + 130 * 0.4 / (1.1 * 1.77), points[-1]
-    assert all(y <= floor + 0.1 for _, y in points)
-    assert points == sorted(points)
-    assert (last[0] < 380) == (abs(last[1] - floor) < 0.1) == (excess == 2.0)
+    _, gold, _, dot = out["plane"]["marks"]
+    expected = [1.1 * m - excess / 2 * 3.0 * (s - 1) for m, s in MOMENTS]
+    assert [r for _, r in gold["at"]] == pytest.approx(expected)
+    assert [k for k, _ in gold["at"]] == pytest.approx(list(map(best_of_n_kl_bound, NUMBERS)))
+    assert dot["at"][0] == gold["at"][-1]
+    assert out["plane"]["y"]["range"] == pytest.approx([-0.4, 1.1 * 1.1 * 1.77])
     assert out["gold-reward"] == f"{1.1 * 1.77 - 1.5 * excess * 2.42:.2f}"
     assert out["proxy-reward"] == f"{0.7 * 1.77:.2f}"
-    assert out["at fill-opacity"] == ("0" if excess == 2.0 else "1")
+
+
+@needs_node
+def test_the_estimate_is_drawn_with_its_interval_and_the_truth_can_be_dragged():
+    demo = demos.comparisons_demo()
+    out = run_script(STUB, demo, {"gap": 1.5, "number": 40}, "handles[0].move([-1, 0]);")
+    won = sum(u < 1 / (1 + math.e) for u in demo.state["draws"][:40])
+    guess, error = math.log(won / (40 - won)), 1.96 * (1 / won + 1 / (40 - won)) ** 0.5
+    _, interval, dot, true = out["plane"]["marks"]
+    assert [x for x, _ in interval["at"]] == pytest.approx([guess - error, guess + error])
+    assert dot["at"][0][0] == pytest.approx(guess)
+    assert true["at"][0] == pytest.approx([-1, 1 / (1 + math.e)])
 
 
 def test_numbers_that_cannot_be_shown_are_refused():

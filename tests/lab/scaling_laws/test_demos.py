@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 from plot.node import needs_node, run_script
 
@@ -12,7 +13,7 @@ const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
 const fixed = (x, d) => x.toFixed(d), out = {}, elements = {};
 const text = (name, value) => { out[name] = value; };
 const one = (name) => elements[name] = elements[name] || { value: String(values[name]),
-  setAttribute(key, v) { out[name + "-" + key] = v; } };
+  };
 const changed = () => {}, reset = () => {};
 """
 EVEN = ChinchillaLaw(A=2, B=6, E=1, alpha=0.5, beta=0.5)
@@ -23,9 +24,15 @@ def shown(demo, name):
     return re.findall(rf'data-name="{name}">([^<]*)</b>', html)[0]
 
 
-def drawn(demo, name, key):
-    html = demo._repr_html_().split("<script>")[0]
-    return re.search(rf'data-name="{name}"[^>]* {key}="([^"]*)"', html)[1]
+def check_picture(out, law, budget):
+    """The curve is the law along the budget; both points stand at its lowest place."""
+    curve, best, taken = out["plane"]["marks"]
+    sizes, losses = np.array(curve["at"]).T
+    np.testing.assert_allclose(losses, law.loss(sizes, 10.0**budget / 6 / sizes), rtol=1e-7)
+    n, d = optimal_allocation(10.0**budget, law)
+    expected = [n, law.loss([n], [d])[0]]
+    assert best["at"][0] == pytest.approx(expected, rel=1e-7)
+    assert taken["at"][0] == pytest.approx(expected, rel=1e-7)
 
 
 def test_the_still_picture_by_hand():
@@ -49,9 +56,15 @@ def test_the_script_draws_what_python_draws(budget, law):
     out = run_script(STUB, demos.isoflop_demo(), {"budget": budget, "ratio": 0, "law": law})
     for name in ("n", "d", "per", "loss", "missed", "power", "budget-value", "ratio-value"):
         assert out[name] == shown(start, name)
-    assert out["line-points"] == drawn(start, "line", "points")
-    assert out["dot-cx"] == out["best-cx"] == drawn(start, "dot", "cx")
-    assert out["dot-cy"] == drawn(start, "best", "cy")
+    check_picture(out, ChinchillaLaw(**names[law]), budget)
+
+
+@needs_node
+def test_a_size_that_is_dragged_is_rounded_to_a_power_of_two_of_the_best():
+    demo = demos.isoflop_demo({"even": EVEN}, (8, 12), 10)
+    at = {"budget": 10, "ratio": 0, "law": 0}
+    out = run_script(STUB, demo, at, "handles[0].move([13608 * 3.7, 2]);")
+    assert out["ratio-value"] == "4"
 
 
 @needs_node
@@ -80,6 +93,6 @@ def test_the_script_knows_the_law_without_a_floor(budget):
     out = run_script(STUB, demo, {"budget": budget, "ratio": 0, "law": 0})
     for name in ("n", "d", "per", "loss", "missed"):
         assert out[name] == shown(demo, name)
-    assert out["line-points"] == drawn(demo, "line", "points")
+    check_picture(out, law, budget)
     n, d = optimal_allocation(10.0**budget, law)
     assert shown(demo, "loss") == f"{law.loss([n], [d])[0]:.3f}"

@@ -113,7 +113,8 @@ def test_the_still_cost_is_a_third_pairs_at_equal_length_and_width():
     """n = d: 2n²d against 4nd² is one third; 2 · 1024³ = 2.15 billion."""
     html = demos.attention_cost_demo(10, 10)._repr_html_()
     assert shown(html, "share") == ["33"]
-    assert shown(html, "pairs") == ["2.15"]
+    assert shown(html, "pairs") == ["2.15 × 10⁹"]
+    assert shown(html, "length-value") == ["1,024"]
 
 
 @needs_node

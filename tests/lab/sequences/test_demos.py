@@ -55,15 +55,19 @@ def test_a_trace_of_another_shape_is_refused(W, inputs):
 
 
 def test_a_factor_of_a_half_halves_every_step():
-    """0.5^10 = 10^-3.01."""
+    """0.5^10 = 1/1024; 0.2^199 = 10^-139.09, which is 8.0e-140."""
     html = demos.weight_power_demo(0.5, 1, 11)._repr_html_()
     assert shown(html, "half") == ["halves every 1.0 steps"]
-    assert shown(html, "power") == ["10^−3.01"]
+    assert shown(html, "power") == ["0.00098"]
+    far = demos.weight_power_demo(0.2, 1, 200)._repr_html_()
+    assert shown(far, "power") == ["8.0 × 10⁻¹⁴⁰"]
+    assert demos.power_of_ten(-400.0) == "1.0 × 10⁻⁴⁰⁰"
 
 
 @needs_node
 @pytest.mark.parametrize(
-    ("eigenvalue", "slope", "steps"), [(1.1, 1, 100), (0.9, 0.5, 20), (1, 1, 9)]
+    ("eigenvalue", "slope", "steps"),
+    [(1.1, 1, 100), (0.9, 0.5, 20), (1, 1, 9), (0.1, 0.1, 200), (1.3, 1, 60)],
 )
 def test_the_power_script_agrees_with_the_still_view(eigenvalue, slope, steps):
     demo = demos.weight_power_demo(eigenvalue, slope, steps)

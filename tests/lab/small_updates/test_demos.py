@@ -4,8 +4,9 @@ import pytest
 from plot.node import needs_node, run_script
 
 from lab.small_updates import demos
-from lab.small_updates.demos import MODELS, TARGETS, calculated, memory_size
+from lab.small_updates.demos import MODELS, TARGETS, calculated
 from mathlm.errors import InputError
+from mathlm.plot.demo import byte_size
 from mathlm.scaling import PUBLISHED, count_parameters
 
 STUB = """
@@ -45,7 +46,7 @@ def test_the_script_calculates_as_python_does(model, targets, rank):
     config = PUBLISHED[list(MODELS.values())[model]]
     found = calculated(config, list(TARGETS.values())[targets], 2**rank, 80, 4)
     assert out["trained"] == f"{found['trained']:,}"
-    assert [out["memory"], out["memory1"]] == [memory_size(found[k]) for k in ("full", "small")]
+    assert [out["memory"], out["memory1"]] == [byte_size(found[k]) for k in ("full", "small")]
 
 
 @needs_node

@@ -9,8 +9,9 @@ from mathlm.errors import InputError
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]), out = {};
 const fixed = (x, d) => x.toFixed(d), text = (name, value) => { out[name] = String(value); };
-const one = (name) => ({ valueAsNumber: values[name],
-  setAttribute: (key, value) => { out[`${name} ${key}`] = value; } });
+const slots = {};
+const one = (name) => slots[name] = slots[name] || { value: String(values[name]),
+  get valueAsNumber() { return Number(this.value); } };
 const changed = () => {}, reset = () => {};
 """
 
@@ -21,8 +22,18 @@ def test_the_script_of_the_bands_draws_at_first_what_the_still_view_shows():
     out = run_script(STUB, demo, {"bands": 16, "rows": 8, "similarity": 0.75})
     for name in ("hashes", "chance", "threshold"):
         assert out[name] == re.search(f'data-name="{name}">([^<]*)<', demo.view)[1]
-    assert out["curve points"] == re.search(r'points="([^"]*)"', demo.view)[1]
-    assert f'cx="{out["dot cx"]}" cy="{out["dot cy"]}"' in demo.view
+    step, curve, dot = out["plane"]["marks"]
+    for s, p in curve["at"]:
+        assert p == pytest.approx(1 - (1 - s**8) ** 16)
+    assert dot["at"] == [[0.75, pytest.approx(1 - (1 - 0.75**8) ** 16)]]
+    assert step["at"][0] == [pytest.approx(16 ** (-1 / 8)), 0]
+
+
+@needs_node
+def test_the_pair_can_be_dragged():
+    at = {"bands": 2, "rows": 1, "similarity": 0.1}
+    out = run_script(STUB, demos.bands_demo(), at, "handles[0].move([0.5, 0]);")
+    assert (out["chance"], out["similarity-value"]) == ("75.0", "0.50")
 
 
 @needs_node

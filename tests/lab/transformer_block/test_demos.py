@@ -1,3 +1,4 @@
+import math
 import re
 
 import pytest
@@ -30,12 +31,16 @@ def test_script_of_the_gate_draws_the_still_view(setting):
         dict(zip("ab", setting[:2], strict=False)) | {"which": setting[2]},
     )
     assert out["corner"] == shown(demo, "corner")
-    still = re.findall(r'<rect class="(\w+)"[^>]*opacity="([\d.]+)"', demo._repr_html_())
-    assert [float(o) for o in out["cell.opacity"]] == pytest.approx(
-        [float(o) for _, o in still], abs=2e-3
-    )
-    strong = [i for i, (_, o) in enumerate(still) if float(o) > 0.01]
-    assert [out["cell.class"][i] for i in strong] == [still[i][0] for i in strong]
+    cells, value, gate = out["plane"]["marks"]
+    for (x0, y0, x1, y1), color, fade in zip(
+        cells["at"], cells["color"], cells["fade"], strict=True
+    ):
+        z = demos._unit((x0 + x1) / 2, (y0 + y1) / 2, *setting)
+        assert float(fade) == pytest.approx(min(1, abs(z) / 4), abs=6e-4)
+        assert abs(z) < 1e-9 or color == ("second" if z < 0 else "accent")
+    for arrow, degrees in ((gate, setting[0]), (value, setting[1])):
+        x, y = arrow["at"][1]
+        assert math.degrees(math.atan2(y, x)) == pytest.approx(degrees)
 
 
 @pytest.mark.parametrize("options", [{"gate": -5}, {"listen": 185}, {"which": 3}])
