@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ..errors import (
 )
 from ..layers.low_rank import LoRALinear
 from ..models import GPT
+from ..models.files.atomic import write_files
 from ..models.files.hugging_face import require_finite
 from ..models.files.weights import (
     PICKLE_SUFFIXES,
@@ -116,16 +116,7 @@ def write_adapter(
     for name in files:
         if (folder / name).exists():
             raise CheckpointError(f"{folder / name} is there already: give another folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            part = folder / f".{name}.{os.getpid()}.tmp"
-            part.write_bytes(content)
-            os.replace(part, folder / name)
-    except OSError as error:
-        reason = error.strerror or error
-        raise CheckpointError(f"the adapter cannot be written to {folder}: {reason}") from error
-    return folder
+    return write_files(folder, files, "the adapter")
 
 
 def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -5,16 +5,25 @@
 Prints what a folder of mathlm sft holds.
 """
 
+import hashlib
 import json
+import logging
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .. import adapt
-from ..errors import ConfigError, DataError, DataNotFoundError, MathLMError
+from ..errors import (
+    CheckpointMismatchError,
+    ConfigError,
+    DataError,
+    DataNotFoundError,
+    MathLMError,
+)
 from ..generate import quantize
 from ..models import GPT
+from ..models.files.atomic import write_files
 from ..text import ByteBPE, Bytes, pretrained
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import resolve_device
@@ -23,6 +32,8 @@ from .model import ChatModel, find_format, format_from, read_json
 from .special_tokens import load_special_tokens
 
 FILE, BPE, BYTES = "chat.json", "byte_bpe.json", "bytes"
+OPTIONAL = {"base_adapter"}
+log = logging.getLogger(__name__)
 SAID = {"kind", "base", "quantize", "marks", "tokenizer", "turns"}
 
 
@@ -44,23 +55,78 @@ def load(
         device: Where the model is to be.
     """
     said = read(Path(name)) or {}
-    if said.get("kind") == "adapter":
-        require_base(said["base"], name, adapter)
-        return load(said["base"], Path(name), tokenizer=tokenizer, form=form, device=device)
     own = (read(adapter) if adapter is not None else None) or said
+    tuned = said.get("kind") == "adapter"
+    if tuned and adapter is None:
+        require_base(said["base"], name)
+        return load(said["base"], Path(name), tokenizer=tokenizer, form=form, device=device)
     own_tokens = (
         str(Path(name) / BPE) if said.get("tokenizer") == BPE else said.get("tokenizer")
     )
-    model, tokens = load_pretrained(str(name), tokenizer or own_tokens, device)
+    if tuned:  # an adapter that was trained on top of another
+        require_same_adapter(own, name, adapter)
+        whole = load_whole(name, tokenizer=tokenizer)
+        model, tokens = whole.model.to(resolve_device(device)), whole.tokenizer
+    else:
+        model, tokens = load_pretrained(str(name), tokenizer or own_tokens, device)
     turns = own.get("turns")
     chosen = format_from(turns, FILE) if turns and form == "auto" else find_format(form, tokens)
     tokens = Bytes(chosen.special) if isinstance(tokens, Bytes) else tokens
     model = model if own.get("quantize") is None else quantize(model, own["quantize"])
     if adapter is not None:
-        adapt.load_adapter(model, adapter)
+        adapt.load_adapter(model, adapter, other_base=tuned)
         if own.get("marks"):
             load_special_tokens(model, adapter)
     return ChatModel(model=model.eval(), tokenizer=tokens, format=chosen)
+
+
+def load_whole(
+    name: str | Path, *, tokenizer: str | None = None, form: str = "auto"
+) -> ChatModel:
+    """As :func:`load` on the CPU, with the update of an adapter's folder made part of the maps.
+
+    So a run that begins with an adapter has a model of one piece, and what it compares itself
+    with is that model.
+
+    Raises:
+        ConfigError: If the folder holds what cannot become part of them: a prefix, a prompt,
+            bottleneck adapters, or an update of quantized weights.
+    """
+    chat_model = load(name, tokenizer=tokenizer, form=form, device="cpu")
+    if (said := read(Path(name)) or {}).get("kind") != "adapter":
+        return chat_model
+    if said["quantize"] is not None or not adapt.adapter_names(chat_model.model):
+        raise ConfigError(
+            f"{name} holds an adapter that cannot become part of the weights: only LoRA on "
+            "weights that are not quantized can, so tune with --method lora and without "
+            "--quantize where another run is to follow"
+        )
+    adapt.merge_lora(chat_model.model, keep=False)
+    chat_model.model.requires_grad_(True)
+    log.info("%s is an adapter: its update is made part of the weights of its base", name)
+    return chat_model
+
+
+def adapter_sha256(name: str | Path) -> str | None:
+    """SHA-256 of the weights of an adapter's folder; None for another model."""
+    place = Path(name) / "adapter_model.safetensors"
+    if (read(Path(name)) or {}).get("kind") != "adapter":
+        return None
+    return hashlib.sha256(place.read_bytes()).hexdigest()
+
+
+def require_same_adapter(own: dict[str, Any], name: str | Path, adapter: Path | None) -> None:
+    """Refuse an adapter that was not trained on top of this one, as it is now."""
+    if own.get("base_adapter") is None:
+        raise ConfigError(
+            f"--model {name} is an adapter itself, and {adapter} was not trained on top of it: "
+            "give its base, or this alone"
+        )
+    if own["base_adapter"] != adapter_sha256(name):
+        raise CheckpointMismatchError(
+            f"{adapter} was trained on top of {name}, which has changed since: tune again, or "
+            "merge an adapter before another run takes its folder"
+        )
 
 
 def load_pretrained(
@@ -89,10 +155,8 @@ def load_pretrained(
     )
 
 
-def require_base(base: str, name: str | Path, adapter: Path | None) -> None:
-    """Refuse an adapter whose base is no longer where it was, or two adapters."""
-    if adapter is not None:
-        raise ConfigError(f"--model {name} is an adapter itself: give its base, or this alone")
+def require_base(base: str, name: str | Path) -> None:
+    """Refuse an adapter whose base is no longer where it was."""
     if base != "smollm2" and not Path(base).exists():
         raise DataNotFoundError(
             f"{name} is an adapter of {base}, which is not there: give both, --model and "
@@ -101,12 +165,17 @@ def require_base(base: str, name: str | Path, adapter: Path | None) -> None:
 
 
 def write(folder: Path, chat_model: ChatModel, **said: Any) -> None:
-    """Write beside weights what a conversation needs; ``said``: kind, base, quantize, marks."""
+    """Write beside weights what a conversation needs.
+
+    ``said``: kind, base, quantize and marks, and ``base_adapter``, the hash of a base that is
+    an adapter.
+    """
     bpe = chat_model.tokenizer if isinstance(chat_model.tokenizer, ByteBPE) else None
     if bpe is not None:
         bpe.save(folder / BPE)
     said |= {"tokenizer": BYTES if bpe is None else BPE, "turns": asdict(chat_model.format)}
-    (folder / FILE).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    content = (json.dumps(said, indent=1) + "\n").encode()
+    write_files(folder, {FILE: content}, "the turns of a conversation")
 
 
 def read(folder: Path) -> dict[str, Any] | None:
@@ -114,7 +183,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     if not (folder / FILE).is_file():
         return None
     said = read_json(folder / FILE)
-    if not isinstance(said, dict) or set(said) != SAID:
+    if not isinstance(said, dict) or set(said) - OPTIONAL != SAID:
         raise DataError(f"{folder / FILE} is not of this version: expected {sorted(SAID)}")
     return said
 

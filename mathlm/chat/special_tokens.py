@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ..errors import CheckpointMismatchError, ConfigError
 from ..models import GPT
+from ..models.files.atomic import write_files
 from ..models.files.weights import read_tensors, to_bytes
 from .model import ChatModel
 
@@ -80,7 +81,8 @@ def set_aside(
     weight = model.token_embedding.weight
     with torch.no_grad():
         rows = weight[ids].clone()
-        (folder / FILE).write_bytes(to_bytes({"ids": torch.tensor(ids), "rows": rows}))
+        content = to_bytes({"ids": torch.tensor(ids), "rows": rows})
+        write_files(folder, {FILE: content}, "the special tokens")
         weight[ids] = original_rows.to(weight)
         try:
             yield

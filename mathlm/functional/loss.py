@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..shapes import Float
 from .tokens import require_token_ids
 
@@ -105,6 +105,11 @@ def cross_entropy(
 def _require_targets(
     logits: Tensor, targets: Tensor, ignore_index: int, label_smoothing: float
 ) -> None:
+    if not logits.is_floating_point():
+        raise InputTypeError(
+            f"logits must be real numbers, got {str(logits.dtype).removeprefix('torch.')}: "
+            "were the ids of the tokens given in their place?"
+        )
     if logits.shape[:-1] != targets.shape or logits.ndim < 2:
         raise InputError(
             f"logits {tuple(logits.shape)} and targets {tuple(targets.shape)} do not fit: "

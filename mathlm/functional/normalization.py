@@ -33,9 +33,13 @@ def layer_norm(
     Returns:
         y, with the dtype of x.
 
+    Raises:
+        InputError: If γ or β has not one entry a feature.
+
     References:
         Ba, Kiros and Hinton (2016), arXiv:1607.06450, eq. (3)-(4).
     """
+    require_one_a_feature(x, gamma=gamma, beta=beta)
     beta = None if beta is None else beta.to(x.dtype)
     return F.layer_norm(x, x.shape[-1:], gamma.to(x.dtype), beta, eps)
 
@@ -59,10 +63,24 @@ def rms_norm(
     Returns:
         y, with the dtype of x.
 
+    Raises:
+        InputError: If γ has not one entry a feature.
+
     References:
         Zhang and Sennrich (2019), arXiv:1910.07467, eq. (4).
     """
+    require_one_a_feature(x, gamma=gamma)
     return F.rms_norm(x, x.shape[-1:], gamma.to(x.dtype), eps)
+
+
+def require_one_a_feature(x: Tensor, **vectors: Tensor | None) -> None:
+    """Refuse a gain or a shift that has not one entry for each feature of x."""
+    for name, vector in vectors.items():
+        if vector is not None and vector.shape != x.shape[-1:]:
+            raise InputError(
+                f"{name} has shape {tuple(vector.shape)}, expected {tuple(x.shape[-1:])}: one "
+                f"entry for each feature of x, {tuple(x.shape)}"
+            )
 
 
 def batch_norm(

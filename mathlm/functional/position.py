@@ -75,7 +75,8 @@ def rotate_half_split(
 
         (xᵢ, xⱼ) → (xᵢ cos θᵢ - xⱼ sin θᵢ, xⱼ cos θᵢ + xᵢ sin θᵢ),   j = i + K/2
 
-    The pairing of `transformers`, GPT-NeoX and of every model in mathlm.
+    The pairing of `transformers`, GPT-NeoX and of every model in mathlm. Vectors of 16 bits are
+    turned by the angles of the table, in its precision, and rounded once, at the end.
 
     Args:
         x: Queries or keys.
@@ -85,9 +86,9 @@ def rotate_half_split(
     Returns:
         Vectors of the same length; ⟨q turned to m, k turned to n⟩ depends on m - n only.
     """
-    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
     a, b = x.chunk(2, -1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+    turned = torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+    return turned.to(x.dtype)  # rounded once, if x has 16 bits
 
 
 def rotate_interleaved(
@@ -110,9 +111,9 @@ def rotate_interleaved(
     Returns:
         Vectors of the same length.
     """
-    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
     a, b = x[..., 0::2], x[..., 1::2]
-    return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+    turned = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+    return turned.to(x.dtype)  # rounded once, if x has 16 bits
 
 
 def half_split_order(d_head: int) -> Int[Tensor, " {d_head}"]:

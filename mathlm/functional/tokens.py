@@ -21,6 +21,7 @@ def require_token_ids(ids: Tensor, vocab_size: int, name: str = "token id") -> N
         InputTypeError: If the dtype is not int64.
         InputError: If an id is outside; the message names the first one and where it stands.
     """
+    require_tensor(ids, name)
     if ids.dtype != torch.int64:
         found = str(ids.dtype).removeprefix("torch.")
         raise InputTypeError(f"{name}s must be int64, got {found}; convert them with .long()")
@@ -31,6 +32,15 @@ def require_token_ids(ids: Tensor, vocab_size: int, name: str = "token id") -> N
         where = ((ids < 0) | (ids >= vocab_size)).nonzero()[0].tolist()
         outside = int(ids[tuple(where)])
         raise InputError(f"{name} {outside} at {where} is outside 0..{vocab_size - 1}")
+
+
+def require_tensor(ids: object, name: str) -> None:
+    """Refuse lists and arrays of NumPy, with the call that makes a tensor of them."""
+    if not isinstance(ids, Tensor):
+        raise InputTypeError(
+            f"{name}s must be a tensor of int64, got a {type(ids).__name__}: "
+            "give torch.tensor(ids), of shape (batch, tokens) for a model"
+        )
 
 
 def require_token_batch(
@@ -49,6 +59,7 @@ def require_token_batch(
             longer than the context.
         InputTypeError: If the dtype is not int64.
     """
+    require_tensor(ids, "token id")
     if ids.ndim != 2:
         raise InputError(f"ids have shape {tuple(ids.shape)}, expected (batch, tokens)")
     if ids.numel() == 0:

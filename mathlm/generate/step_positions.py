@@ -51,9 +51,9 @@ class Places:
         if isinstance(position, LearnedPosition):
             self.added = position.weight.detach()
         elif isinstance(position, SinusoidalPosition):
-            self.added = position.table
+            self.added = position.table.to(dtype)
         elif isinstance(position, RotaryPosition):
-            cos, sin = position.cos.to(dtype), position.sin.to(dtype)
+            cos, sin = position.cos, position.sin  # in float32 also for weights of 16 bits
             self.cos, self.sin = torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
         elif isinstance(position, AlibiPosition | RelativePosition):
             self.distances = position
@@ -140,7 +140,7 @@ def turn(
         cos: Cosines, twice.
         sin: Sines, the first half with a minus.
     """
-    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin).to(x.dtype)
 
 
 __all__ = ["Place", "Places", "turn"]

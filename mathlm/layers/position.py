@@ -1,4 +1,7 @@
-"""Positions as modules: tables that follow the model's device and dtype."""
+"""Positions as modules: tables that follow the model's device, in float32 at least."""
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +29,34 @@ class LearnedPosition(nn.Embedding):
         return super().forward(positions)
 
 
-class SinusoidalPosition(nn.Module):
+class FixedTables(nn.Module):
+    """Computed tables, which keep float32 when the weights of the model go to 16 bits.
+
+    A table that was rounded with them would stay wrong when they come back, though no weight
+    and no entry of the state tells.
+
+    Attributes:
+        dtype: That of the model.
+    """
+
+    def __init__(self, **tables: Tensor) -> None:
+        super().__init__()
+        for name, table in tables.items():
+            self.register_buffer(name, table, persistent=False)
+        self.dtype = next(iter(tables.values())).dtype
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Move the tables as ``fn`` does, but round them to no fewer than 32 bits."""
+        before = dict(self._buffers)
+        self.dtype = fn(torch.empty(0, dtype=self.dtype)).dtype
+        super()._apply(fn, recurse)
+        for name, table in self._buffers.items():
+            if table is not None and table.dtype.itemsize < 4:
+                self._buffers[name] = before[name].to(table.device)  # type: ignore[union-attr]
+        return self
+
+
+class SinusoidalPosition(FixedTables):
     """The fixed table of sines and cosines, added to the token's vector.
 
     Args:
@@ -37,16 +67,15 @@ class SinusoidalPosition(nn.Module):
     table: Tensor
 
     def __init__(self, context: int, d_model: int) -> None:
-        super().__init__()
-        self.register_buffer("table", F.sinusoidal_table(context, d_model), persistent=False)
+        super().__init__(table=F.sinusoidal_table(context, d_model))
 
     def forward(self, positions: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch D"]:
         """Rows of the table."""
         F.require_token_ids(positions, len(self.table), "position")
-        return self.table[positions]
+        return self.table[positions].to(self.dtype)
 
 
-class RotaryPosition(nn.Module):
+class RotaryPosition(FixedTables):
     """Cosines and sines by which queries and keys are turned.
 
     Args:
@@ -66,10 +95,8 @@ class RotaryPosition(nn.Module):
         base: float | int = 10_000.0,
         scaling: F.RopeScaling | None = None,
     ) -> None:
-        super().__init__()
         cos, sin = F.rotary_table(context, d_head, base, scaling)
-        self.register_buffer("cos", cos, persistent=False)
-        self.register_buffer("sin", sin, persistent=False)
+        super().__init__(cos=cos, sin=sin)
 
     def forward(self, positions: Int[Tensor, "*batch T"]) -> Rotation:
         """Cosines and sines of shape ``(*batch, 1, T, K/2)``, the 1 standing for the heads."""
@@ -77,7 +104,7 @@ class RotaryPosition(nn.Module):
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
 
 
-class AlibiPosition(nn.Module):
+class AlibiPosition(FixedTables):
     """Penalties on distance, added to the scores.
 
     Args:
@@ -87,14 +114,13 @@ class AlibiPosition(nn.Module):
     slopes: Tensor
 
     def __init__(self, n_heads: int) -> None:
-        super().__init__()
-        self.register_buffer("slopes", F.alibi_slopes(n_heads), persistent=False)
+        super().__init__(slopes=F.alibi_slopes(n_heads))
 
     def forward(
         self, queries: Int[Tensor, "*batch T"], keys: Int[Tensor, "*batch S"]
     ) -> Float[Tensor, "*batch H T S"]:
         """Bias of the scores."""
-        return F.alibi_bias(self.slopes, queries, keys)
+        return F.alibi_bias(self.slopes, queries, keys).to(self.dtype)
 
 
 class RelativePosition(nn.Embedding):

@@ -10,6 +10,7 @@ from .figures import (
     probe_table,
     reliability,
 )
+from .training_run import training_run
 
 __all__ = [
     "style",
@@ -20,4 +21,5 @@ __all__ = [
     "mask_panels",
     "probe_table",
     "reliability",
+    "training_run",
 ]

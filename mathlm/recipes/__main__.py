@@ -20,6 +20,8 @@ COMMANDS = {
     "generate": "continue a text",
     "chat": "talk with a model",
     "judge": "score the checkpoints of a run on held-out text",
+    "plot": "draw the loss, the step size and the norms of a run",
+    "merge": "make an adapter part of its base: a folder that needs no other",
     "export": "write a checkpoint as a Hugging Face folder or a GGUF file",
     "whole_stack": "all of it: from raw text to a chat",
 }

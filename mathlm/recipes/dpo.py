@@ -207,10 +207,12 @@ def read_unpaired(
     given = preferences.read_unpaired(config.data)
     whole = encode_unpaired(given, chat_model.format, chat_model.tokenizer, context)
     sides = split([given[i].prompt for i in whole.index], config.held_out, seed)
-    batches = []
+    batches = list[UnpairedBatches]()
     for rows in filter(None, sides):
         names = ("chats", "labels", "index")
         some: dict[str, Any] = {name: [getattr(whole, name)[i] for i in rows] for name in names}
+        if batches:  # held out: the answers of training may stand behind its few prompts
+            some["others"] = batches[0].encoded.chats
         size = config.passes.batch_size
         batches.append(UnpairedBatches(replace(whole, **some), batch_size=size, seed=seed))
     log.info("%d answers to train on, %d held out", *map(len, sides))

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import torch
 import tyro
 
+from ..chat import folder as chat_folder
 from ..errors import CheckpointMismatchError, ConfigError
 from ..models import GPT, GPTConfig, load_weights, save_gguf, save_pretrained
 from ..train import load_checkpoint
@@ -33,7 +34,8 @@ class ExportConfig:
     """
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """A checkpoint, a folder of them, of which the newest is taken, or a folder of a model."""
+    """A checkpoint, a folder of them, of which the newest is taken, a folder of a model, or
+    one of an adapter, which is made part of its base."""
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Where to write the model; a name that ends in .gguf is that of a GGUF file."""
     dtype: Literal["float16", "bfloat16", "float32"] | None = None
@@ -43,7 +45,7 @@ class ExportConfig:
 
 
 def load(run: Path) -> GPT:
-    """The model of the newest checkpoint, or of a folder that holds a model.
+    """The model of the newest checkpoint, or of a folder that holds a model or an adapter.
 
     Raises:
         CheckpointError: If there is no checkpoint.
@@ -51,6 +53,8 @@ def load(run: Path) -> GPT:
     """
     if (run / "config.json").is_file():
         return GPT.from_pretrained(run).eval()
+    if (chat_folder.read(run) or {}).get("kind") == "adapter":
+        return chat_folder.load_whole(run).model
     path = locate(run)
     sizes = json.loads((path / "state.json").read_text())["config"].get("model", {})
     if sizes.pop("class", None) != GPTConfig.__name__:

@@ -5,13 +5,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import tyro
 
-from ..chat.folder import load_pretrained
+from ..chat.folder import load, load_pretrained, read
 from ..errors import ConfigError
 from ..generate import RegexConstraint, TextStream, stream_text
-from ..text import ByteBPE, ChatFormat, Message
+from ..text import ByteBPE, Bytes, ChatFormat, Message
 from ..text.tokenizers.named import Tokenizer
 from ..train.distributed import DeviceName
 from .command import execute, flat, parse
@@ -53,11 +54,11 @@ class GenerateConfig:
     prompt: str
     r"""Text to continue; \n stands for a line break."""
     model: str = "smollm2"
-    """'smollm2', a GGUF file, or a Hugging Face folder, such as mathlm export writes."""
+    """'smollm2', a GGUF file, or a folder: of Hugging Face, or a result of these commands."""
     tokenizer: str | None = None
     """'bytes', a file of ByteBPE.save, or a folder; None: the model's own."""
     chat: bool = False
-    """Ask a chat model, in the form of SmolLM2."""
+    """Ask a chat model, in its own form, or in that of SmolLM2 if it has none."""
     max_new_tokens: int = 200
     """Length of the new text at most [tokens]."""
     stop: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
@@ -71,15 +72,20 @@ class GenerateConfig:
 
 def begin(config: GenerateConfig) -> TextStream:
     """The stream that the options ask for."""
-    model, tokenizer = load_pretrained(config.model, config.tokenizer, config.device)
+    form = None
+    if read(Path(config.model)) is None:
+        model, tokenizer = load_pretrained(config.model, config.tokenizer, config.device)
+    else:  # tuned by one of these commands
+        found = load(config.model, tokenizer=config.tokenizer, device=config.device)
+        model, tokenizer, form = found.model, found.tokenizer, found.format
     text, stop = with_breaks(config.prompt), [*config.stop]
-    if isinstance(tokenizer, ByteBPE):
+    if isinstance(tokenizer, ByteBPE | Bytes):
         stop += tokenizer.special  # the marks between texts are no text
     pattern = None if config.pattern is None else RegexConstraint(config.pattern, tokenizer)
     return stream_text(
         model,
         tokenizer,
-        asked(text, tokenizer) if config.chat else text,
+        asked(text, tokenizer, form) if config.chat else text,
         config.max_new_tokens,
         stop=[with_breaks(s) for s in stop],
         constraint=pattern,
@@ -92,11 +98,11 @@ def with_breaks(text: str) -> str:
     return text.replace("\\n", "\n")
 
 
-def asked(text: str, tokenizer: Tokenizer) -> list[int]:
-    """Ids of a question, in the form of SmolLM2, up to where the answer begins."""
-    if not isinstance(tokenizer, ByteBPE):
+def asked(text: str, tokenizer: Tokenizer, form: ChatFormat | None = None) -> list[int]:
+    """Ids of a question in a form, or in that of SmolLM2, up to where the answer begins."""
+    if form is None and not isinstance(tokenizer, ByteBPE):
         raise ConfigError("--chat needs a tokenizer with marks for turns; bytes have none")
-    chat = ChatFormat.chatml().encode([Message("user", text)], tokenizer, answer=True)
+    chat = (form or ChatFormat.chatml()).encode([Message("user", text)], tokenizer, answer=True)
     return chat.ids.tolist()
 
 

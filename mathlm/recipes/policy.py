@@ -40,6 +40,7 @@ from ..train import Trainer, distribute, resolve_device
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objectives import Objective
+from .columns import with_columns
 from .reward import load_reward
 from .tuning import (
     Prepared,
@@ -97,7 +98,8 @@ class Rewarding:
     """What is rewarded."""
 
     reward: str
-    """sentiment, length, arithmetic, format, a folder of mathlm reward, or module:function."""
+    """sentiment, length, arithmetic, format, a folder of mathlm reward, or module:function.
+    A function gets prompts, completions and, by name, the other keys of the prompts' lines."""
     target: int = 100
     """Of --reward length: how long an answer is to be [characters]."""
     pattern: str | None = None
@@ -144,12 +146,14 @@ class Prompts:
     Args:
         ids: Ids (tokens,) of each.
         texts: What was asked, by its ids: a string, or a list of messages.
+        rows: The other keys of the line of each.
         tokenizer: Of the completions.
         stop: Ids, or sequences of ids, that end a completion.
     """
 
     ids: list[Tensor]
     texts: dict[tuple[int, ...], Any]
+    rows: list[dict[str, Any]]
     tokenizer: Tokenizer
     stop: tuple[Any, ...]
 
@@ -159,8 +163,8 @@ class Prompts:
         return self.tokenizer.decode(ids.tolist()) if known is None else known
 
 
-def read(path: str | Path) -> list[Any]:
-    """The prompts of a file in JSON lines; other keys of a line are not read.
+def read(path: str | Path) -> list[tuple[Any, dict[str, Any]]]:
+    """The prompts of a file in JSON lines, each with the other keys of its line.
 
     Raises:
         DataNotFoundError: If there is no such file.
@@ -175,7 +179,8 @@ def read(path: str | Path) -> list[Any]:
         prompt = content.get("prompt", content.get("messages"))
         if not (prompt and isinstance(prompt, str | list)):
             raise DataError(f"{where} has no prompt; expected {FORMS}")
-        found.append(prompt)
+        rest = {name: x for name, x in content.items() if name not in ("prompt", "messages")}
+        found.append((prompt, rest))
     if not found:
         raise DataError(f"{file} holds no prompt; expected lines such as {FORMS}")
     return found
@@ -188,7 +193,8 @@ def read_prompts(config: PolicyConfig, chat_model: ChatModel) -> Prompts:
         DataError: If a prompt that is to be continued is a list of messages, or a conversation
             does not end with the user.
     """
-    tokenizer, given = chat_model.tokenizer, read(config.prompts)
+    lines, tokenizer = read(config.prompts), chat_model.tokenizer
+    given = [prompt for prompt, _ in lines]
     ids = [
         torch.tensor(encoded(prompt, chat_model, config.plain, number))
         for number, prompt in enumerate(given)
@@ -196,7 +202,8 @@ def read_prompts(config: PolicyConfig, chat_model: ChatModel) -> Prompts:
     ends = [tokenizer.encode(text.replace("\\n", "\n")) for text in config.stop]
     own = [] if config.plain else [tokenizer.special[chat_model.format.end]]
     texts = {tuple(x.tolist()): asked for x, asked in zip(ids, given, strict=True)}
-    return Prompts(ids, texts, tokenizer, (*own, *map(tuple, ends)))
+    rows = [row for _, row in lines]
+    return Prompts(ids, texts, rows, tokenizer, (*own, *map(tuple, ends)))
 
 
 def encoded(prompt: Any, chat_model: ChatModel, plain: bool, number: int) -> list[int]:
@@ -285,10 +292,11 @@ def batches(
 ) -> PolicyBatches:
     """Rollouts of the policy, judged, as the data of a trainer."""
     own = config.rollouts
+    prompts = [asked.decode(ids) for ids in asked.ids]
     return PolicyBatches(
         policy,
         asked.ids,
-        config.function(config.machine.device),
+        with_columns(config.function(config.machine.device), prompts, asked.rows),
         plan.credit,
         sampler=TextSampler(own.max_new_tokens, own.temperature, asked.stop),
         reference=Reference.of(policy),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..adapt import L2SP, Replay
 from ..align import ChatBatches, Encoded, encode_chats
 from ..chat.model import ChatModel
@@ -17,6 +19,7 @@ from ..train import TokenizedWindows, Trainer, distribute, next_token, resolve_d
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
+from ..train.state import kept_rng
 from .command import execute, parse
 from .data import context_of, split
 from .tuning import (
@@ -27,6 +30,7 @@ from .tuning import (
     finish,
     parameter_groups,
     prepare,
+    require_convergence,
     trainer_config,
 )
 
@@ -37,10 +41,10 @@ log = logging.getLogger(__name__)
 class SFTConfig(DataConfig):
     """Fine-tune a model on conversations (SFT): by LoRA, adapters, prefixes, or all weights.
 
-    A line of the data is {"prompt": ..., "response": ...}, {"instruction": ..., "output": ...}
-    or {"messages": [...]}; the answers alone are learned. The same command resumes a run that
-    was interrupted. The folder that it writes holds an adapter or a model, the tokenizer and
-    the chat template.
+    A line of the data is {"prompt": ..., "response": ...}, {"instruction": ..., "output": ...},
+    {"messages": [...]} or, as ShareGPT's, {"conversations": [...]}; the answers alone are
+    learned. The same command resumes a run that was interrupted. The folder that it writes
+    holds an adapter or a model, the tokenizer and the chat template.
 
         mathlm sft --data my.jsonl --model smollm2 --lora-rank 16
         mathlm chat --model runs/my-smollm2-lora
@@ -152,6 +156,15 @@ def build(
     )
 
 
+@torch.no_grad()
+def last_loss(trainer: Trainer) -> float:
+    """Loss on the batch of the last step after that step, where nothing is held out [nats]."""
+    trainer.model.eval()
+    with kept_rng(trainer.device):
+        loss, count = trainer.loss_of(trainer.to_device(trainer.data(trainer.step - 1)))
+    return float(loss) / count
+
+
 def judged(trainer: Trainer, before: float) -> dict[str, float]:
     """Held-out loss before and after [nats/token]."""
     losses = {r["step"]: r["held_out_loss"] for r in trainer.history if "held_out_loss" in r}
@@ -181,6 +194,9 @@ def run(config: SFTConfig) -> dict[str, Any]:
         trainer.fit()
         found: dict[str, Any] = {"step": trainer.step, "dropped": data.encoded.dropped}
         found |= {} if before is None else judged(trainer, before)
+        last = last_loss(trainer) if before is None else found["held_out_loss"]
+        first = trainer.history[0]["loss"] if before is None else before
+        require_convergence(first, last, prepared.chat_model.model.config.vocab_size)
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             place = finish(config, schedule, trainer, prepared, found)

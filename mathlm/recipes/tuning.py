@@ -5,6 +5,7 @@ computed once, into a :class:`Schedule`; nothing is written into the configurati
 """
 
 import logging
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from .. import adapt
 from ..chat import folder as chat_folder
 from ..chat.model import ChatModel
 from ..chat.special_tokens import set_aside, special_ids, train_special_tokens
-from ..errors import ConfigError
+from ..errors import ConfigError, NonFiniteLossError
 from ..generate import quantize
 from ..models import GPT, save_pretrained
 from ..models.gpt_config import require_choices
@@ -271,9 +272,7 @@ def prepare(config: TuningConfig) -> Prepared:
     """The base model, loaded, quantized and adapted as the options say."""
     require_places(config)
     base, own = config.base, config.adaptation
-    loaded = chat_folder.load(
-        base.model, tokenizer=base.tokenizer, form=base.form, device="cpu"
-    )
+    loaded = chat_folder.load_whole(base.model, tokenizer=base.tokenizer, form=base.form)
     model = loaded.model if own.quantize is None else quantize(loaded.model, own.quantize)
     model = model.to(getattr(torch, config.machine.dtype))
     own.apply(model, config.optimization.seed)
@@ -286,13 +285,8 @@ def prepare(config: TuningConfig) -> Prepared:
 
 
 def require_places(config: TuningConfig) -> None:
-    """Refuse a base that is an adapter, and a result in the place of another model."""
+    """Refuse a result in the place of another model."""
     model, out = config.base.model, config.folder
-    if (chat_folder.read(Path(model)) or {}).get("kind") == "adapter":
-        raise ConfigError(
-            f"--model {model} is an adapter: give its base, or tune with --merge "
-            "and begin with what this writes"
-        )
     if out.resolve() == Path(model).resolve():
         raise ConfigError(f"--out {out} is the model itself: give another folder")
     theirs = ("config.json", "adapter_config.json")
@@ -392,6 +386,32 @@ def finish(
     return write_result(config, prepared)
 
 
+def require_convergence(before: float, after: float, vocab_size: int) -> None:
+    """Refuse to write a model that has diverged.
+
+    Weights that are large enough overflow the variance that a norm divides by. Every logit is
+    then 0, and the loss the logarithm of the vocabulary, which is finite.
+
+    Args:
+        before: Loss of a token before training [nats].
+        after: That after it [nats].
+        vocab_size: Tokens that a uniform guess would choose among.
+
+    Raises:
+        NonFiniteLossError: If the loss is not finite, or exactly that of a uniform guess, or
+            above it and higher than before.
+    """
+    guess = math.log(vocab_size)
+    worse = after > guess and after > 1.05 * before
+    if math.isfinite(after) and abs(after - guess) > 1e-5 and not worse:
+        return
+    raise NonFiniteLossError(
+        f"the run has diverged: a token costs {after:.4f} nats after it and {before:.4f} "
+        f"before, where a uniform guess among {vocab_size} tokens costs {guess:.4f}. "
+        "Nothing is written; take a smaller --lr"
+    )
+
+
 def write_result(config: TuningConfig, prepared: Prepared) -> Path:
     """Write the result beside its place, then move it there; its chat.json comes last."""
     own, out, name = config.adaptation, config.folder, config.base.model
@@ -406,6 +426,7 @@ def write_result(config: TuningConfig, prepared: Prepared) -> Path:
             base=name if name == "smollm2" else str(Path(name).resolve()),
             quantize=own.quantize,
             marks=prepared.original_rows is not None and not own.whole_result,
+            base_adapter=None if own.whole_result else chat_folder.adapter_sha256(name),
         )
         (out / chat_folder.FILE).unlink(missing_ok=True)
         for path in sorted(new.iterdir(), key=lambda path: path.name == chat_folder.FILE):

@@ -84,9 +84,14 @@ def gradient_array(dy: Numbers, shape: tuple[int, ...]) -> ndarray:
         InputError: If it has another shape, or an entry is NaN or infinite.
     """
     dy = finite_array(dy, "dy")
-    if dy.shape != shape:
-        raise InputError(f"dy has shape {dy.shape}, but y has {shape}")
+    require_gradient_shape(dy, shape)
     return dy
+
+
+def require_gradient_shape(dy: Any, shape: tuple[int, ...], name: str = "dy") -> None:
+    """Refuse a gradient of another shape than the value that it belongs to."""
+    if np.shape(dy) != shape:
+        raise InputError(f"{name} has shape {np.shape(dy)}, but y has {shape}")
 
 
 def require_same_shape(a: Value, b: Value, names: tuple[str, str]) -> None:

@@ -20,7 +20,6 @@ from .budget import (
 )
 from .chinchilla import (
     ChinchillaLaw,
-    bootstrap_chinchilla,
     chinchilla_intervals,
     fit_chinchilla,
 )
@@ -70,7 +69,6 @@ __all__ = [
     "TrainingBill",
     "active_parameters",
     "arithmetic_intensity",
-    "bootstrap_chinchilla",
     "bootstrap_exponent",
     "chinchilla_intervals",
     "count_parameters",

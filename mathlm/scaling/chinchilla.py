@@ -12,12 +12,11 @@ from ..errors import InputError
 from ..shapes import Float
 from .fitting import (
     LogSum,
-    covariance,
+    expanded_ends,
     least_minimum,
     minimise,
-    redrawn,
     require_minimum,
-    student_quantile,
+    resampled,
 )
 from .power_law import Numbers, positive, require_delta
 
@@ -149,11 +148,17 @@ def chinchilla_intervals(
     *,
     delta: float | int = 1e-3,
     level: float | int = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
 ) -> dict[str, tuple[float, float]]:
-    """Intervals of the constants by the delta method, from a fit as a warm start.
+    """Intervals of the constants from fits to runs drawn anew (pairs bootstrap).
 
-    Those of A, B and E are symmetric in their logarithms. ``share`` is the exponent of compute
-    in the best number of parameters, ``beta / (alpha + beta)``.
+    Whole runs are drawn with replacement, and each draw is fitted from ``fit`` as a warm start;
+    the ends are quantiles of these fits, a little further out the fewer runs there are. So the
+    residuals of the runs may differ in spread, as those of small and of large runs do, and have
+    heavy tails. The runs are taken to be independent: where some share an error, such as
+    readings of one run, the intervals are too narrow. ``share`` is the exponent of compute in
+    the best number of parameters, ``beta / (alpha + beta)``.
 
     Args:
         n: Parameters of each run.
@@ -162,64 +167,33 @@ def chinchilla_intervals(
         fit: What :func:`fit_chinchilla` found.
         delta: As in the fit [nats].
         level: Of the intervals.
+        resamples: How many times the runs are drawn.
+        seed: Of the draws.
 
     Returns:
         Low and high end by name.
 
     Raises:
-        InputError: As :func:`fit_chinchilla`.
+        InputError: As :func:`fit_chinchilla`, or if there are fewer than 20 resamples, or the
+            level is not between 0 and 1.
+
+    References:
+        Besiroglu et al. (2024), arXiv:2404.10102, whose intervals are of this kind.
     """
     law, middles = additive(n, d, loss, delta)
     theta = minimise(law, warm(fit, middles))
     require_minimum(law, theta, list(NAMES[:3]))
-    back = uncentred(np.eye(5), middles).T
-    spread = back @ covariance(law, theta)[0] @ back.T
-    found = uncentred(theta, middles)[0]
-    alpha, beta = found[3:]
-    slope = np.array([0, 0, 0, -beta, alpha]) / (alpha + beta) ** 2
-    values = np.append(found, beta / (alpha + beta))
-    errors = np.sqrt(np.append(np.diag(spread), slope @ spread @ slope))
-    reach = student_quantile(level, law.target.shape[1] - 5) * errors
-    return named(np.stack([values - reach, values + reach]))
+    many = resampled(law, 5, resamples, np.random.default_rng(seed))
+    found = with_share(minimise(many, np.repeat(theta, resamples, 0)), middles)
+    return named(expanded_ends(found, level, law.target.shape[1], 5))
 
 
-def bootstrap_chinchilla(
-    n: Numbers,
-    d: Numbers,
-    loss: Numbers,
-    fit: ChinchillaLaw,
-    *,
-    delta: float | int = 1e-3,
-    level: float | int = 0.95,
-    resamples: int = 200,
-    seed: int = 0,
-) -> dict[str, tuple[float, float]]:
-    """Intervals of the constants from fits to residuals drawn anew, started at the fit.
-
-    Args:
-        n: Parameters of each run.
-        d: Tokens that each was trained on.
-        loss: Loss that each reached [nats].
-        fit: What :func:`fit_chinchilla` found.
-        delta: As in the fit [nats].
-        level: Of the intervals.
-        resamples: How many times the residuals are drawn.
-        seed: Of the draws.
-
-    Returns:
-        Low and high end by name, as from :func:`chinchilla_intervals`.
-
-    Raises:
-        InputError: As :func:`fit_chinchilla`, or if there are fewer than 20 resamples.
-    """
-    law, middles = additive(n, d, loss, delta)
-    theta = minimise(law, warm(fit, middles))
-    require_minimum(law, theta, list(NAMES[:3]))
-    many = redrawn(law, theta, resamples, np.random.default_rng(seed))
-    found = uncentred(minimise(many, np.repeat(theta, resamples, 0)), middles)
-    share = found[:, 4] / (found[:, 3] + found[:, 4])
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    return named(np.quantile(np.column_stack([found, share]), ends, axis=0))
+def with_share(
+    theta: Float[np.ndarray, "S 5"], middles: Float[np.ndarray, " 2"]
+) -> Float[np.ndarray, "S 6"]:
+    """``log A, log B, log E, α, β`` and the share of compute, of unknowns that are centred."""
+    found = uncentred(theta, middles)
+    return np.column_stack([found, found[:, 4] / (found[:, 3] + found[:, 4])])
 
 
 def additive(

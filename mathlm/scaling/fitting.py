@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtr, stdtrit
 
 from ..errors import InputError
 from ..shapes import Float
@@ -27,12 +27,14 @@ class LogSum:
             for least squares.
         scale: Factor on the objective. It cannot change the answer: every decision of
             the solver is relative.
+        counts: How often each data set holds each point; None = once.
     """
 
     design: Float[np.ndarray, "K N P"]
     target: Float[np.ndarray, "S N"]
     delta: float | int
     scale: float | int = 1.0
+    counts: Float[np.ndarray, "S N"] | None = None
 
     def curve(
         self, theta: Float[np.ndarray, "S P"]
@@ -69,11 +71,17 @@ class LogSum:
         """Huber loss, summed over the points and multiplied by the scale."""
         r = self.curve(theta)[0] - self.target
         psi = np.clip(r, -self.delta, self.delta)
-        return self.scale * (psi * (r - psi / 2)).sum(1)
+        return self.scale * (self.times * psi * (r - psi / 2)).sum(1)
+
+    @property
+    def times(self) -> Float[np.ndarray, "S N"]:
+        """How often each data set holds each point."""
+        return np.ones_like(self.target) if self.counts is None else self.counts
 
     def rows(self, kept: np.ndarray) -> "LogSum":
         """The same law for some of the data sets."""
-        return replace(self, target=self.target[kept])
+        counts = None if self.counts is None else self.counts[kept]
+        return replace(self, target=self.target[kept], counts=counts)
 
 
 @dataclass(frozen=True)
@@ -133,10 +141,11 @@ def slopes(law: LogSum, theta: Float[np.ndarray, "S P"]) -> Slopes:
     r = log_y - law.target
     psi = np.clip(r, -law.delta, law.delta)
     jac = law.jacobian(theta, shares)
+    inside = law.times * (np.abs(r) <= law.delta)
+    weight = law.times * np.divide(psi, r, out=np.ones_like(r), where=r != 0)
+    psi = law.times * psi
     gradient = (psi[:, None] @ jac)[:, 0]
     size = ((np.abs(psi) + 1e-7)[:, None] @ np.abs(jac))[:, 0]
-    inside = np.abs(r) <= law.delta
-    weight = np.divide(psi, r, out=np.ones_like(r), where=r != 0)
     hessian = jac.swapaxes(1, 2) @ (jac * inside[..., None]) + law.bend(theta, shares, psi)
     metric = jac.swapaxes(1, 2) @ (jac * weight[..., None])
     ridge = 1e-9 * np.trace(metric, axis1=1, axis2=2)[:, None, None] + 1e-30
@@ -169,7 +178,7 @@ def minimise(
     for _ in range(steps):
         part, here, mu = law.rows(active), theta[active], damping[active]
         g, h, m, uneven = slopes(part, here)
-        step = -np.linalg.solve(h + mu[:, None, None] * m, g[..., None])[..., 0]
+        step = -solved(h + mu[:, None, None] * m, g)
         step *= np.minimum(1, LARGEST_STEP / np.maximum(np.abs(step).max(1), 1e-300))[:, None]
         before = part.value(here)
         better = part.value(here + step) <= before * (1 + 1e-14) + noise  # or equal but for it
@@ -181,6 +190,16 @@ def minimise(
         if not len(active):
             break
     return theta
+
+
+def solved(
+    matrix: Float[np.ndarray, "S P P"], right: Float[np.ndarray, "S P"]
+) -> Float[np.ndarray, "S P"]:
+    """The solutions; the shortest ones if a matrix is singular, as of draws of few points."""
+    try:
+        return np.linalg.solve(matrix, right[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        return (np.linalg.pinv(matrix, hermitian=True) @ right[..., None])[..., 0]
 
 
 def least_minimum(
@@ -293,6 +312,35 @@ def share_inside(
     return inside * (1 - (1 - inside) * unknowns / points)  # some residuals are 0 by the fit
 
 
+def resampled(law: LogSum, unknowns: int, resamples: int, rng: np.random.Generator) -> LogSum:
+    """The law for points drawn anew, with replacement, many times over (pairs bootstrap).
+
+    A point keeps its residual, so the spread may vary from point to point. A draw of fewer
+    different points than one more than there are unknowns is drawn again.
+
+    Args:
+        law: What was fitted to one data set.
+        unknowns: Of the law.
+        resamples: How many data sets.
+        rng: Draws them.
+
+    Returns:
+        The same law for all the drawn data sets.
+
+    Raises:
+        InputError: If there are fewer than 20 resamples, or not more points than unknowns.
+
+    References:
+        Efron and Tibshirani (1993). An introduction to the bootstrap, section 9.5.
+    """
+    points = law.target.shape[1]
+    require_resamples(resamples, points, unknowns)
+    counts = np.zeros((resamples, points))
+    while len(few := np.flatnonzero((counts > 0).sum(1) <= unknowns)):
+        counts[few] = rng.multinomial(points, np.full(points, 1 / points), len(few))
+    return replace(law, target=np.repeat(law.target, resamples, 0), counts=counts)
+
+
 def redrawn(
     law: LogSum,
     theta: Float[np.ndarray, "1 P"],
@@ -302,6 +350,7 @@ def redrawn(
     """The fitted law with its residuals drawn anew, with replacement, many times over.
 
     The residuals are centred and multiplied by ``√(N / (N − P))``, which a fit takes from them.
+    Each may go to any point, so they are taken to have one and the same spread.
 
     Args:
         law: What was fitted to one data set.
@@ -317,11 +366,45 @@ def redrawn(
     """
     log_y, _ = law.curve(theta)
     points, unknowns = log_y.shape[1], theta.shape[1]
+    require_resamples(resamples, points, unknowns)
+    r = (law.target - log_y)[0] * math.sqrt(points / (points - unknowns))
+    drawn = rng.choice(r - r.mean(), (resamples, points))
+    return replace(law, target=log_y + drawn)
+
+
+def require_resamples(resamples: int, points: int, unknowns: int) -> None:
+    """Refuse too few draws, or too few points to draw from."""
     if resamples < 20 or points <= unknowns:
         raise InputError(
             f"resamples={resamples} must be at least 20, and {points} points must be more than "
             f"the {unknowns} unknowns"
         )
-    r = (law.target - log_y)[0] * math.sqrt(points / (points - unknowns))
-    drawn = rng.choice(r - r.mean(), (resamples, points))
-    return replace(law, target=log_y + drawn)
+
+
+def expanded_ends(
+    values: Float[np.ndarray, "R Q"], level: float | int, points: int, unknowns: int
+) -> Float[np.ndarray, "2 Q"]:
+    """Ends of the expanded percentile interval of the bootstrap.
+
+    Computes::
+
+        quantiles Φ(±√(N / (N − P)) t),   t = Student's (1 + level) / 2 quantile, ν = N − P
+
+    The fit takes a part of the spread from the points, and few points tell little of it: plain
+    quantiles are too narrow by the factor ``√((N − P) / N)``, and by t against a normal.
+
+    Args:
+        values: One row for each draw.
+        level: Of the interval.
+        points: N.
+        unknowns: P.
+
+    Returns:
+        The low ends and the high ends.
+
+    References:
+        Hesterberg (2015), arXiv:1411.5279, section 5.3, with N − 1 there for N − P.
+    """
+    t = student_quantile(level, points - unknowns)
+    low = float(ndtr(-t * math.sqrt(points / (points - unknowns))))
+    return np.quantile(values, [low, 1 - low], axis=0)

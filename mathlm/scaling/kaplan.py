@@ -12,11 +12,11 @@ from ..shapes import Float
 from .chinchilla import centred_runs
 from .fitting import (
     RaisedLogSum,
-    covariance,
+    expanded_ends,
     least_minimum,
     minimise,
     require_minimum,
-    student_quantile,
+    resampled,
 )
 from .power_law import Numbers, positive
 
@@ -125,7 +125,7 @@ def fit_kaplan(
     """
     law, middles = joint(n, d, loss, delta, scale)
     theta = lowest(law)
-    logs, alphas = np.split(constants(theta[0], middles)[:4], 2)
+    logs, alphas = np.split(constants(theta, middles)[0, :4], 2)
     if alphas.min() <= 0 or np.abs(logs).max() > LARGEST_LOG:
         raise InputError(
             f"the loss does not fall with size and tokens: alpha_n={alphas[0]:.3g}, "
@@ -148,11 +148,13 @@ def kaplan_intervals(
     *,
     delta: float | int = 1e-3,
     level: float | int = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
 ) -> dict[str, tuple[float, float]]:
-    """Intervals of the constants by the delta method, from a fit as a warm start.
+    """Intervals of the constants from fits to runs drawn anew (pairs bootstrap).
 
-    Those of N_c and D_c are symmetric in their logarithms. ``share`` is the exponent of compute
-    in the best number of parameters, ``alpha_d / (alpha_n + alpha_d)``.
+    As :func:`chinchilla_intervals`. ``share`` is the exponent of compute in the best number of
+    parameters, ``alpha_d / (alpha_n + alpha_d)``.
 
     Args:
         n: Parameters of each run.
@@ -161,20 +163,22 @@ def kaplan_intervals(
         fit: What :func:`fit_kaplan` found.
         delta: As in the fit [nats].
         level: Of the intervals.
+        resamples: How many times the runs are drawn.
+        seed: Of the draws.
 
     Returns:
         Low and high end by name.
 
     Raises:
-        InputError: As :func:`fit_kaplan`.
+        InputError: As :func:`fit_kaplan`, or if there are fewer than 20 resamples, or the level
+            is not between 0 and 1.
     """
     law, middles = joint(n, d, loss, delta)
     theta = minimise(law, warm(fit, middles))
     require_minimum(law, theta, TERMS)
-    values = constants(theta[0], middles)
-    errors = standard_errors(law, theta)[0]
-    reach = student_quantile(level, law.target.shape[1] - 4) * errors
-    low, high = values - reach, values + reach
+    many = resampled(law, 4, resamples, np.random.default_rng(seed))
+    found = constants(minimise(many, np.repeat(theta, resamples, 0)), middles)
+    low, high = expanded_ends(found, level, law.target.shape[1], 4)
     low[:2], high[:2] = np.exp(low[:2]), np.exp(high[:2])
     return {name: (float(a), float(b)) for name, a, b in zip(NAMES, low, high, strict=True)}
 
@@ -205,26 +209,11 @@ def lowest(law: RaisedLogSum) -> Float[np.ndarray, "1 4"]:
 
 
 def constants(
-    theta: Float[np.ndarray, " 4"], middles: Float[np.ndarray, " 2"]
-) -> Float[np.ndarray, " 5"]:
-    """``log N_c, log D_c, α_N, α_D`` and the share, of unknowns with centred logarithms."""
-    a, q, c, p = theta
-    return np.array([a / q + middles[0], c + middles[1], q * p, p, 1 / (1 + q)])
-
-
-def standard_errors(
-    law: RaisedLogSum, theta: Float[np.ndarray, "S 4"]
+    theta: Float[np.ndarray, "S 4"], middles: Float[np.ndarray, " 2"]
 ) -> Float[np.ndarray, "S 5"]:
-    """Of what :func:`constants` returns, by its derivatives in the unknowns."""
-    a, q, _, p = theta.T
-    turn = np.zeros((len(theta), 5, 4))
-    turn[:, 0, 0], turn[:, 0, 1] = 1 / q, -a / q**2
-    turn[:, 1, 2] = 1
-    turn[:, 2, 1], turn[:, 2, 3] = p, q
-    turn[:, 3, 3] = 1
-    turn[:, 4, 1] = -1 / (1 + q) ** 2
-    spread = turn @ covariance(law, theta) @ turn.swapaxes(1, 2)
-    return np.sqrt(np.diagonal(spread, axis1=1, axis2=2))
+    """``log N_c, log D_c, α_N, α_D`` and the share, of unknowns with centred logarithms."""
+    a, q, c, p = theta.T
+    return np.stack([a / q + middles[0], c + middles[1], q * p, p, 1 / (1 + q)], axis=1)
 
 
 def warm(fit: KaplanLaw, middles: Float[np.ndarray, " 2"]) -> Float[np.ndarray, "1 4"]:

@@ -63,7 +63,8 @@ def fit_power_law(
 
     Without an offset and with infinite delta this is the straight line of least squares through
     ``log x`` and ``log y``, and the interval is Student's. Otherwise Newton's method is started
-    from a grid, and the interval is that of the delta method.
+    from a grid, and the interval is that of the delta method. Both take the errors of ``log y``
+    to be independent and of one spread at all x.
 
     Args:
         x: Sizes, all positive.
@@ -109,6 +110,8 @@ def bootstrap_exponent(
     seed: int = 0,
 ) -> tuple[float, float]:
     """Interval of the exponent from fits to residuals drawn anew.
+
+    A residual may go to any x: they are taken to be independent and of one spread.
 
     Args:
         x: Sizes.

@@ -13,10 +13,8 @@ it, and no part of it is a pickle. The tensors stand there in full, whatever num
 shared them: a run may be resumed by another number, and a model be read by one process.
 """
 
-import errno
 import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -24,7 +22,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from ..checks import require_counts
 from ..errors import CheckpointError, CheckpointMismatchError, InputError
+from ..models.files.atomic import disk_reason
 from ..models.files.weights import check_tensors_fit, read_tensors, refuse_pickle, to_bytes
 from ..optim.clipping import part_like
 from .distributed import rank
@@ -105,7 +105,6 @@ def load_part(part: Stateful, tensors: Mapping[str, Tensor], numbers: dict[str, 
 
 
 FORMAT = 2
-NO_SPACE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 
 def save_checkpoint(
@@ -142,7 +141,9 @@ def save_checkpoint(
 
     Raises:
         CheckpointError: If it cannot be written; older checkpoints stay as they are.
+        InputError: If ``step`` is no whole number of at least 0.
     """
+    require_counts(0, step=step)
     target = Path(folder) / f"step_{step:06d}"
     present = {name: part for name, part in (parts or {}).items() if part is not None}
     check_names(present)
@@ -341,10 +342,7 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def write_failure(target: Path, error: OSError, needed: int) -> CheckpointError:
     """Why a checkpoint could not be written, and what is left."""
-    reason = error.strerror or str(error)
-    if error.errno in NO_SPACE:
-        free = shutil.disk_usage(target.parent).free
-        reason = f"no space left (needed {needed / 1e6:.1f} MB, free {free / 1e6:.1f} MB)"
+    reason = disk_reason(error, target.parent, needed)
     last = newest_checkpoint(target.parent)
     good = f"step {step_of(last)}" if last else "none"
     return CheckpointError(f"cannot write checkpoint {target}: {reason}; last good: {good}")

@@ -1,5 +1,6 @@
 """How long and how to train."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,9 @@ class TrainerConfig:
     """How long and how to train.
 
     Args:
-        steps: Optimizer steps of the whole run.
-        schedule: Step number to step size; None keeps the optimizer's own.
+        steps: Steps of the whole run, with those that are skipped because a scaled gradient
+            overflowed.
+        schedule: Number of updates done so far to step size; None keeps the optimizer's own.
         clip: Largest norm of the gradient; None only measures it.
         micro_batches: Parts that each rank cuts its batch into, one at a time in memory.
         seed: Seed of dropout and of whatever else the objective draws from torch.
@@ -83,6 +85,8 @@ class TrainerConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name}={value} must be positive")
+            if value is not None and name != "clip" and value != int(value):
+                raise ConfigError(f"{name}={value} must be a whole number")
         if self.seed < 0:
             raise ConfigError(f"seed={self.seed} must not be negative")
         if self.patience is not None and self.eval_every is None:
@@ -96,6 +100,21 @@ class TrainerConfig:
             if getattr(self, name) not in choices:
                 allowed = ", ".join(map(repr, choices))
                 raise ConfigError(f"{name}={getattr(self, name)!r} must be one of {allowed}")
+
+
+def scheduled(schedule: Callable[[int], float], updates: int) -> float:
+    """The step size after so many updates.
+
+    Raises:
+        ConfigError: If it is negative, which would climb the loss, or not finite.
+    """
+    lr = schedule(updates)
+    if not 0 <= lr < math.inf:
+        raise ConfigError(
+            f"the schedule gave the step size {lr} after {updates} updates; it must be finite "
+            "and not negative"
+        )
+    return lr
 
 
 NOT_OPTIONS = {"params", "differentiable"}  # torch adds the second when a state is loaded

@@ -1,17 +1,26 @@
 """Diagnostics of a run: errors told with step, rank and samples, and speed for the log."""
 
+import logging
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..errors import InputError, InputTypeError, NonFiniteLossError, OutOfMemoryError
+from ..errors import (
+    ConfigError,
+    InputError,
+    InputTypeError,
+    NonFiniteLossError,
+    OutOfMemoryError,
+)
 from .distributed import all_sum, rank, ranks
 from .objectives import Batch, name_samples
 
+log = logging.getLogger(__name__)
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -92,6 +101,15 @@ def refuse_non_finite(
     )
 
 
+def require_finite_evaluation(loss: float, step: int) -> None:
+    """Refuse to go on from weights with which held-out batches have no finite loss."""
+    if not math.isfinite(loss):
+        raise NonFiniteLossError(
+            f"the held-out loss after step {step} is {loss}: the weights have diverged, and "
+            "are not saved; go back to a checkpoint, and take a smaller step size"
+        )
+
+
 def gradient_error(
     error: NonFiniteLossError, micro_batches: list[Batch], step: int
 ) -> NonFiniteLossError:
@@ -101,6 +119,58 @@ def gradient_error(
         f"non-finite gradient at step {step}, rank {rank()} (samples {samples}): {error}; the "
         f"weights are those of step {step - 1}"
     )
+
+
+def require_loss_of_weights(loss: Tensor, model: nn.Module, where: str) -> None:
+    """Refuse a loss through which no gradient can flow.
+
+    Raises:
+        ConfigError: If it depends on no parameter that requires a gradient.
+    """
+    if loss.requires_grad:
+        return
+    trained = sum(p.requires_grad for p in model.parameters())
+    raise ConfigError(
+        f"the loss {where} depends on no trained parameter, so there is nothing to train: "
+        f"{trained} of the {len(list(model.parameters()))} parameters of the model have "
+        "requires_grad=True. Unfreeze some or add an adapter, and compute the loss without "
+        "no_grad and detach"
+    )
+
+
+def require_gradient(model: nn.Module, parameters: list[nn.Parameter], where: str) -> None:
+    """Refuse a step that would leave every weight where it is.
+
+    Args:
+        model: The model that is trained.
+        parameters: What the optimizer holds.
+        where: The step, in words.
+
+    Raises:
+        ConfigError: If none of ``parameters`` got a gradient.
+    """
+    if any(p.grad is not None for p in parameters):
+        return
+    trained = [p for p in model.parameters() if p.requires_grad]
+    held = len({id(p) for p in parameters} & {id(p) for p in trained})
+    raise ConfigError(
+        f"no parameter of the optimizer has a gradient {where}: of the {len(trained)} trained "
+        f"parameters of the model it holds {held}. Make the optimizer of the parameters that "
+        "require a gradient, after the model has its adapters: "
+        "AdamW(p for p in model.parameters() if p.requires_grad)"
+    )
+
+
+def say_zero_gradient(number: int, where: str) -> None:
+    """Say once that the gradient vanishes; that is no error, as when all rewards are equal."""
+    if rank() == 0:
+        log.warning(
+            "the gradient of all %d parameters is exactly 0 %s: the loss does not change with "
+            "them there (equal rewards, a loss at its bound, a weight of 0 that multiplies "
+            "all). Steps of this kind teach nothing; this is said once",
+            number,
+            where,
+        )
 
 
 class Speed:

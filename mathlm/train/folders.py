@@ -5,11 +5,21 @@ import json
 import os
 import shutil
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import CheckpointCorruptError, CheckpointError
 
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 MANIFEST = "manifest.json"
+LOCK = ".lock"
 
 
 def write_folder(target: Path, files: dict[str, bytes]) -> None:
@@ -44,8 +54,9 @@ def replace_folder(temp: Path, target: Path) -> None:
 def remove_folder(target: Path) -> None:
     """Remove ``target``; at no time does a part of it stand under its name."""
     old = beside(target, "old")
-    os.replace(target, old)
-    shutil.rmtree(old)
+    with suppress(FileNotFoundError):  # another process was faster
+        os.replace(target, old)
+        shutil.rmtree(old)
 
 
 def remove_unfinished(folder: Path) -> int:
@@ -93,6 +104,50 @@ def sync(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+@contextmanager
+def locked(folder: Path | None) -> Iterator[None]:
+    """While the block runs, no other process may train into ``folder``.
+
+    The lock is one of the system's on the file ``.lock``: it ends with the process, even with
+    a killed one, and where the system has none (Windows, some network drives) nothing is
+    locked.
+
+    Raises:
+        CheckpointError: If another process has the lock; names it.
+    """
+    handle = None if folder is None or fcntl is None else take_lock(folder / LOCK)
+    try:
+        yield
+    finally:
+        if folder is not None and handle is not None:
+            (folder / LOCK).unlink(missing_ok=True)
+            os.close(handle)
+
+
+def take_lock(path: Path) -> int | None:
+    """A handle that holds the lock; None where the file system has no locks."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            owner = os.read(handle, 200).decode(errors="replace") or "one that just began"
+            os.close(handle)
+            raise CheckpointError(
+                f"output directory {path.parent} is in use by another process ({owner}): two "
+                "runs would remove each other's checkpoints. Wait until it ends, or choose "
+                "another folder"
+            ) from error
+        except OSError:
+            os.close(handle)
+            return None
+        if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
+            os.truncate(handle, 0)
+            os.write(handle, f"process {os.getpid()} of {socket.gethostname()}".encode())
+            return handle
+        os.close(handle)  # its holder ended and took the file away meanwhile
 
 
 def check_writable(folder: Path) -> None:

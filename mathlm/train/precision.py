@@ -1,12 +1,12 @@
 """Mixed precision: products in 16 bits, the loss scale that float16 needs; compilation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import ConfigError, NonFiniteLossError
 
@@ -41,6 +41,35 @@ def compile_model(model: nn.Module) -> None:
             "part of a module of your own"
         )
     model.compile()
+
+
+class WideSum:
+    """Gradients of micro-batches, summed in float32 where the weights have 16 bits.
+
+    In bfloat16, which has 8 bits, a sum of 16 terms would lose what is less than a part in 256
+    of it.
+
+    Args:
+        parameters: Those of which some may have 16 bits; the others are left alone.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
+        self.parameters = [p for p in parameters if p.dtype in HALF.values()]
+        self.sums: dict[nn.Parameter, Tensor] = {}
+
+    def take(self) -> None:
+        """Add the gradients of a micro-batch to the sums, and forget them."""
+        for p in self.parameters:
+            if p.grad is not None:
+                wide = p.grad.float()
+                self.sums[p] = self.sums[p].add_(wide) if p in self.sums else wide
+                p.grad = None
+
+    def give(self) -> None:
+        """Leave the sums as gradients, rounded to the dtype of the weights."""
+        for p, total in self.sums.items():
+            p.grad = total.to(p.dtype)
+        self.sums = {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,7 @@
 
 import json
 import math
-import os
 import platform
-import tempfile
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -14,6 +12,8 @@ import numpy as np
 import torch
 
 import mathlm
+
+from ..models.files.atomic import write_files
 
 
 def describe(value: Any) -> Any:
@@ -81,15 +81,14 @@ def write_record(path: str | Path, **parts: Any) -> Path:
 
     Returns:
         The path.
+
+    Raises:
+        CheckpointError: If it cannot be written; nothing is left of it.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     record = describe(parts | {"versions": versions()})
     text = json.dumps(record, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        file.write(text)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    write_files(path.parent, {path.name: text.encode()}, "the record")
     return path
 
 

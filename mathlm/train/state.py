@@ -23,7 +23,8 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tenso
     values = {f"{i}.{k}": v for i, entry in state["state"].items() for k, v in entry.items()}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
     numbers = {name: value for name, value in values.items() if name not in tensors}
-    return tensors, {"numbers": numbers, "groups": state["param_groups"]}
+    name = type(optimizer).__name__
+    return tensors, {"class": name, "numbers": numbers, "groups": state["param_groups"]}
 
 
 def load_optimizer(
@@ -50,7 +51,16 @@ def load_optimizer(
 def check_optimizer_fits(
     optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], rest: Mapping[str, Any]
 ) -> None:
-    """Refuse a state that was not made by such an optimizer over such parameters."""
+    """Refuse a state that was not made by such an optimizer over such parameters.
+
+    A checkpoint that does not say of what class its optimizer was is taken by its shapes.
+    """
+    name = type(optimizer).__name__
+    if rest.get("class", name) != name:
+        raise CheckpointMismatchError(
+            f"state does not fit the optimizer: it was made by {rest['class']}, and this is "
+            f"{name}, which keeps other averages under other options; load the weights alone"
+        )
     found = [len(group["params"]) for group in rest["groups"]]
     own = [len(group["params"]) for group in optimizer.param_groups]
     if found != own:

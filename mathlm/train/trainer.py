@@ -14,12 +14,22 @@ from ..optim import clip_grad_norm
 from ..optim.clipping import local
 from ..progress import Progress
 from .checkpoint import Stateful, load_checkpoint, newest_checkpoint, save_checkpoint
-from .config import TrainerConfig, options_of, run_identity
-from .diagnostics import Speed, checked, gradient_error, memory_advice, refuse_non_finite
+from .config import TrainerConfig, options_of, run_identity, scheduled
+from .diagnostics import (
+    Speed,
+    checked,
+    gradient_error,
+    memory_advice,
+    refuse_non_finite,
+    require_finite_evaluation,
+    require_gradient,
+    require_loss_of_weights,
+    say_zero_gradient,
+)
 from .distributed import all_sum, answering, rank, ranks, resolve_device, share_from_first
 from .early_stopping import Best
 from .ema import Averages
-from .folders import check_writable, remove_unfinished
+from .folders import check_writable, locked, remove_unfinished
 from .interrupt import Interruption
 from .objectives import Batch, Idle, Objective, check_rows, split
 from .parallel import (
@@ -27,12 +37,13 @@ from .parallel import (
     check_kind,
     dealt,
     gradient_sync,
+    kind_of,
     passes,
     reduce_gradients,
     reshard,
     unwrap,
 )
-from .precision import Scaling, compile_model, computing_in
+from .precision import Scaling, WideSum, compile_model, computing_in
 from .state import kept_rng, seed_torch
 
 
@@ -77,7 +88,9 @@ class Trainer:
         held_out: Batches to evaluate on; iterated over anew each time.
 
     Attributes:
-        step: Optimizer steps done, or skipped because a scaled gradient overflowed.
+        step: Steps done: updates of the weights, and steps that were skipped because a scaled
+            gradient overflowed.
+        skipped: How many of these were skipped; the schedule does not count them.
         history: One record for each logged step.
         averages: Running mean of the weights, or None.
         scaling: The loss scale, or None.
@@ -111,11 +124,13 @@ class Trainer:
         self.best = Best(model, config.patience) if config.patience is not None else None
         self.folder = Path(config.folder) if config.folder is not None else None
         self.step = 0
+        self.skipped = 0
         self.history: list[Record] = []
         self.saved = 0  # step of the last checkpoint
         self.speed = Speed()
         self.interruption = Interruption()
         self.stopping = False
+        self.moved = True  # whether every gradient so far had an entry other than 0
         if config.compile:
             compile_model(unwrap(model))
 
@@ -125,9 +140,15 @@ class Trainer:
         Ctrl-C and SIGTERM let the step finish and save it, then raise SystemExit with the
         status 130 or 143.
 
+        A gradient that is exactly 0 is said once in the log: it teaches nothing.
+
         Raises:
-            CheckpointError: If the folder cannot be written, before the first step.
-            NonFiniteLossError: If a loss or gradient is NaN or infinite; the weights stay.
+            CheckpointError: If the folder cannot be written, or another process trains into
+                it, before the first step.
+            ConfigError: If the loss depends on no trained parameter, or on none that the
+                optimizer holds, as when it was made before the model was given an adapter.
+            NonFiniteLossError: If a loss or gradient is NaN or infinite; the weights stay. So
+                it is if a held-out loss is, unless there is patience.
                 Under ``float16`` a step whose gradient overflows is skipped; 20 in a row are
                 an error.
             OutOfMemoryError: If a micro-batch does not fit; the weights stay.
@@ -136,7 +157,8 @@ class Trainer:
         check_folder(self.folder, self.step)
         share_from_first(iter(self.model.state_dict().values()))
         bar = Progress(self.config.steps, "train", self.step, shown=rank() == 0)
-        with kept_rng(self.device), self.interruption, bar:
+        lock = locked(self.folder if rank() == 0 else None)
+        with lock, kept_rng(self.device), self.interruption, bar:
             while not self.finished:
                 with self.speed.timing():
                     loss, norm = self.train_step()
@@ -165,6 +187,7 @@ class Trainer:
             self.update(norm)
         finally:
             self.optimizer.zero_grad()
+            self.model.zero_grad()  # also of parameters that the optimizer does not hold
         self.step += 1
         return loss, norm
 
@@ -174,7 +197,10 @@ class Trainer:
         Implements eq-token-mean::
 
             g = Σₘ ∇Lₘ / Σₘ nₘ   over micro-batches and ranks m
+
+        Gradients of weights of 16 bits are summed in float32 on this rank, and rounded once.
         """
+        wide = WideSum(self.parameters if kind_of(self.model) == "sum" else [])
         sums, count, scale = [], 0, self.scaling.scale if self.scaling else 1.0
         rows = sum(check_rows(batch, self.now) for batch in micro_batches)
         for m, batch in enumerate(micro_batches, 1):
@@ -183,12 +209,17 @@ class Trainer:
                 memory_advice(rows, batch, self.config.micro_batches),
             ):
                 batch_sum, batch_count = self.loss_of(batch)
+                require_loss_of_weights(batch_sum, self.model, self.now)
                 (batch_sum * scale).backward()  # frees this micro-batch before the next
+            if len(micro_batches) > 1:
+                wide.take()
             sums.append(batch_sum.detach())
             count += batch_count
         loss_sum, targets = self.over_ranks(sums, count)
         self.refuse(loss_sum, sums, micro_batches)
+        wide.give()
         reduce_gradients(self.model, self.parameters, self.now)
+        require_gradient(self.model, self.parameters, self.now)
         self.scale_gradients(1 / (targets * scale))
         return loss_sum / targets
 
@@ -234,10 +265,15 @@ class Trainer:
 
     def update(self, norm: float) -> None:
         """Move the weights and what follows them, unless the gradient overflowed."""
+        if norm == 0 and self.moved:
+            self.moved = False
+            say_zero_gradient(len(self.parameters), self.now)
         if math.isfinite(norm):
             self.optimizer.step()
             if self.averages:
                 self.averages.update()
+        else:
+            self.skipped += 1
         if self.scaling:
             self.scaling.adapt(math.isfinite(norm), self.step + 1)
 
@@ -255,10 +291,11 @@ class Trainer:
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     def set_lr(self) -> None:
-        """Give every parameter group the step size of this step, times its ``lr_scale``."""
+        """Give every parameter group the step size of this update, times its ``lr_scale``."""
         if self.config.schedule is not None:
+            lr = scheduled(self.config.schedule, self.step - self.skipped)
             for group in self.optimizer.param_groups:
-                group["lr"] = self.config.schedule(self.step) * group.get("lr_scale", 1.0)
+                group["lr"] = lr * group.get("lr_scale", 1.0)
 
     @property
     def now(self) -> str:
@@ -315,6 +352,8 @@ class Trainer:
             record["held_out_loss"] = self.evaluate()
             if self.best:
                 self.best.consider(record["held_out_loss"], self.step)
+            else:  # patience ends with finite weights in any case
+                require_finite_evaluation(record["held_out_loss"], self.step)
             if self.averages:
                 record["held_out_loss_ema"] = self.evaluate_averages()
         if "held_out_loss" in record or skipped or self.is_due(self.config.log_every):
@@ -403,6 +442,7 @@ class Trainer:
             self.averages.restart()  # the saved run kept no mean, and the change is allowed
         self.step = self.saved = state["step"]
         self.history = state["history"]
+        self.skipped = sum(int(record.get("skipped", 0)) for record in self.history)
         log.info("resumed from step %d (checkpoint %s); %s", self.step, path, note)
         return self.step
 

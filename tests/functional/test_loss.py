@@ -135,3 +135,9 @@ def test_another_mark_than_minus_100_may_be_chosen(batch):
 def test_what_does_not_fit_is_refused(targets, options, error, message):
     with pytest.raises(error, match=message):
         cross_entropy(torch.randn(2, V), torch.tensor(targets), **options)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_ids_in_the_place_of_logits_are_refused():
+    with pytest.raises(InputTypeError, match="logits must be real numbers, got int64"):
+        cross_entropy(torch.ones(2, 3, dtype=torch.int64), torch.tensor([0, 1]))

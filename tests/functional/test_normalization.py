@@ -186,3 +186,16 @@ def test_batch_norm_of_half_precision_takes_its_statistics_in_float32():
 def test_batches_without_a_variance_are_refused(x, options, error, message):
     with pytest.raises(error, match=message):
         batch_norm(x, torch.ones(6), torch.zeros(6), **options)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shape", [(4,), (1,), (2, 1), ()])
+def test_a_gain_without_one_entry_a_feature_is_refused(shape):
+    x, gain = torch.ones(2, 3), torch.ones(shape)
+    for call in (
+        lambda: rms_norm(x, gain),
+        lambda: layer_norm(x, gain, torch.ones(3)),
+        lambda: layer_norm(x, torch.ones(3), gain),
+    ):
+        with pytest.raises(InputError, match=r"has shape .*expected \(3,\): one entry for"):
+            call()

@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 import torch
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.functional import require_token_batch, require_token_ids
+from mathlm.models import GPT, GPTConfig
 
 
 def test_the_first_id_outside_is_named_with_its_place():
@@ -48,3 +50,11 @@ def test_a_batch_that_fills_the_context_is_accepted_and_without_one_any_length()
     require_token_batch(torch.zeros(2, 8).long(), 5, context=8)
     require_token_batch(torch.zeros(2, 3).long(), 5, context=8, past=5)
     require_token_batch(torch.zeros(2, 900).long(), 5)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("ids", [[[1, 2]], np.array([[1, 2]])])
+def test_ids_that_are_no_tensor_are_refused_by_a_model(ids):
+    sizes = {"vocab_size": 11, "context": 8, "d_model": 8, "n_layers": 1, "n_heads": 2}
+    with pytest.raises(InputTypeError, match=r"must be a tensor of int64, got a .*.tensor"):
+        GPT(GPTConfig(**sizes))(ids)

@@ -1,9 +1,9 @@
 import pytest
 import torch
-from torch import nn
 
 from mathlm import functional as F
 from mathlm.errors import ConfigError, InputError, InputTypeError
+from mathlm.functional.rotary_scaling import rotary_frequencies
 from mathlm.layers import (
     AlibiPosition,
     LearnedPosition,
@@ -11,6 +11,7 @@ from mathlm.layers import (
     RotaryPosition,
     SinusoidalPosition,
 )
+from mathlm.models import GPT, GPTConfig
 
 POSITIONS = torch.tensor([[0, 1, 2], [4, 5, 6]])
 
@@ -69,9 +70,44 @@ def test_alibi_and_relative_bias_have_one_matrix_a_head_and_row():
         assert module(POSITIONS, POSITIONS).shape == (2, 4, 3, 3)
 
 
-def test_tables_follow_the_dtype_of_the_model():
-    model = nn.ModuleList([SinusoidalPosition(8, 6), RotaryPosition(8, 6)]).bfloat16()
-    assert model[0](POSITIONS).dtype == model[1](POSITIONS)[0].dtype == torch.bfloat16
+FIXED = [SinusoidalPosition, RotaryPosition]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_rotation_of_16_bits_turns_by_the_angles_of_32(dtype):
+    """bfloat16 has 8 bits: its cosines alone would turn by wrong angles, up to 2.75e-3."""
+    module = RotaryPosition(4096, 64).float().to(dtype)
+    cos, sin = module(torch.arange(4096))
+    exact = torch.arange(4096.0)[:, None] * rotary_frequencies(64)
+    off = torch.atan2(sin, cos)[0].double() - exact
+    off = (off + torch.pi) % (2 * torch.pi) - torch.pi
+    assert cos.dtype == torch.float32
+    assert off.abs().max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    "make", [*(lambda kind=k: kind(64, 6) for k in FIXED), lambda: AlibiPosition(6)]
+)
+def test_tables_survive_the_way_to_16_bits_and_back(make):
+    there, never = make().float().bfloat16().float(), make().float()
+    for name, table in never.named_buffers():
+        assert torch.equal(there.get_buffer(name), table)
+
+
+def test_what_is_added_has_the_dtype_of_the_model():
+    added, alibi = SinusoidalPosition(8, 6).bfloat16(), AlibiPosition(4).bfloat16()
+    assert added(POSITIONS).dtype == alibi(POSITIONS, POSITIONS).dtype == torch.bfloat16
+    assert added.double()(POSITIONS).dtype == torch.float64
+
+
+@pytest.mark.parametrize("position", ["rope", "sinusoidal", "alibi"])
+def test_a_model_that_went_to_16_bits_and_back_computes_as_its_copy(position):
+    options = {"vocab_size": 11, "context": 64, "d_model": 16, "n_layers": 2, "n_heads": 2}
+    model = GPT(GPTConfig(position=position, **options)).bfloat16()
+    same = GPT(GPTConfig(position=position, **options)).float()
+    same.load_state_dict(model.float().state_dict())
+    ids = torch.randint(11, (1, 64))
+    assert torch.equal(model(ids), same(ids))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from mathlm.errors import (
     InputError,
 )
 from mathlm.recipes import grpo, policy, ppo
+from mathlm.recipes.columns import with_columns
 from mathlm.recipes.command import parse
 
 ROOT = Path(grpo.__file__).parents[2]
@@ -147,6 +148,46 @@ def test_what_cannot_be_is_refused_before_anything_is_written(place, options, re
     with pytest.raises(ConfigError, match=says):
         train(place, options, reward=reward)
     assert not (place / "out").exists()
+
+
+def true_answer(prompts, completions, answer, level=None):
+    """A reward of the other keys of a line: how much of the true answer is there."""
+    assert level is None
+    assert [f"{p}!" for p in prompts] == answer
+    return [float(len(set(c) & set(a))) for c, a in zip(completions, answer, strict=True)]
+
+
+def test_a_reward_gets_the_other_keys_of_its_prompts_line(place):
+    lines = [{"prompt": text, "answer": f"{text}!", "id": 7} for text in ("Rain is", "What")]
+    (place / "my.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = train(place, "--iterations 1", reward="recipes.test_grpo:true_answer")
+    assert found["options"]["reward"] == "recipes.test_grpo:true_answer"
+    assert "true_answer" in json.dumps(found["config"])
+
+
+def test_a_key_that_a_reward_needs_and_no_line_has_is_named(place):
+    with pytest.raises(ConfigError, match="true_answer asks for answer, and the lines of"):
+        train(place, reward="recipes.test_grpo:true_answer")
+
+
+def test_columns_are_those_that_the_reward_has_parameters_for():
+    rows = [{"answer": 1, "level": 2}, {"answer": 3}]
+    given = {}
+    for name, f in {
+        "none": lambda prompts, completions: given.update(none={}),
+        "one": lambda prompts, completions, level=0: given.update(one={"level": level}),
+        "all": lambda prompts, completions, **columns: given.update(all=columns),
+    }.items():
+        with_columns(f, ["a", "b"], rows)(["b", "a"], ["x", "y"])
+        assert name in given
+    assert given["one"] == {"level": [None, 2]}
+    assert given["all"] == {"answer": [3, 1], "level": [None, 2]}
+
+
+def test_a_prompt_with_two_answers_is_refused():
+    rows = [{"answer": 1}, {"answer": 2}]
+    with pytest.raises(DataError, match="'a' stands in two lines with different answer"):
+        with_columns(lambda p, c, answer: c, ["a", "a"], rows)
 
 
 @pytest.mark.parametrize(("line", "says"), [

@@ -1,6 +1,7 @@
 """The tuning script, as a user runs it."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from recipes.tiny_chats import OPTIONS, PAIRS, make, save_base, save_data, tune
 from recipes.two_ranks import run_in_two_ranks
 
 from mathlm.chat import folder
-from mathlm.errors import CheckpointMismatchError, ConfigError, DataError
+from mathlm.errors import CheckpointMismatchError, ConfigError, DataError, NonFiniteLossError
 from mathlm.models import GPT
 from mathlm.recipes import sft, tuning
 from mathlm.train import checkpoints
@@ -54,6 +55,26 @@ def test_each_method_learns_and_its_folder_answers_alike(place, method, monkeypa
     torch.testing.assert_close(logits(loaded.model), logits(models[0]), rtol=1e-5, atol=1e-5)
     base = GPT.from_pretrained(place / "base")
     assert (logits(loaded.model) - logits(base)).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("held_out", ["", "--held-out 0"])
+@pytest.mark.parametrize("lr", [1e9, 1e22])
+def test_a_run_that_has_diverged_is_an_error_and_writes_nothing(place, lr, held_out):
+    """Weights of 1e9 overflow the norm: all logits are 0, and the loss is ln 256, finite."""
+    with pytest.raises(NonFiniteLossError, match="diverged"):
+        tune(place, f"--epochs 1 --batch-size 99 --lr {lr:g} {held_out}")
+    assert not (place / "out" / folder.FILE).exists()
+
+
+def test_what_counts_as_diverged():
+    guess = math.log(256)
+    for before, after in ((3.0, guess), (3.0, 6.0), (5.6, math.inf), (3.0, math.nan)):
+        with pytest.raises(
+            NonFiniteLossError, match="a uniform guess among 256 tokens costs 5"
+        ):
+            tuning.require_convergence(before, after, 256)
+    for before, after in ((3.0, 5.0), (5.56, 5.57), (9.0, 6.0)):
+        tuning.require_convergence(before, after, 256)
 
 
 def test_an_interrupted_run_is_resumed_by_the_same_command(place, monkeypatch):
@@ -163,10 +184,50 @@ def test_a_base_in_the_way_is_left_alone(place):
     assert (place / "base" / "model.safetensors").read_bytes() == before
 
 
-def test_an_adapter_is_no_base(place):
-    tune(place)
-    with pytest.raises(ConfigError, match="is an adapter: give its base"):
-        sft.main(f"{OPTIONS} --data {place / 'my.jsonl'} --model {place / 'out'}".split())
+def follow(place, options="", base="out", out="second"):
+    """A second run, which begins with the folder of the first."""
+    shared = f"{OPTIONS} --data {place / 'my.jsonl'} --model {place / base}"
+    return sft.main(f"{shared} --out {place / out} {options}".split())
+
+
+@pytest.mark.parametrize("options", ["--lora-rank 2", "--method full", "--lora-rank 2 --merge"])
+def test_a_run_may_begin_with_the_adapter_of_another(place, options, monkeypatch):
+    """It begins where that ended, and its folder holds what it computes."""
+    first, models = tune(place, "--lora-rank 2")[1], []
+    write = tuning.write_result
+    monkeypatch.setattr(
+        tuning, "write_result", lambda c, p: models.append(p.chat_model.model) or write(c, p)
+    )
+    found = follow(place, options)
+    assert found["held_out_loss_before"] == pytest.approx(first["held_out_loss"], rel=1e-4)
+    assert found["held_out_loss"] < found["held_out_loss_before"]
+    loaded = folder.load(str(place / "second"), device="cpu").model
+    torch.testing.assert_close(logits(loaded), logits(models[0]), rtol=1e-4, atol=1e-4)
+
+
+def test_three_runs_may_follow_each_other(place):
+    tune(place, "--lora-rank 2")
+    second = follow(place, "--lora-rank 2")
+    third = follow(place, "--lora-rank 2", "second", "third")
+    assert third["held_out_loss_before"] == pytest.approx(second["held_out_loss"], rel=1e-4)
+    folder.load(str(place / "third"), device="cpu")
+
+
+def test_an_adapter_that_was_tuned_again_meanwhile_is_told(place):
+    tune(place, "--lora-rank 2")
+    follow(place, "--lora-rank 2")
+    tune(place, "--lora-rank 3", "other")
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        (place / "out" / name).write_bytes((place / "other" / name).read_bytes())
+    with pytest.raises(CheckpointMismatchError, match="which has changed since"):
+        folder.load(str(place / "second"), device="cpu")
+
+
+@pytest.mark.parametrize("options", ["--method prefix --length 3", "--quantize 8"])
+def test_what_cannot_become_part_of_the_weights_is_no_base(place, options):
+    tune(place, options)
+    with pytest.raises(ConfigError, match="cannot become part of the weights: only LoRA"):
+        follow(place)
 
 
 def test_data_that_cannot_be_read_is_refused_before_anything_is_written(place):

@@ -14,8 +14,9 @@ from mathlm.errors import (
     CheckpointError,
     CheckpointMismatchError,
     ConfigError,
+    InputError,
 )
-from mathlm.optim import AdamW, warmup_cosine
+from mathlm.optim import SGD, Adam, AdamW, RMSProp, warmup_cosine
 from mathlm.train import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from mathlm.train.checkpoint import refuse_changes
 from mathlm.train.folders import MANIFEST, seal
@@ -248,6 +249,20 @@ def test_the_state_of_another_optimizer_is_refused_and_nothing_is_loaded(tmp_pat
     assert torch.equal(weights(model), before)
 
 
+@pytest.mark.parametrize("other", [Adam, SGD, RMSProp])
+def test_the_state_of_another_kind_of_optimizer_is_refused(tmp_path, other):
+    trainer = tiny_trainer(steps=1)
+    trainer.fit()
+    path = save_checkpoint(tmp_path, 1, trainer.model, trainer.optimizer)
+    optimizer = other(trainer.model.parameters(), lr=0.3)
+    with pytest.raises(
+        CheckpointMismatchError, match=f"made by AdamW, and this is {other.__name__}"
+    ):
+        load_checkpoint(path, trainer.model, optimizer, allow_change=True)
+    assert optimizer.param_groups[0]["lr"] == 0.3
+    assert not optimizer.state
+
+
 def test_a_checkpoint_of_a_model_alone_does_not_continue_a_run(tmp_path):
     model = tiny_model()
     path = save_checkpoint(tmp_path, 1, model)
@@ -405,3 +420,8 @@ def test_no_part_of_a_checkpoint_is_a_pickle(tmp_path):
         assert isinstance(json.loads((path / name).read_text()), dict)
     for name in FILES[:2]:
         assert (path / name).read_bytes()[8:9] == b"{"
+
+
+def test_a_step_below_zero_is_refused(tmp_path):
+    with pytest.raises(InputError, match="step=-1 must be an integer of at least 0"):
+        save_checkpoint(tmp_path, -1, tiny_model())

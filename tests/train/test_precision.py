@@ -81,6 +81,23 @@ def test_weights_and_losses_stay_in_float32(precision):
     }
 
 
+def test_micro_gradients_of_16_bit_weights_are_summed_in_float32():
+    """Each of 256 micro-batches adds 1 to a gradient that bfloat16 would leave at 256."""
+
+    def ones(model, batch):
+        return (model.weight.float() * batch["x"]).sum(), len(batch["x"])
+
+    def data(step):
+        return {"x": torch.cat((torch.full((1, 1), 256.0), torch.ones(256, 1))).float()}
+
+    model = torch.nn.Linear(1, 1, bias=False).bfloat16()
+    options = {"objective": ones, "data": data, "micro_batches": 257}
+    trainer = tiny_trainer(model, **options, clip=None)
+    trainer.accumulate_gradient(trainer.micro_batches())
+    assert model.weight.grad.dtype == torch.bfloat16
+    assert model.weight.grad.item() == pytest.approx(512 / 257, rel=2**-8)
+
+
 @HALVES
 def test_a_run_in_16_bits_stays_near_that_in_32(precision):
     full, half = (
@@ -114,10 +131,28 @@ def test_after_a_skipped_step_the_run_goes_on_with_the_next_batch():
     trainer = overflowing()
     history = trainer.fit()
     plain = tiny_trainer(tiny_model(dropout=0.0), steps=3)
-    plain.step = 1
+    plain.step = plain.skipped = 1
     plain.fit()
     assert [record["step"] for record in history] == [1, 2, 3]  # 1 though it was not due
     torch.testing.assert_close(weights(trainer.model), weights(plain.model), rtol=1e-9, atol=0)
+
+
+def test_the_schedule_does_not_count_skipped_steps(tmp_path):
+    """Warm-up begins with the first update, also after a checkpoint between."""
+    lrs = [0.05, 0.04, 0.03]
+    shared = {"schedule": lambda done: lrs[done], "save_every": 1, "keep": None, "log_every": 1}
+    history = overflowing(folder=tmp_path, **shared).fit()
+    assert [record["lr"] for record in history] == [0.05, 0.05, 0.04]
+    again = overflowing(**shared)
+    again.resume(tmp_path / "step_000002", allow_change=True)
+    assert again.fit()[-1]["lr"] == 0.04
+
+
+@pytest.mark.parametrize("lr", [-1e-3, math.nan, math.inf])
+def test_a_step_size_below_zero_is_refused(lr):
+    trainer = tiny_trainer(schedule=lambda done: 0.01 if done < 2 else lr)
+    with pytest.raises(ConfigError, match=f"gave the step size {lr} after 2 updates"):
+        trainer.fit()
 
 
 def test_a_gradient_that_no_scale_helps_stops_the_run():

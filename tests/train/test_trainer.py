@@ -276,6 +276,9 @@ def test_config_refuses_zero(field):
     zero = 0.0 if field == "clip" else 0
     with pytest.raises(ConfigError, match=f"{field}={zero} must be positive"):
         TrainerConfig(**({"steps": 1} | {field: zero}))
+    if field != "clip":
+        with pytest.raises(ConfigError, match=rf"{field}=1\.5 must be a whole number"):
+            TrainerConfig(**({"steps": 1} | {field: 1.5}))
 
 
 def test_clipping_bounds_the_step():

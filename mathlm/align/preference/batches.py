@@ -198,8 +198,8 @@ class UnpairedBatches(ComparedRows):
     """Unpaired answers in rows, and the same prompts with answers of others.
 
     A batch has ``ids`` and ``targets`` (B, T), ``desirable`` (B,), bool, ``kl_ids`` and
-    ``kl_targets`` (B, T'), rows without a target where no other answer fits, and ``index``;
-    after :meth:`with_reference` also ``logp_ref`` and ``kl_logp_ref`` (B,) [nats].
+    ``kl_targets`` (B, T'), rows without a target where no answer to another prompt fits, and
+    ``index``; after :meth:`with_reference` also ``logp_ref`` and ``kl_logp_ref`` (B,) [nats].
 
     Args:
         encoded: The answers.
@@ -209,7 +209,7 @@ class UnpairedBatches(ComparedRows):
 
     Raises:
         ConfigError: If the size is not positive, a number negative, or no answer can be put
-            behind the prompt of another.
+            behind another prompt.
     """
 
     def __init__(
@@ -219,9 +219,9 @@ class UnpairedBatches(ComparedRows):
         self.encoded = encoded
         if not any(encoded.mismatched):
             raise ConfigError(
-                f"of {len(encoded)} unpaired answers none fits behind the prompt of another, "
-                "and the divergence is estimated from such: give more of them, or a longer "
-                "context"
+                f"of {len(encoded)} unpaired answers none fits behind another prompt than "
+                "those it was given to, and the divergence is estimated from such: give "
+                "answers to more prompts, or a longer context"
             )
 
     def with_reference(self, reference: Reference) -> "UnpairedBatches":

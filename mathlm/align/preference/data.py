@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
@@ -186,6 +186,8 @@ class EncodedUnpaired:
         dropped: How many were left out, by reason.
         mismatches: How many answers are cut into other tokens alone than behind their prompt.
         context: Most tokens that a conversation may have.
+        others: Further conversations, such as those to train on beside the held-out ones,
+            whose answers :attr:`mismatched` may take.
     """
 
     chats: list[Chat]
@@ -194,24 +196,42 @@ class EncodedUnpaired:
     dropped: dict[str, int]
     mismatches: int
     context: int
+    others: list[Chat] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.chats)
 
     @cached_property
     def mismatched(self) -> list[Chat | None]:
-        """Each prompt with the answer of the next conversation that fits behind it.
+        """Each prompt with the next answer to another prompt that fits behind it.
 
-        The answer is one of another conversation: the first after it, in a circle, with which
-        it is no longer than the context. None where there is no such answer.
+        The answer is that of the first conversation after it, in a circle, whose prompt is
+        another, whose answer was not given to this prompt as well, and with which the prompt is
+        no longer than the context; :attr:`others` stand behind the conversations in the
+        circle. None where there is no such answer.
         """
-        starts = [int(chat.mask.argmax()) for chat in self.chats]
-        rests = [len(chat) - start for chat, start in zip(self.chats, starts, strict=True)]
+        pool = self.chats + self.others
+        starts = [int(chat.mask.argmax()) for chat in pool]
+        rests = [len(chat) - start for chat, start in zip(pool, starts, strict=True)]
+        cut = [
+            (chat.ids[:start].tobytes(), chat.ids[start:].tobytes())
+            for chat, start in zip(pool, starts, strict=True)
+        ]
+        given: dict[bytes, set[bytes]] = {}  # the answers to each prompt
+        for prompt, answer in cut:
+            given.setdefault(prompt, set()).add(answer)
         found: list[Chat | None] = []
-        for i, start in enumerate(starts):
-            others = ((i + step) % len(starts) for step in range(1, len(starts)))
-            j = next((j for j in others if start + rests[j] <= self.context), None)
-            found.append(None if j is None else joined(self.chats, starts, i, j))
+        for i, (prompt, _) in enumerate(cut[: len(self.chats)]):
+            others = ((i + step) % len(cut) for step in range(1, len(cut)))
+            fits = (
+                j
+                for j in others
+                if starts[i] + rests[j] <= self.context
+                and cut[j][0] != prompt
+                and cut[j][1] not in given[prompt]
+            )
+            j = next(fits, None)
+            found.append(None if j is None else joined(pool, starts, i, j))
         return found
 
     @cached_property

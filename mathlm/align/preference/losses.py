@@ -391,8 +391,9 @@ def mismatched_kl(
 
     Computes::
 
-        max(0, mean over i of log π(y_{i+1} | x_i) - log π_ref(y_{i+1} | x_i))
+        max(0, mean over i of log π(y_j | x_i) - log π_ref(y_j | x_i))
 
+    where y_j, such as that of the next row, was given to another prompt than x_i.
     It is no unbiased estimate: the texts were not written by the policy. It needs no rollout.
 
     Args:

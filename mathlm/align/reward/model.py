@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ...errors import CheckpointMismatchError, ConfigError, InputError, InputTypeError
 from ...models import GPT, save_pretrained
+from ...models.files.atomic import write_files
 from ...models.files.weights import check_tensors_fit, read_tensors, to_bytes
 from ...shapes import Float
 
@@ -99,8 +100,7 @@ class RewardModel(nn.Module):
     def save_head(self, folder: str | Path) -> Path:
         """Write the head and the constant alone, into a folder that is there."""
         state = {"weight": self.head.weight, "offset": self.offset.reshape(1)}
-        (Path(folder) / HEAD_FILE).write_bytes(to_bytes(state))
-        return Path(folder)
+        return write_files(Path(folder), {HEAD_FILE: to_bytes(state)}, "the head")
 
     def load_head(self, folder: str | Path) -> "RewardModel":
         """Take the head and the constant of a folder.

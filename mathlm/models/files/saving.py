@@ -13,6 +13,7 @@ from ...layers.adapter import AdaptedBlock
 from ...layers.low_rank import LoRALinear
 from ..gpt import GPT
 from ..gpt_config import GPTConfig, require_no_variant
+from .atomic import write_files
 from .gpt import (
     GATES,
     GPT2_ACTIVATIONS,
@@ -85,7 +86,8 @@ def save_pretrained(
     Raises:
         ConfigError: If no such type has these choices, the model is quantized or has adapters,
             or the dtype is not one of those.
-        CheckpointError: If the folder holds a model already.
+        CheckpointError: If the folder holds a model already, or the disk refuses; then nothing
+            is left of it.
     """
     folder, config = Path(folder), model.config
     if dtype is not None and dtype not in FLOATS:
@@ -99,10 +101,8 @@ def save_pretrained(
     fields["dtype"] = plain(dtype or model.token_embedding.weight.dtype)
     tensors = gpt2_tensors(model) if kind == "gpt2" else llama_tensors(model)
     content = to_bytes({name: t.to(dtype or t.dtype) for name, t in tensors.items()})
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_bytes(content)
-    (folder / "config.json").write_text(json.dumps(fields, indent=1) + "\n")
-    return folder
+    said = (json.dumps(fields, indent=1) + "\n").encode()
+    return write_files(folder, {FILE: content, "config.json": said}, "the model")
 
 
 def require_alone(model: GPT, place: str) -> None:

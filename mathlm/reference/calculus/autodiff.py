@@ -14,7 +14,10 @@ PARTIALS: dict[np.ufunc, tuple[Callable[..., Any], ...]] = {
     np.subtract: (lambda t, y, a, b: t, lambda t, y, a, b: -t),
     np.multiply: (lambda t, y, a, b: t * b, lambda t, y, a, b: t * a),
     np.divide: (lambda t, y, a, b: t / b, lambda t, y, a, b: -t * y / b),
-    np.power: (lambda t, y, a, b: t * b * a ** (b - 1), lambda t, y, a, b: t * y * np.log(a)),
+    np.power: (
+        lambda t, y, a, b: t * b * a ** (b - (b != 0)),
+        lambda t, y, a, b: t * y * np.log(a),
+    ),
     np.maximum: (lambda t, y, a, b: t * (a > b), lambda t, y, a, b: t * (a <= b)),
     np.negative: (lambda t, y, a: -t,),
     np.exp: (lambda t, y, a: t * y,),
@@ -51,6 +54,8 @@ class Variable(Operators):
         return f"Variable({self.name or self.op}, {self.value!r})"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc is np.maximum and not isinstance(inputs[0], Variable):
+            inputs = inputs[::-1]  # at a tie the constant wins, on either side: relu'(0) = 0
         x = [z.value if isinstance(z, Variable) else z for z in inputs]
         if ufunc in PIECEWISE_CONSTANT:
             return ufunc(*x)

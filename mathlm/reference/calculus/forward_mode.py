@@ -50,6 +50,8 @@ class Dual(Operators):
         return f"Dual({self.value!r}, {self.tangent!r})"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc is np.maximum and not isinstance(inputs[0], Dual):
+            inputs = inputs[::-1]  # at a tie the constant wins, on either side
         x = [z.value if isinstance(z, Dual) else z for z in inputs]
         if ufunc in PIECEWISE_CONSTANT:
             return ufunc(*x)

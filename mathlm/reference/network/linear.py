@@ -49,8 +49,10 @@ def linear(
         y, and the cache that :func:`linear_backward` needs.
 
     Raises:
-        InputError: If W is not a matrix of the width of x, or b has not one entry an output.
+        InputError: If W is not a matrix of the width of x, b has not one entry an output, or
+            there is no number, or no real one.
     """
+    _require_real(x=x, W=W)
     if W.ndim != 2 or x.ndim == 0 or x.shape[-1] != W.shape[1]:
         raise InputError(
             f"x of shape {x.shape} does not fit W of shape {W.shape}: "
@@ -62,6 +64,16 @@ def linear(
     if b is not None:
         y = y + b
     return y, (x, W, b is not None)
+
+
+def _require_real(**arrays: ndarray) -> None:
+    """Refuse arrays that hold no number, or no real ones."""
+    for name, array in arrays.items():
+        if array.size == 0 or array.dtype.kind not in "fiu":
+            raise InputError(
+                f"{name} has shape {array.shape} and dtype {array.dtype}; expected real "
+                "numbers, at least one"
+            )
 
 
 def linear_backward(dy: Float[ndarray, "..."], cache: Any) -> tuple[ndarray, ...]:

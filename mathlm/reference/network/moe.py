@@ -8,7 +8,7 @@ from numpy import ndarray
 from ...checks import require_counts
 from ...errors import InputError
 from ...shapes import Bool, Float
-from ..arrays import Numbers, finite_array, gradient_array
+from ..arrays import Numbers, finite_array, gradient_array, require_gradient_shape
 from ..statistics.softmax import softmax
 from .activation import swiglu, swiglu_backward
 from .weights import Gradients, Weights, checked_weights
@@ -288,7 +288,11 @@ def balance_loss_backward(dloss: float, cache: tuple) -> ndarray:
 
     Returns:
         dz, (N, E).
+
+    Raises:
+        InputError: If dloss is not one number.
     """
+    require_gradient_shape(dloss, (), "dloss")
     f, p = cache
     N, E = p.shape
     return dloss * E / N * p * (f - (p @ f)[:, None])

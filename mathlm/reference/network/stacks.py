@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from ...errors import InputError, InputTypeError
 from ...shapes import Bool
-from ..arrays import Numbers
+from ..arrays import Numbers, require_gradient_shape
 from ..training.initialization import xavier_uniform
 from .block import post_norm_block, post_norm_block_backward
 from .decoder_block import decoder_block, decoder_block_backward
@@ -73,6 +73,7 @@ def positioned_embedding_backward(dy: ndarray, cache: tuple) -> ndarray:
         InputError: If dy has not the shape of x.
     """
     real, embedding_cache = cache
+    require_gradient_shape(dy, (*real.shape, *np.shape(dy)[-1:]))
     return embedding_backward(math.sqrt(dy.shape[-1]) * dy * real[..., None], embedding_cache)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...errors import InputError
+from ..arrays import require_gradient_shape
 
 Numbers = ndarray | Sequence  # what np.asarray turns into an array of numbers
 
@@ -58,8 +59,12 @@ def softmax_backward(
 
     Returns:
         dz; its entries sum to 0 along ``axis``.
+
+    Raises:
+        InputError: If dy has another shape than y.
     """
     _require_temperature(temperature)
+    require_gradient_shape(dy, np.shape(y))
     return y * (dy - (y * dy).sum(axis, keepdims=True)) / temperature
 
 
@@ -132,8 +137,12 @@ def log_softmax_backward(
 
     Returns:
         dz; its entries sum to 0 along ``axis``.
+
+    Raises:
+        InputError: If dy has another shape than y.
     """
     _require_temperature(temperature)
+    require_gradient_shape(dy, np.shape(y))
     return (dy - np.exp(y) * dy.sum(axis, keepdims=True)) / temperature
 
 
@@ -176,8 +185,13 @@ def logsumexp_backward(dy: ndarray, z: Numbers, axis: int = -1) -> ndarray:
 
     Returns:
         dz, of the shape of z.
+
+    Raises:
+        InputError: If dy has not one number for each row.
     """
-    return np.expand_dims(dy, axis) * softmax(z, axis=axis)
+    p = softmax(z, axis=axis)
+    require_gradient_shape(dy, p.max(axis).shape)
+    return np.expand_dims(dy, axis) * p
 
 
 def _shifted(z: Numbers, temperature: float | int, axis: int) -> ndarray:

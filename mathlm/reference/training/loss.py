@@ -423,9 +423,10 @@ def label_smoothed_cross_entropy_backward(dloss: float | int, cache: tuple) -> n
         dlogits; each row sums to 0.
 
     Raises:
-        InputError: If dloss is not finite.
+        InputError: If dloss is not one finite number.
     """
     log_p, y, smoothing, counts = cache
+    arrays.require_gradient_shape(dloss, (), "dloss")
     if not np.isfinite(dloss):
         raise InputError(f"dloss={dloss} must be finite")
     dz = np.exp(log_p) - smoothing / log_p.shape[-1]

@@ -9,7 +9,14 @@ import numpy as np
 from numpy import ndarray
 
 from ...errors import InputError
-from ..arrays import Numbers, Value, finite_array, gradient_array, integer_array
+from ..arrays import (
+    Numbers,
+    Value,
+    finite_array,
+    gradient_array,
+    integer_array,
+    require_gradient_shape,
+)
 from ..network.activation import sigmoid
 from ..statistics.softmax import log_softmax
 
@@ -233,7 +240,11 @@ def expected_negative_sampling_backward(dy: float | int | np.float64, cache: Any
     Args:
         dy: Gradient of the loss in L, one number.
         cache: Second value of :func:`expected_negative_sampling`.
+
+    Raises:
+        InputError: If dy is not one number.
     """
+    require_gradient_shape(dy, ())
     x, positive, negative = cache
     return dy * (negative * sigmoid(x)[0] - positive * sigmoid(-x)[0])
 

@@ -22,21 +22,30 @@ from .installed import data_folder, require_hash
 
 FORMS = (
     '{"messages": [{"role": "user", "content": "..."}, {"role": "assistant", ...}]}, '
+    '{"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", ...}]}, '
     '{"prompt": "...", "response": "..."} or '
     '{"instruction": "...", "input": "...", "output": "..."}'
 )
+SHARED_ROLES = {
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "chatgpt", "bard", "assistant"), "assistant"),
+    **dict.fromkeys(("tool", "observation"), "tool"),
+    "system": "system",
+}
 ANSWERS = {"prompt": ("response", "completion"), "instruction": ("output",)}
 
 
 def read(path: str | os.PathLike[str]) -> list[list[Message]]:
-    """Conversations of a file in JSON lines, one object a line, each in one of three forms.
+    """Conversations of a file in JSON lines, one object a line, each in one of four forms.
 
     - ``{"messages": [{"role": "user", "content": "..."}, ...]}``, of any number of turns;
+    - ``{"conversations": [{"from": "human", "value": "..."}, ...]}``, as ShareGPT's: from human
+      or user, gpt, chatgpt, bard or assistant, system, and tool or observation;
     - ``{"prompt": "...", "response": "..."}``; "completion" is another name for "response";
     - ``{"instruction": "...", "input": "...", "output": "..."}``; the input, if there is one
       and it is not empty, stands behind the instruction and an empty line.
 
-    The last two may have "system", a text before the conversation. Other keys, such as an id
+    The last three may have "system", a text before the conversation. Other keys, such as an id
     or a source, are not read. Empty lines are passed over; lines may end as on Windows, and the
     file may begin with a mark of the byte order. An answer may be empty here; whether one can
     be learned from is decided where it is encoded.
@@ -81,12 +90,15 @@ def conversation(line: str, where: str) -> list[Message]:
         DataError: If it holds none; the message begins with ``where``.
     """
     content = json_object(line, where, FORMS)
-    forms = [name for name in ("messages", "prompt", "instruction") if name in content]
+    known = ("messages", "conversations", "prompt", "instruction")
+    forms = [name for name in known if name in content]
     if len(forms) != 1:
         has = f"has {forms} at once" if forms else f"has the keys {list(content)}"
         raise DataError(f"{where} {has}; expected one of {FORMS}")
     if forms == ["messages"]:
         return _messages(content, where)
+    if forms == ["conversations"]:
+        return _shared(content, where)
     return _pair(content, forms[0], where)
 
 
@@ -150,6 +162,29 @@ def _messages(content: dict[str, Any], where: str) -> list[Message]:
             f'{where}: "messages" is {messages!r:.40}, expected a list of one or more'
         )
     return messages_of(messages, where)
+
+
+def _shared(content: dict[str, Any], where: str) -> list[Message]:
+    """A conversation in the form of ShareGPT."""
+    turns = content["conversations"]
+    if not isinstance(turns, list) or not turns:
+        raise DataError(
+            f'{where}: "conversations" is {turns!r:.40}, expected a list of one or more'
+        )
+    messages = [_renamed(turn, f"{where}, turn {i}") for i, turn in enumerate(turns)]
+    if content.get("system") is not None:
+        messages.insert(0, {"role": "system", "content": content["system"]})
+    return messages_of(messages, where)
+
+
+def _renamed(turn: Any, where: str) -> dict[str, Any]:
+    """A turn of ShareGPT as a message."""
+    if not isinstance(turn, dict) or not {"from", "value"} <= set(turn):
+        has = list(turn) if isinstance(turn, dict) else type(turn).__name__
+        raise DataError(f"{where} has {has}; expected the keys from and value")
+    if turn["from"] not in SHARED_ROLES:
+        raise DataError(f"{where} is from {turn['from']!r}; known are {[*SHARED_ROLES]}")
+    return {"role": SHARED_ROLES[turn["from"]], "content": turn["value"]}
 
 
 def messages_of(messages: list[Any], where: str, *, answered: bool = True) -> list[Message]:

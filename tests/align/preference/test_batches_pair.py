@@ -164,7 +164,7 @@ def test_unpaired_batches_have_labels_and_texts_behind_other_prompts():
 
 
 def test_unpaired_answers_of_which_none_fits_another_prompt_are_refused():
-    with pytest.raises(ConfigError, match="of 1 unpaired answers none fits behind the prompt"):
+    with pytest.raises(ConfigError, match="of 1 unpaired answers none fits behind another"):
         UnpairedBatches(unpaired(UNPAIRED[:1]), 2)
 
 

@@ -1,5 +1,7 @@
 """Pairs as ids: what is asked of them, what is left out, and that it is counted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from align.toy_chats import END, NAMED, TOKENIZER, chat
@@ -181,6 +183,39 @@ def test_where_no_other_answer_fits_there_is_no_mismatched_text():
         Unpaired(prompt=tuple(chat("a")), completion="bcd", label=True),
     ]
     assert unpaired(given, ROOM).mismatched[0] is None
+
+
+def answered(*rows):
+    """Answers, each with its prompt, found good."""
+    return [Unpaired(prompt=tuple(chat(p)), completion=y, label=True) for p, y in rows]
+
+
+def test_a_mismatched_text_never_answers_its_own_prompt():
+    """Each prompt was judged twice, as a pair that is written as two lines is."""
+    found = unpaired(answered(*zip("aabbcc", "defgha", strict=True)))
+    assert [asked(one) for one in found.mismatched] == [
+        [*TOKENIZER.encode(answer), END] for answer in "ffhhdd"
+    ]
+
+
+def test_a_mismatched_text_is_no_answer_that_its_prompt_was_given_too():
+    """The prompts a and b were both answered by d: behind each fits only what c got."""
+    found = unpaired(answered(("a", "d"), ("b", "d"), ("c", "e"), ("a", "f")))
+    assert [asked(one) for one in found.mismatched] == [
+        [*TOKENIZER.encode(answer), END] for answer in "eefe"
+    ]
+
+
+def test_one_prompt_borrows_the_answers_of_other_conversations():
+    """As where all that is held out answers one prompt."""
+    one, others = unpaired(answered(("a", "d"), ("a", "e"))), unpaired(answered(("b", "f")))
+    assert one.mismatched == [None, None]
+    lent = replace(one, others=others.chats).mismatched
+    assert [asked(text) for text in lent] == [[*TOKENIZER.encode("f"), END]] * 2
+
+
+def test_equal_answers_to_all_prompts_leave_no_mismatched_text():
+    assert not any(unpaired(answered(*zip("abcd", "eeee", strict=True))).mismatched)
 
 
 def test_another_label_is_another_hash():

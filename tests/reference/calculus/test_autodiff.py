@@ -119,9 +119,17 @@ def test_parents_come_before_children():
     assert len(place) == 4
 
 
+def test_a_power_of_zero_is_constant_also_at_zero():
+    x = Variable([0.0, 2.0])
+    assert_array_equal(pull_back(x**0, [x], np.ones(2))[0], [0, 0])
+    assert_array_equal(pull_back(x**1, [x], np.ones(2))[0], [1, 1])
+    assert_array_equal(pull_back(x**3, [x], np.ones(2))[0], [0, 12])
+
+
 def test_relu_at_zero_has_slope_zero_as_in_torch():
     x = Variable([-1.0, 0.0, 2.0])
-    assert_array_equal(pull_back(np.maximum(x, 0), [x], np.ones(3))[0], [0, 0, 1])
+    for y in (np.maximum(x, 0), np.maximum(0, x)):
+        assert_array_equal(pull_back(y, [x], np.ones(3))[0], [0, 0, 1])
     t = torch.tensor([-1.0, 0, 2], requires_grad=True)
     assert torch.autograd.grad(t.relu().sum(), t)[0].tolist() == [0, 0, 1]
 

@@ -82,3 +82,9 @@ def test_a_gradient_of_another_shape_is_refused(rng):
     _, cache = linear(x, W, b)
     with pytest.raises(InputError, match=r"dy has shape \(4,\), but y has \(4, 3\)"):
         linear_backward(np.ones(4), cache)
+
+
+@pytest.mark.parametrize("x", [np.ones((2, 3)) + 1j, np.ones((0, 3))])
+def test_complex_and_empty_arrays_are_refused(x):
+    with pytest.raises(InputError, match="expected real numbers, at least one"):
+        linear(x, np.ones((4, 3)))

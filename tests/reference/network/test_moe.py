@@ -121,6 +121,8 @@ def test_the_balance_loss_and_its_gradient_are_those_of_torch(rng, k):
     np.testing.assert_allclose(loss, theirs.item(), rtol=1e-12)
     dz = balance_loss_backward(2.0, cache)
     np.testing.assert_allclose(dz, 2 * logits.grad, rtol=1e-10, atol=1e-15)
+    with pytest.raises(InputError, match=r"dloss has shape \(5,\), but y has \(\)"):
+        balance_loss_backward(np.ones(E), cache)
 
 
 def test_what_does_not_fit_is_refused(rng):

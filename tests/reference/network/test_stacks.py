@@ -124,3 +124,5 @@ def test_a_gradient_of_another_shape_is_refused(rng):
     _, cache = positioned_embedding(ids, rng.normal(size=(5, 4)), real)
     with pytest.raises(InputError, match=r"dy has shape \(1, 2, 3\), but y has \(1, 2, 4\)"):
         positioned_embedding_backward(np.ones((1, 2, 3)), cache)
+    with pytest.raises(InputError, match=r"dy has shape \(2, 4\), but y has \(1, 2, 4\)"):
+        positioned_embedding_backward(np.ones((2, 4)), cache)

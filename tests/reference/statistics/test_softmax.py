@@ -171,3 +171,18 @@ def test_a_row_without_a_finite_score_is_refused():
 def test_no_scores_are_refused(z):
     with pytest.raises(MathLMError, match="at least one score"):
         softmax(z)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1), (4, 2, 3), ()])
+def test_a_gradient_that_would_be_broadcast_is_refused(shape):
+    z, dy = np.zeros((2, 3)), np.ones(shape)
+    with pytest.raises(MathLMError, match=r"dy has shape .* but y has \(2, 3\)"):
+        softmax_backward(dy, softmax(z))
+    with pytest.raises(MathLMError, match=r"dy has shape .* but y has \(2, 3\)"):
+        log_softmax_backward(dy, log_softmax(z))
+
+
+@pytest.mark.parametrize("shape", [(1,), (2, 1), (3,), (4, 2), ()])
+def test_a_gradient_of_logsumexp_has_one_number_for_each_row(shape):
+    with pytest.raises(MathLMError, match=r"dy has shape .* but y has \(2,\)"):
+        logsumexp_backward(np.ones(shape), np.zeros((2, 3)))

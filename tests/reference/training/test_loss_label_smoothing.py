@@ -99,3 +99,5 @@ def test_wrong_kinds_are_refused():
     _, cache = label_smoothed_cross_entropy([[1.0, 2.0]], [0])
     with pytest.raises(InputError, match="dloss=nan must be finite"):
         label_smoothed_cross_entropy_backward(math.nan, cache)
+    with pytest.raises(InputError, match=r"dloss has shape \(2,\), but y has \(\)"):
+        label_smoothed_cross_entropy_backward(np.ones(2), cache)

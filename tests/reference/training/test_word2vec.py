@@ -139,6 +139,8 @@ def test_gradient_of_the_expected_loss_vanishes_at_shifted_pmi(rng, noise):
     x = association.shifted_pmi(counts, 5, noise)
     loss, cache = ref.expected_negative_sampling(x, counts, 5, noise)
     assert_allclose(ref.expected_negative_sampling_backward(1.0, cache), 0, atol=1e-15)
+    with pytest.raises(InputError, match=r"dy has shape \(3,\), but y has \(\)"):
+        ref.expected_negative_sampling_backward(np.ones(3), cache)
     moved = x + rng.normal(size=x.shape)
     assert loss < ref.expected_negative_sampling(moved, counts, 5, noise)[0]
 

@@ -12,6 +12,7 @@ from mathlm.text.corpora.instructions import conversation
 
 PAIR = {"prompt": "a", "response": "b"}
 USER, ANSWER = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+HUMAN, GPT = {"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}
 SYSTEM = {"role": "system", "content": "s"}
 TURNS = [Message("user", "a"), Message("assistant", "b")]
 
@@ -38,6 +39,8 @@ def file(tmp_path):
         {"instruction": "a", "input": "", "output": "b"},
         {"instruction": "", "input": "a", "output": "b"},
         {"messages": [USER, ANSWER]},
+        {"conversations": [HUMAN, GPT]},
+        {"id": "x_0", "conversations": [{"from": "user", "value": "a"}, GPT | {"weight": 1}]},
         PAIR | {"id": 7, "source": {"page": None}},
     ],
 )
@@ -50,9 +53,30 @@ def test_an_input_stands_behind_the_instruction_and_an_empty_line(file):
     assert turns[0].content == "Add\n\n1 2"
 
 
-@pytest.mark.parametrize("line", [PAIR, {"instruction": "a", "output": "b"}])
+SHARED = {"conversations": [HUMAN, GPT]}
+
+
+@pytest.mark.parametrize("line", [PAIR, {"instruction": "a", "output": "b"}, SHARED])
 def test_a_system_text_comes_first(file, line):
     assert instructions.read(file(line | {"system": "s"})) == [[Message("system", "s"), *TURNS]]
+
+
+@pytest.mark.parametrize(
+    ("turns", "message"),
+    [
+        (
+            [HUMAN, {"from": "moss", "value": "b"}],
+            r"line 1 of .*, turn 1 is from 'moss'; known",
+        ),
+        ([HUMAN, {"role": "assistant"}], r"turn 1 has \['role'\]; expected the keys from and"),
+        ([HUMAN], "ends with a message of 'user'"),
+        ([GPT, HUMAN], "has role 'assistant' at the beginning"),
+        ([], r"\"conversations\" is \[\], expected a list"),
+    ],
+)
+def test_a_shared_conversation_that_cannot_be_written_is_named(file, turns, message):
+    with pytest.raises(DataError, match=message):
+        instructions.read(file({"conversations": turns}))
 
 
 def test_a_conversation_may_have_many_turns_and_tools(file):

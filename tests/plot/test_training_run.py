@@ -1,0 +1,34 @@
+import math
+
+import pytest
+
+from mathlm.errors import InputError
+from mathlm.plot import training_run
+
+HISTORY = [
+    {"step": 1, "loss": 3.0, "lr": 0.1, "grad_norm": 2.0},
+    {"step": 2, "loss": 2.5, "lr": 0.2, "skipped": 1},
+    {"step": 3, "loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "held_out_loss": 2.2, "margin": 0.5},
+    {"step": 4, "loss": math.inf, "lr": 0.1, "grad_norm": 1.5},
+]
+
+
+def lines(ax):
+    return {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
+
+
+def test_each_number_stands_in_its_panel_at_its_steps():
+    drawn = {ax.get_ylabel(): lines(ax) for ax in training_run(HISTORY).axes if ax.get_lines()}
+    assert drawn["loss [nats]"] == {
+        "loss": [[1, 3], [2, 2.5], [3, 2]],  # without the one that is not finite
+        "held_out_loss": [[3, 2.2]],
+    }
+    assert drawn["norm of the gradient"] == {"grad_norm": [[1, 2], [3, 1], [4, 1.5]]}
+    assert drawn["step size"]["lr"] == [[1, 0.1], [2, 0.2], [3, 0.1], [4, 0.1]]
+    assert drawn["margin"] == {"margin": [[3, 0.5]]}
+    assert set(drawn) == {"loss [nats]", "norm of the gradient", "step size", "margin"}
+
+
+def test_a_run_without_records_is_refused():
+    with pytest.raises(InputError, match="the history is empty"):
+        training_run([])
