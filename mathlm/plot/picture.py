@@ -26,16 +26,17 @@ from .demo import RAISED
 
 WIDTH = 400  # of the first state [units of the SVG]
 Mark = dict[str, Any]
-Points = Sequence[tuple[float, float]]
+Number = float | int
+Points = Sequence[tuple[Number, Number]]
 
 
 def axis(
-    low: float | int,
-    high: float | int,
+    low: Number,
+    high: Number,
     label: str = "",
     *,
     log: bool = False,
-    ticks: Sequence[tuple[float | int, str]] | None = None,
+    ticks: Sequence[tuple[Number, str]] | None = None,
     bare: bool = False,
 ) -> dict[str, Any]:
     """An axis with ticks at round numbers.
@@ -98,7 +99,7 @@ def arrow(points: Iterable[Any], color: str = "accent", **options: Any) -> Mark:
     return {"kind": "arrow", "at": _pairs(points), "color": color, **options}
 
 
-def words(point: Iterable[float], text: str, color: str = "fg", **options: Any) -> Mark:
+def words(point: Iterable[Number], text: str, color: str = "fg", **options: Any) -> Mark:
     """Text at a point; options: anchor (start, middle, end), dx, dy, size, weight, room, least.
 
     With ``least`` it is left out of pictures that are narrower [px]. With ``room``, a length on
@@ -167,12 +168,14 @@ def picture(
     )
 
 
-def px(v: float) -> str:
+def px(v: Number) -> str:
     """A length as both languages write it: a nudge decides what lies halfway."""
     return f"{v + 1e-6:.1f}"
 
 
-def ticks_of(given: Mapping[str, Any], length: float, each: float) -> list[tuple[float, str]]:
+def ticks_of(
+    given: Mapping[str, Any], length: Number, each: Number
+) -> list[tuple[Number, str]]:
     """Places and names of the ticks of an axis: multiples of 1, 2 or 5 times a power of ten.
 
     Args:
@@ -193,7 +196,7 @@ def ticks_of(given: Mapping[str, Any], length: float, each: float) -> list[tuple
     return [(k * step, _grouped(k * step, digits)) for k in range(first, last + 1)]
 
 
-def _decades(a: float, b: float, room: int) -> list[tuple[float, str]]:
+def _decades(a: Number, b: Number, room: int) -> list[tuple[Number, str]]:
     low, high = math.ceil(math.log10(a) - 1e-9), math.floor(math.log10(b) + 1e-9)
     by, plain = math.ceil((high - low + 1) / room), a > 9e-4 and b < 2e4
     return [
@@ -203,15 +206,15 @@ def _decades(a: float, b: float, room: int) -> list[tuple[float, str]]:
     ]
 
 
-def _grouped(x: float, digits: int) -> str:
+def _grouped(x: Number, digits: int) -> str:
     return f"{x + 0.0:,.{digits}f}".replace("-", "−")
 
 
-def _along(given: Mapping[str, Any], start: float, end: float) -> Callable[[float], float]:
+def _along(given: Mapping[str, Any], start: Number, end: Number) -> Callable[[Number], Number]:
     """Values of an axis to pixels."""
     a, b = (math.log10(v) if given.get("log") else v for v in given["range"])
 
-    def place(v: float) -> float:
+    def place(v: Number) -> Number:
         if given.get("log"):
             v = math.log10(v) if v > 0 else math.nan
         return start + (end - start) * (v - a) / (b - a)
@@ -219,7 +222,7 @@ def _along(given: Mapping[str, Any], start: float, end: float) -> Callable[[floa
     return place
 
 
-def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
+def drawn(spec: Mapping[str, Any], width: Number) -> tuple[Number, Number, str]:
     """Width, height and content of the SVG of a picture, as ``plot_kit.js`` draws it.
 
     Args:
@@ -265,18 +268,18 @@ def drawn(spec: Mapping[str, Any], width: float) -> tuple[float, float, str]:
     return w + left + right, top + h + bottom, frame + body + "".join(names)
 
 
-def _line(a: float, b: float, c: float, d: float, v: float) -> str:
+def _line(a: Number, b: Number, c: Number, d: Number, v: Number) -> str:
     ends = f'x1="{px(a)}" y1="{px(b)}" x2="{px(c)}" y2="{px(d)}"'
     color = "soft" if v == 0 else "line"
     return f'<line {ends} stroke="var(--{color})" stroke-width="1"></line>'
 
 
-def _word(u: float, v: float, anchor: str, text: str, color: str = "soft") -> str:
+def _word(u: Number, v: Number, anchor: str, text: str, color: str = "soft") -> str:
     place = f'x="{px(u)}" y="{px(v)}" text-anchor="{anchor}" font-size="12"'
     return f'<text {place} fill="var(--{color})">{escape(text, quote=False)}</text>'
 
 
-def _mark(mark: Mark, at: Callable[[Sequence[float]], tuple[float, float]]) -> str:
+def _mark(mark: Mark, at: Callable[[Sequence[Number]], tuple[Number, Number]]) -> str:
     if mark["kind"] == "boxes":
         return "".join(_box(mark, i, at) for i in range(len(mark["at"])))
     places = mark["at"]
@@ -344,7 +347,7 @@ def _arrow(mark: Mark, points: Points) -> str:
     return _path(mark, [a, back]) + _area({**mark, "fade": 1}, head)
 
 
-def _box(mark: Mark, i: int, at: Callable[[Sequence[float]], tuple[float, float]]) -> str:
+def _box(mark: Mark, i: int, at: Callable[[Sequence[Number]], tuple[Number, Number]]) -> str:
     a, b, c, d = mark["at"][i]
     (u, v), (s, t), gap = at((a, b)), at((c, d)), mark.get("gap", 0)
     color, fade = (
@@ -359,7 +362,7 @@ def _box(mark: Mark, i: int, at: Callable[[Sequence[float]], tuple[float, float]
     )
 
 
-def _pairs(points: Iterable[Any]) -> list[list[float]]:
+def _pairs(points: Iterable[Any]) -> list[list[Number]]:
     return [[float(u), float(v)] for u, v in points]
 
 

@@ -17,7 +17,7 @@ TOGETHER = {  # label of a panel -> the numbers of a record that stand in it
 COUNTS = {"step", "skipped"}
 
 
-def training_run(history: Sequence[Mapping[str, float]], title: str = "") -> Figure:
+def training_run(history: Sequence[Mapping[str, float | int]], title: str = "") -> Figure:
     """Loss, step size, norm of the gradient, and whatever else a run recorded, by its steps.
 
     Losses of training and of held-out data share a panel; each other number has one of its own.
@@ -56,7 +56,7 @@ def training_run(history: Sequence[Mapping[str, float]], title: str = "") -> Fig
     return fig
 
 
-def panels_of(history: Sequence[Mapping[str, float]]) -> dict[str, list[str]]:
+def panels_of(history: Sequence[Mapping[str, float | int]]) -> dict[str, list[str]]:
     """Label of each panel and the numbers that stand in it, where they were recorded."""
     found = dict.fromkeys(
         name

@@ -60,7 +60,7 @@ def readout_rule(width: int, count: int) -> float:
 
     Implements eq-feature-rule::
 
-        k = D / (8 ln m)
+        k = D / (8 log m)
 
     The noise of k features has variance k/D; that it passes ½ anywhere among m has a
     probability of at most m exp(- D / (8 k)), which is 1 at this k.

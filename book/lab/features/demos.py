@@ -105,7 +105,7 @@ def readout_threshold_demo(
             f"Noise {value('noise', f'{math.sqrt(k / D):.3f}')}. Expected: "
             f"{value('missed', shown_count(missed))} missed, "
             f"{value('false', shown_count(false))} heard falsely; all right with probability "
-            f"{value('all', f'{right:.2f}')}. The rule D/(8 ln m) allows "
+            f"{value('all', f'{right:.2f}')}. The rule D/(8 log m) allows "
             f"{value('rule', f'{D / (8 * math.log(m)):.0f}')}."
         ),
         script=script_beside(__file__, "readout_threshold"),

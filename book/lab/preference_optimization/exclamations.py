@@ -1,6 +1,7 @@
 """The GPT of chapter 19, tuned by DPO to prefer exclamation marks, as an update of 40 kB.
 
-    python -m lab.preference_optimization.exclamations    write both records, from book/
+    cd book
+    python -m lab.preference_optimization.exclamations --record results/exclamations.json
 
 A preference that everybody sees: of two completions of one prompt, both written by the model
 itself, the one with more exclamation marks is preferred, and pairs with as many are dropped.
@@ -8,10 +9,10 @@ Three runs, which draw prompts, completions and the first A of the update anew, 
 of ``results/exclamations.json``; the update of the first is ``_static/live/pair-adapter.js``.
 """
 
+import argparse
 import base64
 import copy
 import json
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -178,8 +179,11 @@ def factors(state: dict[str, Any], name: str) -> tuple[Tensor, Tensor]:
     return state[f"{name}.A.default"], state[f"{name}.B.default"]
 
 
-def main() -> int:
+def main() -> None:
     """Run three seeds, and write record and update."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", type=Path, default=RECORD)
+    record = parser.parse_args().record
     rows = []
     for seed in range(3):
         policy, row = run(Setting(seed=seed))
@@ -189,10 +193,9 @@ def main() -> int:
             text = json.dumps(packed(policy), separators=(",", ":"))
             text = f"(globalThis.mathlmLive ??= {{}}).adapter = {text};\n"
             ADAPTER.write_text(text, encoding="utf-8")
-    record = {"config": asdict(Setting()), "results": rows}
-    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    return 0
+    found = {"config": asdict(Setting()), "results": rows}
+    record.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
