@@ -272,7 +272,7 @@ def test_a_batch_of_unequal_or_no_rows_is_refused():
 @pytest.mark.parametrize(
     "field", ["steps", "clip", "micro_batches", "log_every", "eval_every", "save_every", "keep"]
 )
-def test_config_refuses_zero(field):
+def test_config_refuses_zero(field, unchecked):
     zero = 0.0 if field == "clip" else 0
     with pytest.raises(ConfigError, match=f"{field}={zero} must be positive"):
         TrainerConfig(**({"steps": 1} | {field: zero}))

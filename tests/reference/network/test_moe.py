@@ -112,7 +112,7 @@ def test_the_gradient_of_a_score_compares_an_expert_with_the_mixture(rng):
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_the_balance_loss_and_its_gradient_are_those_of_torch(rng, k):
+def test_the_balance_loss_and_its_gradient_are_those_of_torch(rng, k, unchecked):
     z = rng.normal(size=(N, E))
     loss, cache = balance_loss(z, k)
     logits = torch.tensor(z, requires_grad=True)

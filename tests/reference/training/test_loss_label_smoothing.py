@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_refused(arguments, message):
         label_smoothed_cross_entropy(*arguments)
 
 
-def test_wrong_kinds_are_refused():
+def test_wrong_kinds_are_refused(unchecked):
     with pytest.raises(InputTypeError, match="labels must be integers, got float64"):
         label_smoothed_cross_entropy([[1.0, 2.0]], [0.0])
     with pytest.raises(InputTypeError, match="mask has dtype int64; give booleans"):

@@ -133,7 +133,7 @@ def test_gradient_of_the_expected_loss_is_certified(rng):
 
 
 @pytest.mark.parametrize("noise", [None, np.array([0.5, 0.3, 0.2])])
-def test_gradient_of_the_expected_loss_vanishes_at_shifted_pmi(rng, noise):
+def test_gradient_of_the_expected_loss_vanishes_at_shifted_pmi(rng, noise, unchecked):
     """Levy and Goldberg (2014): the optimum of each score is PMI - log k."""
     counts = rng.integers(1, 30, size=(3, 3))
     x = association.shifted_pmi(counts, 5, noise)
