@@ -27,7 +27,7 @@ README, CHANGELOG, CONTRIBUTING, MAKEFILE, POST_BUILD = (
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "postBuild")
 )
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
 SKIPPED = {"_build", "__pycache__", "node_modules", "runs"}
 KINDS = {"", ".cff", ".css", ".ipynb", ".js", ".json", ".md", ".py", ".toml", ".txt", ".yml"}
 
@@ -184,7 +184,7 @@ def test_paths_named_to_contributors_exist():
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "book/index.md", ".ci/run"])
 def test_named_commands_are_targets_of_the_makefile(name):
-    told = set(re.findall(r"(?:^|`|timed \d+ )make ([a-z]+)", TEXTS[name], re.MULTILINE))
+    told = set(re.findall(r"(?:^|`|timed \d+ )make ([a-z-]+)", TEXTS[name], re.MULTILINE))
     assert told - TARGETS == set()
     assert told
 
@@ -256,7 +256,7 @@ def test_what_an_event_says_is_never_pasted_into_a_shell():
 def test_workflows_call_targets_and_files_that_exist():
     def missing(path):
         told = commands(path)
-        targets = set(re.findall(r"\bmake ([a-z]+)", told)) - TARGETS
+        targets = set(re.findall(r"\bmake ([a-z-]+)", told)) - TARGETS
         named = re.findall(r"(?<![\w/.-])((?:tools|\.ci)/[\w./]+|[\w-]+\.(?:txt|md))\b", told)
         return [*targets, *(name for name in named if not (ROOT / name).exists())]
 
