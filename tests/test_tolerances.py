@@ -22,6 +22,7 @@ LOOSE = {  # why a file has comparisons that are looser
     "lab/depth/test_growth.py": "logarithms of factors of millions",
     "reference/network/test_stacks_transformer_weights.py": "a variance of a few weights",
     "scaling/test_power_law.py": "widths of two intervals, one of them drawn at random",
+    "scaling/test_chinchilla.py": "widths of two intervals, one of them drawn at random",
 }
 THERE = {  # why a file has a test of nothing but that something is there
     "interpret/test_autoencoder.py": "a feature is revived or None: which ones, others ask",
