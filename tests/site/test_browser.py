@@ -5,6 +5,7 @@ and say so by name where one is missing.
 """
 
 import gzip
+import re
 import shutil
 import time
 import warnings
@@ -159,35 +160,44 @@ def test_the_first_screen_is_typeset_soon(visit, page):
 
 # --- demos ----------------------------------------------------------------------------------
 
-# Move each control once, by what its kind understands, and say whether the demo changed.
+# Move each control from the first state, by what its kind understands, through its values until
+# one changes the demo, and back.
 RESPOND = """
 demo => {
-  const shown = () => demo.innerHTML + [...demo.querySelectorAll("input")].map(e => e.value);
+  const shown = () => demo.innerText + [...demo.querySelectorAll("svg")].map(s => s.outerHTML) +
+    [...demo.querySelectorAll(".bar > i")].map(b => b.style.width);
+  const say = e => ["input", "change"].forEach(
+    kind => e.dispatchEvent(new Event(kind, {bubbles: true})));
   const inputs = [...demo.querySelectorAll("input, select")].filter(e => e.offsetParent);
   const silent = [];
   for (const e of inputs) {
-    const before = demo.innerText + [...demo.querySelectorAll("svg")].map(s => s.outerHTML) +
-      [...demo.querySelectorAll(".bar > i")].map(b => b.style.width);
-    if (e.tagName === "SELECT") e.selectedIndex = (e.selectedIndex + 1) % e.options.length;
-    else if (e.type === "range") e.value = e.value === e.max ? e.min : e.max;
-    else if (e.type === "checkbox" || e.type === "radio") e.click();
-    else if (e.type === "number") e.stepUp(e.max !== "" && +e.value >= +e.max ? -1 : 1);
-    else e.value += "x";
-    e.dispatchEvent(new Event("input", {bubbles: true}));
-    e.dispatchEvent(new Event("change", {bubbles: true}));
-    const after = demo.innerText + [...demo.querySelectorAll("svg")].map(s => s.outerHTML) +
-      [...demo.querySelectorAll(".bar > i")].map(b => b.style.width);
-    if (before === after) silent.push(e.outerHTML.slice(0, 120));
+    const ticked = e.type === "checkbox" || e.type === "radio";
+    const before = shown(), value = e.value, low = +e.min || 0, high = +e.max || 10;
+    const values = e.tagName === "SELECT" ? [...e.options].map(o => o.value)
+      : ["range", "number"].includes(e.type) ? [low, high, (low + high) / 2] : [value + "x"];
+    const moved = ticked ? (e.click(), shown() !== before) : values.some(v => {
+      e.value = v;
+      say(e);
+      return shown() !== before;
+    });
+    if (!moved) silent.push(e.outerHTML.slice(0, 120));
+    if (ticked) e.click(); else { e.value = value; say(e); }
   }
   return {ready: "ready" in demo.dataset, controls: inputs.length, silent};
 }
 """
 
 
+# What changes nothing in the first state: the rule for ties before the first merge, and the word
+# of a step that is not the first.
+LATER = ('data-name="rule"', 'data-name="word"')
+DEMO = re.compile(r"<[^>]*class=\"?[^\">]*mathlm-demo")
+
+
 def demos():
     """The pages that hold a demo."""
     pages = sorted(SITE.glob("book/[0-9]*.html"))
-    return [p.stem for p in pages if 'class="mathlm-demo"' in p.read_text(encoding="utf-8")]
+    return [p.stem for p in pages if DEMO.search(p.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("page", demos() or ["none"])
@@ -197,7 +207,8 @@ def test_every_control_of_a_demo_changes_it(visit, page):
         demo.scroll_into_view_if_needed()
         found = demo.evaluate(RESPOND)
         assert found["ready"], demo.get_attribute("data-demo")
-        assert found["silent"] == [], demo.get_attribute("data-demo")
+        silent = [one for one in found["silent"] if not any(name in one for name in LATER)]
+        assert silent == [], demo.get_attribute("data-demo")
     assert tab.said == []
 
 
