@@ -188,8 +188,8 @@ demo => {
 """
 
 
-# What changes nothing in the first state: the rule for ties before the first merge, and the word
-# of a step that is not the first.
+# What changes nothing in the first state: the rule for ties before the first merge, and the
+# word of a step that is not the first.
 LATER = ('data-name="rule"', 'data-name="word"')
 DEMO = re.compile(r"<[^>]*class=\"?[^\">]*mathlm-demo")
 
