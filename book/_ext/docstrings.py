@@ -8,21 +8,23 @@ substitution.
 """
 
 import inspect
-import json
 import re
 import typing
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+from index_page import formulas  # of tools/, as make_book.py and the tests find it
 
 from sphinx.application import Sphinx
 
 LEAD_IN = re.compile(r"^\s*Implements (.*)::$")
 LABEL = re.compile(r"\beq-[a-z0-9-]+")
 LITERAL = re.compile(r"(``.*?``)")
-DISPLAY = re.compile(r"\$\$(?P<tex>[^$]+)\$\$ \((?P<label>eq-[a-z0-9-]+)\)")
 PARAMETER = re.compile(r"^:param (?P<stars>(?:\\?\*)*)(?P<name>\w+):")
 MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
+
+
+equations = cache(formulas)  # one reading of the chapters for all docstrings
 
 
 def link(line: str) -> str:
@@ -31,18 +33,6 @@ def link(line: str) -> str:
 
 
 # --- equations ------------------------------------------------------------------------------
-
-
-@cache
-def equations(book: Path) -> dict[str, str]:
-    """TeX of each equation that has a label in a chapter of the folder."""
-    found = {}
-    for path in sorted(book.glob("[0-9][0-9]-*.ipynb")):
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            if cell["cell_type"] == "markdown":
-                for one in DISPLAY.finditer("".join(cell["source"])):
-                    found[one["label"]] = " ".join(one["tex"].split())
-    return found
 
 
 def typeset(line: str, known: dict[str, str]) -> list[str]:
@@ -115,7 +105,7 @@ def process(
 ) -> None:
     """Replace the lines of one docstring, as autodoc asks: in place."""
     literal = -1  # indent of the line that opened a literal block
-    known, found = equations(Path(app.srcdir, "book")) if app else {}, []
+    known, found = equations(), []
     for line in with_types(lines, annotations(obj)):
         if line.strip() and indent(line) <= literal:
             literal = -1
