@@ -1,5 +1,7 @@
 """Models shared out by DDP and FSDP are the models of one process."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from train import parallel_run
@@ -17,6 +19,7 @@ from mathlm.train.parallel import (
     dealt,
     kind_of,
     passes,
+    reduce_unused,
 )
 
 KINDS = pytest.mark.parametrize("kind", ["sum", "ddp", "fsdp"])
@@ -124,6 +127,34 @@ def test_one_process_reads_the_model_of_a_sharded_run(groups):
     assert load_checkpoint(groups["folder"] / "two" / "saved" / "fsdp", model)["step"] == 3
     load_checkpoint(groups["folder"] / "two" / "saved" / "ddp", other)
     near(parallel_run.state(model), parallel_run.state(other), 1e-9)
+
+
+def reduced(reduce_grads, parts):
+    """What a group of torch before 2.13 finds in its gradients when it reduces them."""
+    seen = []
+    own = SimpleNamespace(reduce_grads=reduce_grads, fsdp_params=parts)
+    own.post_backward = lambda *unused: seen.extend(
+        part.unsharded_param.grad for part in parts if hasattr(part, "_unsharded_param")
+    )
+    reduce_unused(
+        SimpleNamespace(_get_fsdp_state=lambda: SimpleNamespace(_fsdp_param_group=own))
+    )
+    own.post_backward()
+    return [None if grad is None else grad.tolist() for grad in seen]
+
+
+def part(grad=None, accumulated=None, trained=True):
+    weight = torch.nn.Parameter(torch.ones(2), requires_grad=trained)
+    weight.grad = grad
+    names = ("unsharded_param", "_unsharded_param", "unsharded_accumulated_grad")
+    return SimpleNamespace(**dict(zip(names, (weight, weight, accumulated), strict=True)))
+
+
+def test_a_weight_that_a_rank_did_not_use_is_reduced_as_zeros():
+    used, kept = part(torch.tensor([1.0, 2.0])), part(accumulated=torch.ones(2))
+    parts = [used, part(), kept, part(trained=False), SimpleNamespace()]
+    assert reduced(True, parts) == [[1.0, 2.0], [0.0, 0.0], None, None]
+    assert reduced(False, [part()]) == [None]  # gradients of a micro-batch wait
 
 
 def test_one_process_gets_its_model_back():
