@@ -187,14 +187,16 @@ def test_a_kernel_is_a_fork_that_shows_figures_and_has_none_of_our_modules(real)
     known = "import sys; print([m in sys.modules for m in ('torch', 'mathlm')])"
     figure = "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])"
     env = "import os; print(os.getpid() == os.getpgid(0), os.path.basename(os.getcwd()))"
-    pages = [saved(real, name, page(known, figure, env)) for name in ("01-x", "02-y")]
+    talk = "print(get_ipython().kernel.parent.transport)"
+    pages = [saved(real, name, page(known, figure, env, talk)) for name in ("01-x", "02-y")]
     assert tool.execute(pages, "cpu", jobs=1) == []
     for name in ("01-x", "02-y"):
         nb = nbformat.read(tool.result(name, "cpu"), as_version=4)
-        first, second, third = (cell.outputs for cell in tool.own_cells(nb)[1:])
+        first, second, third, last = (cell.outputs for cell in tool.own_cells(nb)[1:])
         assert first[0].text == f"[{sys.platform == 'linux'}, False]\n"
         assert "image/png" in second[0].data
         assert third[0].text == "True book\n"
+        assert last[0].text == ("ipc\n" if sys.platform == "linux" else "tcp\n")
 
 
 KILL_PARENT = """import os, signal, time

@@ -14,7 +14,9 @@ import atexit
 import multiprocessing
 import os
 import sys
+import tempfile
 import threading
+import uuid
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,14 @@ class Forked:
 
 class ForkedProvisioner(LocalProvisioner):
     """Starts kernels as forks; all else is as for a local kernel."""
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Talk through files: another process can take a free port before the kernel does."""
+        if self.parent is not None and self.parent.transport != "ipc":
+            self.parent.transport = "ipc"
+            # the system allows a name of some hundred characters
+            self.parent.ip = str(Path(tempfile.gettempdir()) / f"kernel-{uuid.uuid4().hex}")
+        return await super().pre_launch(**kwargs)
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """A kernel for ``cmd``, which is ``python -m ipykernel_launcher`` with its options."""

@@ -74,7 +74,7 @@ def rms_norm(
 
 
 def require_one_a_feature(x: Tensor, **vectors: Tensor | None) -> None:
-    """Refuse a gain or a shift that has not one entry for each feature of x."""
+    """Refuse a gain or a bias that has not one entry for each feature of x."""
     for name, vector in vectors.items():
         if vector is not None and vector.shape != x.shape[-1:]:
             raise InputError(
