@@ -3,6 +3,7 @@
 from .activation_checkpointing import checkpoint_activations
 from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
+from .diagnosis import Expected, Finding, RunHistory, diagnose, expected_first, run_history
 from .distributed import RankError, process_group, resolve_device
 from .ema import Averages
 from .memory import LiveBytes
@@ -43,6 +44,8 @@ __all__ = [
     "CorruptedWindows",
     "CutSpans",
     "DrawPrefix",
+    "Expected",
+    "Finding",
     "LiveBytes",
     "LossScale",
     "MaskLevels",
@@ -51,6 +54,7 @@ __all__ = [
     "MultiToken",
     "NegativeSampling",
     "RankError",
+    "RunHistory",
     "SentencePairBatches",
     "SkipGramBatches",
     "TokenLoss",
@@ -62,7 +66,9 @@ __all__ = [
     "checkpoint_activations",
     "checkpoints",
     "describe",
+    "diagnose",
     "distribute",
+    "expected_first",
     "load_checkpoint",
     "masked_diffusion",
     "masked_token",
@@ -76,6 +82,7 @@ __all__ = [
     "read_prefix",
     "read_spans",
     "resolve_device",
+    "run_history",
     "save_checkpoint",
     "span_corruption",
     "unwrap",

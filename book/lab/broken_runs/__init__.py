@@ -1,0 +1,1 @@
+"""x guide-broken-runs."""
