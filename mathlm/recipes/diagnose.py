@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from .command import execute, parse
 from .plot import record_of
 
 log = logging.getLogger(__name__)
+WIDTH = 88  # of a line
 NOTHING = "Nothing that this test knows looks wrong."
 
 
@@ -55,10 +57,11 @@ def look(config: DiagnoseConfig) -> tuple[RunHistory, list[Finding]]:
 def as_text(run: RunHistory, findings: Sequence[Finding]) -> str:
     """What a person reads."""
     steps = max(record.get("step", 0) for record in run.history)
-    lines = [f"{run.kind}: {len(run.history)} records of {steps:.0f} steps"]
+    lines = [f"{run.kind}: {len(run.history)} records in {steps:.0f} steps"]
     lines += [first_values(run)] if run.expected and run.loss else []
     for finding in findings:
-        lines += ["", f"{finding.severity.upper()}: {finding.name}", finding.sentences]
+        title = f"{finding.severity.upper()}: {finding.name}"
+        lines += ["", title, textwrap.fill(finding.sentences, WIDTH)]
     return "\n".join([*lines, *([] if findings else ["", NOTHING])])
 
 

@@ -35,7 +35,7 @@ def test_the_first_value_is_said_beside_the_theory(tmp_path, capsys):
     with pytest.raises(SystemExit):
         diagnose.main([str(tmp_path / "flat.json")])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "pretrain: 100 records of 100 steps"
+    assert lines[0] == "pretrain: 100 records in 100 steps"
     assert lines[1].endswith("5.545 at step 1; expected at the first step ln 256 = 5.545")
     assert lines[3] == "SEVERE: loss flat"
 

@@ -79,12 +79,3 @@ def verdict(broken: Broken) -> Verdict:
     named = sum(bool(broken.fault.shows & set(names)) for names in said)
     every = dict.fromkeys(name for names in said for name in names)
     return Verdict(named, len(said), tuple(every))
-
-
-def row(broken: Broken) -> str:
-    """A line of the table: the fault, and what was said of its runs."""
-    found, fault = verdict(broken), broken.fault
-    said = "; ".join(found.said) or "nothing"
-    if not fault.shows:
-        said = f"{said} (not in the record: {fault.instead})"
-    return f"{fault.kind:8} {fault.name:34} {found.named}/{found.runs}  {said}"

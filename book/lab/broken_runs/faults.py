@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,11 +14,11 @@ from mathlm.align import (
     target_log_probabilities,
 )
 from mathlm.align.policy.objectives import GRPO
-from mathlm.align.preference.objectives import pair_scores
 from mathlm.align.preference.losses import dpo_loss
+from mathlm.align.preference.objectives import pair_scores
 from mathlm.optim import warmup_cosine
 from mathlm.train import next_token
-from mathlm.train.objectives import IGNORED, Batch, Objective
+from mathlm.train.objectives import IGNORED, Batch
 
 from . import healthy
 from .loop import Setup
@@ -88,11 +87,22 @@ def broken_text(batch: Batch, step: int) -> Batch:
     return {n: torch.randint(256, x.shape, generator=draw) for n, x in batch.items()}
 
 
+class SeesAll(nn.Module):
+    """A model in which all positions see each other."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits of each position."""
+        whole = torch.full((len(ids),), ids.shape[1])
+        return self.model(ids, prefix=whole)
+
+
 def sees_all(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
-    """Next tokens, by a model in which all positions see each other."""
-    ids = batch["ids"]
-    whole = torch.full((len(ids),), ids.shape[1])
-    return next_token(partial(model, prefix=whole), batch)
+    """Next tokens, without a causal mask."""
+    return next_token(SeesAll(model), batch)
 
 
 def large_weights(seed: int) -> Setup:
@@ -126,8 +136,13 @@ def few_windows(seed: int) -> Setup:
     """Sixteen windows, again and again."""
     setup = healthy.pretraining(seed)
     ids = healthy.plays()[0][: 16 * healthy.WINDOW + 1]
-    model = healthy.new_model(seed)
-    return replace(setup, model=model, data=healthy.windows(ids, seed))
+    return replace(setup, data=healthy.windows(ids, seed))
+
+
+def dropout_at_evaluation(seed: int) -> Setup:
+    """Dropout, and nobody turns it off for the held-out loss."""
+    model = healthy.new_model(seed, dropout=0.1)
+    return replace(healthy.pretraining(seed), model=model, evaluated_in_training=True)
 
 
 def pretraining(**changes: Any) -> Callable[[int], Setup]:
@@ -236,11 +251,11 @@ PRETRAINING = [
     Fault(
         name="dropout on at evaluation",
         kind="pretrain",
-        plant=pretraining(evaluated_in_training=True),
+        plant=dropout_at_evaluation,
         instead="evaluate twice: two numbers",
     ),
     Fault(
-        name="16 windows, 240 times",
+        name="16 windows, again and again",
         kind="pretrain",
         plant=few_windows,
         shows=frozenset({"held-out loss rises", "held-out loss above training loss"}),
@@ -381,7 +396,8 @@ def random_labels(batch: Batch, step: int) -> Batch:
         width = max(batch[name].shape[-1], batch[other].shape[-1])
         both = [filled(batch[n], width, n) for n in (name, other)]
         where = swap.view(-1, *[1] * (both[0].ndim - 1))
-        new[name], new[other] = (torch.where(where, *pair) for pair in (both[::-1], both))
+        new[name] = torch.where(where, both[1], both[0])
+        new[other] = torch.where(where, both[0], both[1])
     return new
 
 

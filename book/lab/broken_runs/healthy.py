@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -48,7 +49,8 @@ SHAPE: dict[str, Any] = {
     "position": "rope",
     "bias": False,
 }
-WINDOW, ROWS, HELD_OUT = 64, 16, 40
+WINDOW, WINDOWS = 48, 8  # of a step of pretraining
+ROWS, HELD_OUT = 16, 40  # of a step of all others; conversations
 LONGEST = 24  # bytes of an answer
 BETA = 0.1
 WIDER = 4  # times 0.02, which is meant for wider models: about half of 1/√D
@@ -72,12 +74,12 @@ def plays() -> tuple[np.ndarray, np.ndarray]:
     """Bytes to train on and bytes held out."""
     parts = corpus.split("shakespeare")
     training, held_out = (np.frombuffer(part.encode(), np.uint8) for part in parts)
-    return training, held_out[:8000]
+    return training, held_out[:2000]
 
 
 def windows(ids: np.ndarray, seed: int) -> TokenWindows:
     """Windows of a text."""
-    return TokenWindows(ids, context=WINDOW, batch_size=ROWS, vocab_size=256, seed=seed)
+    return TokenWindows(ids, context=WINDOW, batch_size=WINDOWS, vocab_size=256, seed=seed)
 
 
 def pretraining(seed: int) -> Setup:
@@ -85,7 +87,7 @@ def pretraining(seed: int) -> Setup:
     training, held_out = plays()
     return Setup(
         kind="pretrain",
-        model=new_model(seed, dropout=0.1),
+        model=new_model(seed),
         objective=next_token,
         data=windows(training, seed),
         held_out=[*windows(held_out, 0)],
@@ -97,17 +99,9 @@ def pretraining(seed: int) -> Setup:
 @cache
 def base(seed: int) -> GPT:
     """A model that has read plays for longer."""
-    setup = pretraining(seed)
-    long = Setup(
-        kind="pretrain",
-        model=new_model(seed),
-        objective=next_token,
-        data=setup.data,
-        steps=600,
-        log_every=100,
-    )
-    fit(long)
-    return long.model.requires_grad_(False)
+    model, setup = new_model(seed), pretraining(seed)
+    fit(replace(setup, model=model, held_out=(), steps=600))
+    return model.requires_grad_(False)
 
 
 @cache
@@ -134,7 +128,7 @@ def tuning(seed: int) -> Setup:
         objective=next_token,
         data=chats(True, seed=seed),
         held_out=[*chats(False)],
-        steps=120,
+        steps=100,
         peak=2e-3,
         warmup=10,
         log_every=2,
@@ -142,7 +136,7 @@ def tuning(seed: int) -> Setup:
     )
 
 
-def copy_of(model: nn.Module) -> Any:
+def copy_of(model: GPT) -> GPT:
     """A model with weights of its own, to be trained."""
     return copy.deepcopy(model).requires_grad_(True)
 
@@ -150,9 +144,9 @@ def copy_of(model: nn.Module) -> Any:
 @cache
 def tuned(seed: int) -> GPT:
     """The base after healthy tuning."""
-    setup = tuning(seed)
-    fit(setup)
-    return setup.model.requires_grad_(False)
+    model = copy_of(base(seed))
+    fit(replace(tuning(seed), model=model))
+    return model.requires_grad_(False)
 
 
 def pairs(learned: bool, swapped: bool = False) -> list[Preference]:
@@ -185,7 +179,7 @@ def margins(batches: list[Any], beta: float) -> Callable[[nn.Module], dict[str, 
 
 
 def preferences(
-    seed: int, beta: float = BETA, swapped: bool = False, reference: nn.Module | None = None
+    seed: int, beta: float = BETA, swapped: bool = False, reference: GPT | None = None
 ) -> Setup:
     """DPO from the tuned model, which is the reference as well."""
     fixed = Reference(copy.deepcopy(reference or tuned(seed)))
@@ -197,7 +191,7 @@ def preferences(
         data=pair_batches(True, seed, swapped).with_reference(fixed),
         held_out=held_out,
         metrics=margins(held_out, beta),
-        steps=60,
+        steps=40,
         peak=2e-4,
         warmup=5,
         log_every=1,
@@ -220,8 +214,8 @@ def rewarding(seed: int, std: float = 0.0) -> Setup:
         data=pair_batches(True, seed),
         held_out=held_out,
         metrics=measure,
-        steps=60,
-        peak=5e-4,
+        steps=40,
+        peak=7e-4,
         warmup=5,
         log_every=1,
         eval_every=5,
@@ -240,7 +234,7 @@ def policy(
     reward: RewardFunction = near_twelve,
     baseline: Callable[..., Any] = group_advantages,
     sampler: RolloutSampler | None = None,
-    iterations: int = 30,
+    iterations: int = 24,
 ) -> Setup:
     """GRPO from the tuned model: answers of about twelve letters."""
     model = copy_of(tuned(seed))

@@ -25,21 +25,21 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--kinds", nargs="*", default=[*HEALTHY])
     parser.add_argument("--record", type=Path)
     args = parser.parse_args(argv)
-    start, seeds = time.process_time(), range(args.seeds)
-    twins = {k: [packed(run(HEALTHY[k](seed))) for seed in seeds] for k in args.kinds}
-    broken = [
-        {
-            "name": fault.name,
-            "kind": fault.kind,
-            "runs": [packed(run(fault.plant(seed))) for seed in seeds],
-        }
-        for fault in FAULTS
-        if fault.kind in args.kinds
+    start = time.process_time()
+    twins: dict[str, list[Any]] = {kind: [] for kind in args.kinds}
+    chosen = [fault for fault in FAULTS if fault.kind in args.kinds]
+    broken: list[dict[str, Any]] = [
+        {"name": f.name, "kind": f.kind, "runs": []} for f in chosen
     ]
     result = {"healthy": twins, "broken": broken}
-    seconds = round(time.process_time() - start, 1)
-    config = {"model": SHAPE, "seeds": args.seeds}
-    record_on_cpu(args.record, config=config, cpu_seconds=seconds, **result)
+    for seed in range(args.seeds):
+        for kind, runs in twins.items():
+            runs.append(packed(run(HEALTHY[kind](seed))))
+        for fault, entry in zip(chosen, broken, strict=True):
+            entry["runs"].append(packed(run(fault.plant(seed))))
+        config = {"model": SHAPE, "seeds": seed + 1}
+        seconds = round(time.process_time() - start, 1)
+        record_on_cpu(args.record, config=config, cpu_seconds=seconds, **result)
     return result
 
 

@@ -21,6 +21,8 @@ SPIKE = 6.0  # standard deviations about the median of the records before
 JUMP = 0.15  # share of the loss
 VISIBLE = 0.05  # [nats] differences that matter whatever the loss
 LOST = 0.3  # of all that was gained
+TOGETHER = 4  # records in a mean, at least: one batch says little
+ERRORS = 3.0  # standard errors of a difference of means
 RISE = 1.05  # of the least held-out loss
 GAP = 0.5  # training loss by held-out loss
 NEAR = 10  # records that a spike is compared with
@@ -151,7 +153,7 @@ def too_low(run: RunHistory) -> Iterator[Finding]:
     judged = run.curve("held_out_loss") or run.loss
     if run.kind != "pretrain" or not judged:
         return
-    value = float(judged.values[-1]) if len(judged.values) < PARTS else judged.last
+    value = judged.last
     floor = FLOOR * run.bytes_per_target
     if value < floor:
         what = "held-out loss" if run.curve("held_out_loss") else "loss"
@@ -251,12 +253,15 @@ def course(run: RunHistory) -> Iterator[Finding]:
     """Spikes, and a loss that ends higher than it was."""
     if run.kind not in (*SUPERVISED, *PREFERENCES) or not run.loss.shows_trends:
         return
-    tenths = np.array([part.mean() for part in np.array_split(run.loss.values, 2 * PARTS)])
-    first, best, last = tenths[0], tenths.min(), tenths[-1]
-    start = max(first, run.loss.values[0])
-    if last - best > max(LOST * (start - best), 0.05 * best):
-        place = int(tenths.argmin() * len(run.loss.values) / len(tenths))
-        yield diverged(float(best), int(run.loss.steps[place]), float(last))
+    steps, values = run.loss
+    parts = np.array_split(values, min(2 * PARTS, len(values) // TOGETHER))
+    means = np.array([part.mean() for part in parts])
+    best, last = int(means.argmin()), float(means[-1])
+    gained = max(means[0], values[0]) - means[best]
+    errors = math.sqrt(sum(p.var(ddof=1) / len(p) for p in (parts[best], parts[-1])))
+    if last - means[best] > max(LOST * gained, VISIBLE * means[best], ERRORS * errors):
+        step = int(steps[sum(map(len, parts[:best]))])
+        yield diverged(float(means[best]), step, last)
     elif run.kind in SUPERVISED:
         yield from spikes(run)
 

@@ -29,7 +29,7 @@ OBJECTIVES: dict[str, Kind] = {
     "Reinforce": "grpo",
     "PPO": "ppo",
 }
-TOKENS = "mathlm.train.next_token"
+NEXT_TOKEN = ".next_token"  # old records name its file too
 PARTS = 5  # a trend is a difference between the means of fifths
 FEW = 10  # records below which nothing is said of trends
 
@@ -54,20 +54,25 @@ class Curve(NamedTuple):
         return np.array([part.mean() for part in np.array_split(self.values, PARTS)])
 
     @property
+    def ends(self) -> tuple[ndarray, ndarray]:
+        """The first fifth of the values and the last, one value each at least."""
+        size = max(1, len(self.values) // PARTS)
+        return self.values[:size], self.values[-size:]
+
+    @property
     def first(self) -> float:
         """Mean of the first fifth."""
-        return float(np.array_split(self.values, PARTS)[0].mean())
+        return float(self.ends[0].mean())
 
     @property
     def last(self) -> float:
         """Mean of the last fifth."""
-        return float(np.array_split(self.values, PARTS)[-1].mean())
+        return float(self.ends[1].mean())
 
     @property
     def change_in_errors(self) -> float:
         """Last fifth less first, in standard errors of that difference."""
-        parts = np.array_split(self.values, PARTS)
-        error = math.sqrt(sum(p.var(ddof=1) / len(p) for p in (parts[0], parts[-1])))
+        error = math.sqrt(sum(part.var(ddof=1) / len(part) for part in self.ends))
         return (self.last - self.first) / max(error, 1e-12)
 
 
@@ -184,8 +189,8 @@ def inner_objective(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def kind_of(objective: Mapping[str, Any], config: Mapping[str, Any]) -> Kind | None:
     """The kind of run that has this objective; a tuned model is no new one."""
-    name = objective.get("class", "")
-    if name in ("L2SP", TOKENS):
+    name = str(objective.get("class", ""))
+    if name == "L2SP" or (name.startswith("mathlm.train.") and name.endswith(NEXT_TOKEN)):
         tuned = isinstance(config["objective"], Mapping)
         return "sft" if tuned else "pretrain"
     return OBJECTIVES.get(name)

@@ -15,6 +15,7 @@ TUNING = {"class": "Tuning", "method": {}}
 
 @pytest.mark.parametrize(("objective", "kind"), [
     ("mathlm.train.next_token", "pretrain"),
+    ("mathlm.train.objectives.next_token", "pretrain"),
     (TUNING | {"objective": "mathlm.train.next_token"}, "sft"),
     (TUNING | {"objective": {"class": "L2SP"}}, "sft"),
     (TUNING | {"objective": {"class": "BradleyTerry"}}, "reward"),

@@ -1,0 +1,35 @@
+"""Recorded runs: the form of the record, and what is said of each."""
+
+import math
+
+import pytest
+
+from lab.broken_runs.columns import entries, load, names_of, packed, unpacked, verdict
+from lab.broken_runs.faults import FAULTS
+from lab.broken_runs.healthy import HEALTHY
+
+TWINS, BROKEN = load()
+
+
+def test_a_table_comes_back_from_its_columns():
+    table = [{"step": 1, "loss": 2.5}, {"step": 2, "loss": math.inf, "lr": 1e-3}]
+    record = {"kind": "sft", "history": table}
+    assert packed(record)["history"]["lr"] == "- 0.001"
+    assert unpacked(packed(record)) == record
+    assert entries({}) == []
+
+
+def test_all_faults_are_recorded_from_three_seeds():
+    assert [one.fault for one in BROKEN] == [*FAULTS]
+    assert {len(one.runs) for one in BROKEN} == {3}
+
+
+@pytest.mark.parametrize("kind", [*HEALTHY])
+def test_nothing_is_found_in_healthy_twins(kind):
+    assert [names_of(run) for run in TWINS[kind]] == [[], [], []]
+
+
+@pytest.mark.parametrize("one", BROKEN, ids=lambda b: f"{b.fault.kind} {b.fault.name}")
+def test_a_fault_is_named_in_every_run_or_said_to_be_unseen(one):
+    found = verdict(one)
+    assert found.named == (found.runs if one.fault.shows else 0)
