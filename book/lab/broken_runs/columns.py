@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from mathlm.train import diagnose, run_history
 
 from .faults import FAULTS, Fault
+from .healthy import HEALTHY
 
 RECORD = Path(__file__).parents[2] / "results" / "broken-runs.json"
 TABLES = ("history", "rollouts")
@@ -51,7 +52,8 @@ class Broken(NamedTuple):
 def load(path: Path = RECORD) -> tuple[dict[str, list[dict[str, Any]]], list[Broken]]:
     """The healthy runs by kind, and the broken ones by fault."""
     found = json.loads(path.read_text(encoding="utf-8"))
-    healthy = {kind: [*map(unpacked, runs)] for kind, runs in found["healthy"].items()}
+    twins = found["healthy"]
+    healthy = {kind: [*map(unpacked, twins[kind])] for kind in HEALTHY if kind in twins}
     known = {(fault.kind, fault.name): fault for fault in FAULTS}
     broken = [
         Broken(known[entry["kind"], entry["name"]], [*map(unpacked, entry["runs"])])

@@ -13,6 +13,7 @@ EXACT = 1e-4  # share; a loss that does not see the policy at all is another fau
 FAR = 30.0  # [nats] far from the reference, whatever the answer
 SHARED = 0.5  # of what the rejected answers lost
 CONFIDENT = 1.2  # of the loss of equal answers
+CERTAIN = 20.0  # margin; people agree on three pairs in four, which is a margin of 1
 
 
 def started_equal(run: RunHistory) -> Iterator[Finding]:
@@ -122,4 +123,23 @@ def unheld(run: RunHistory) -> Iterator[Finding]:
         )
 
 
-RULES = (started_equal, ranked_wrongly, chosen_falls, overconfident, unheld)
+def certain(run: RunHistory) -> Iterator[Finding]:
+    """Margins that no label can bear out."""
+    margin = run.curve("margin")
+    if margin and margin.values[-1] > CERTAIN:
+        yield Finding(
+            name="margins beyond all doubt",
+            severity="warning",
+            seen=f"The mean margin of held-out pairs is {margin.values[-1]:.3g}.",
+            healthy="A margin of 1 says that three people in four agree, a margin of 7 that "
+            "one in a thousand does not.",
+            causes=(
+                "β is too large: small changes of the policy become certain judgments",
+                "the step size is too large, and the policy has run away",
+                "the pairs differ in something trivial, such as length or form",
+            ),
+            advice="β = 0.1, a smaller step size, and a look at what tells the pairs apart.",
+        )
+
+
+RULES = (started_equal, ranked_wrongly, chosen_falls, overconfident, certain, unheld)

@@ -31,6 +31,11 @@ def test_margins_that_are_too_large():
     assert found("dpo", held_out_loss=0.6 + 0 * T) == []
 
 
+def test_margins_beyond_all_doubt():
+    assert found("dpo", margin=0.2 * T) == ["margins beyond all doubt"]
+    assert found("dpo", margin=0.09 * T) == []
+
+
 def test_a_beta_that_holds_nothing():
     loss = 0.45 + 0.24 * (T == 1)
     assert found("dpo", loss=loss) == ["β too small for the loss"]
