@@ -63,6 +63,7 @@ def test_training_far_below_held_out():
 def test_a_loss_that_stays_where_it_began():
     for kind, start in (("pretrain", math.log(256)), ("sft", 3.0)):
         assert found(kind, loss=start + NOISE) == ["loss flat"]
+    assert found("sft", loss=3.0 - 0.0006 * T) == []  # a thirtieth
     stuck = math.log(2) + 0 * T  # whatever the answers did
     assert found("dpo", loss=stuck) == ["loss stuck where it began"]
     assert found("reward", loss=stuck + 0.1 * NOISE) == ["loss stuck where it began"]
@@ -71,6 +72,7 @@ def test_a_loss_that_stays_where_it_began():
 def test_a_plateau_at_the_frequencies():
     plateau = 3.3 + (math.log(256) - 3.3) * np.exp(-(T - 1) / 10)
     assert found("pretrain", loss=plateau) == ["plateau at the frequencies"]
+    assert found("pretrain", loss=plateau - 0.002 * T) == []  # a tenth since the second fifth
 
 
 def test_a_loss_that_rises_again():
@@ -81,7 +83,9 @@ def test_a_loss_that_rises_again():
 
 def test_a_spike():
     assert found("pretrain", loss=LOSS + 2 * (T == 120)) == ["loss spike"]
-    assert found("pretrain", loss=LOSS + 0.03 * (T == 120)) == []
+    assert found("pretrain", loss=LOSS + 0.3 * (T == 120)) == []  # a seventh of the loss
+    noisy = LOSS + 0.3 * np.sin(40 * T)
+    assert found("pretrain", loss=noisy + 0.9 * (T == 120)) == []  # three deviations
 
 
 def test_a_short_run_shows_no_trend():

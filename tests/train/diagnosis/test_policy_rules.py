@@ -10,7 +10,7 @@ NONE = 0.0 * ITERATIONS
 
 @pytest.mark.parametrize(("column", "broken", "healthy", "name"), [
     ("reward_std", NONE, np.where(I < 10, 0.0, 0.2), "rewards all equal"),
-    ("reward", -ROLLOUTS["reward"], 0.5 + 0.2 * np.sin(7.0 * I), "reward falls"),
+    ("reward", -ROLLOUTS["reward"], 0.5 + 0.2 * np.sin(7.0 * I) - 0.004 * I, "reward falls"),
     ("kl", 0.5 + NONE, 0.01 + NONE, "divergence at the start"),
     ("kl", 1.0 * I, 0.5 * I, "divergence explodes"),
     ("entropy", 2 * np.exp(-I / 5), 2 * np.exp(-I / 20), "entropy collapses"),

@@ -1,5 +1,7 @@
 """Faults that gradient, step size and precision show, written by hand."""
 
+import math
+
 from train.diagnosis.written_runs import HEALTHY, NOISE, T, found
 
 RATE = HEALTHY["pretrain"]["lr"]
@@ -16,7 +18,8 @@ def test_a_gradient_that_is_zero():
 
 def test_a_gradient_that_adds_up():
     assert found("pretrain", grad_norm=0.5 * T) == ["gradient grows"]
-    assert found("pretrain", grad_norm=1 + T / 100) == []
+    assert found("pretrain", grad_norm=0.5 + 0.02 * (T - 1)) == []  # nine times
+    assert found("pretrain", grad_norm=0.5 + 0.04 * (T - 1)) == ["gradient grows"]
 
 
 def test_a_gradient_that_is_always_clipped():
@@ -39,6 +42,7 @@ def test_no_warm_up():
 def test_a_step_size_that_is_no_part_of_a_weight():
     more = with_optimizer(weight_decay=0.0)
     assert found("pretrain", lr=100 * RATE, more=more) == ["step size too large for Adam"]
+    assert found("pretrain", lr=10 * RATE, more=more) == []
     assert found("pretrain", lr=100 * RATE) == []
 
 
@@ -46,6 +50,9 @@ def test_a_decay_that_forgets():
     assert found("pretrain", more=with_optimizer(weight_decay=0.1)) == []
     strong = with_optimizer(weight_decay=10.0)
     assert found("pretrain", more=strong) == ["weight decay too strong"]
+    for steps, names in ((150, []), (70, ["weight decay too strong"])):
+        halving = with_optimizer(weight_decay=math.log(2) / 3e-3 / steps)
+        assert found("pretrain", more=halving) == names
 
 
 def test_steps_that_were_skipped():
