@@ -1,6 +1,7 @@
 """Fine-tune a model on preferences: ``mathlm dpo``, or ``torchrun -m mathlm.recipes.dpo``."""
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -35,7 +36,7 @@ from ..chat.model import ChatModel
 from ..errors import ConfigError
 from ..optim import AdamW
 from ..text import Message, preferences
-from ..train import Trainer, distribute, resolve_device, unwrap
+from ..train import LogLines, Trainer, distribute, resolve_device, unwrap
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Objective
@@ -303,6 +304,26 @@ def judge(
     return found
 
 
+def log_lines(config: DPOConfig) -> LogLines:
+    """How the log is worded: the first loss is known where the policy begins as its reference.
+
+    All implicit rewards are 0 there, and no divergence is.
+    """
+    name, own = config.loss.loss, config.loss.options
+    begins: dict[str, tuple[float | None, str]] = dict.fromkeys(
+        ("dpo", "robust", "length-normalized"), (math.log(2), "ln 2")
+    )
+    begins["hinge"] = (1.0, "")
+    if name == "ipo":
+        begins["ipo"] = (1 / (4 * own["beta"] ** 2), "1/(4 beta^2)")
+    if name == "kto" and own["desirable_weight"] == own["undesirable_weight"]:
+        begins["kto"] = (own["desirable_weight"] / 2, "")
+    virtual = config.adaptation.method in ("prefix", "prompt")  # they change the policy at once
+    first, because = (None, "") if virtual else begins.get(name, (None, ""))
+    unit = "answers" if name == "kto" else "pairs"
+    return LogLines(unit=unit, first_loss=first, because=because)
+
+
 def build(
     config: DPOConfig,
     schedule: Schedule,
@@ -316,7 +337,7 @@ def build(
         Tuning(config.loss.objective, config.identity),
         data.training,
         AdamW(parameter_groups(config, prepared.chat_model.model, prepared)),
-        trainer_config(config, schedule),
+        trainer_config(config, schedule, log_lines(config)),
         data.held_out,
         beta=config.loss.reported_beta,
     )

@@ -4,7 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from ..optim import AdamW, warmup_cosine
 from ..text import corpus, encode_corpus
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import (
+    LogLines,
     TokenizedWindows,
     Trainer,
     TrainerConfig,
@@ -198,10 +199,17 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
     )
 
 
+def log_lines(vocab_size: int) -> LogLines:
+    """How the log is worded: new weights know nothing and guess uniformly."""
+    guess = math.log(vocab_size)
+    return LogLines(unit="tokens", first_loss=guess, because=f"ln {vocab_size}")
+
+
 def build(config: PretrainConfig) -> tuple[Trainer, TokenizedWindows]:
     """Trainer of a run, and its held-out windows."""
     plan = trainer_config(config)  # refuses wrong options before a long text is read
     training, held_out = windows(config)
+    plan = replace(plan, lines=log_lines(training.vocab_size))
     torch.manual_seed(config.optimization.seed)
     shape = config.model.config(training.vocab_size)
     one = GPT(shape).to(getattr(torch, config.machine.dtype))

@@ -1,6 +1,7 @@
 """Train a reward model on preferences: ``mathlm reward``; and the reward that it writes."""
 
 import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from ..errors import ConfigError, InputError
 from ..generate.decoding import evaluating
 from ..optim import AdamW
 from ..text import Message
-from ..train import Trainer, distribute, resolve_device
+from ..train import LogLines, Trainer, distribute, resolve_device
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objective_batches import padded
@@ -78,6 +79,13 @@ def prepare_reward(config: RewardConfig) -> tuple[Prepared, RewardModel]:
     return prepared, RewardModel(model)
 
 
+def log_lines(config: RewardConfig) -> LogLines:
+    """How the log is worded: the head begins at 0, so that all answers are worth the same."""
+    first = math.log1p(math.exp(config.margin))
+    because = f"ln(1 + e^{config.margin:g})" if config.margin else "ln 2"
+    return LogLines(unit="pairs", first_loss=first, because=because)
+
+
 def build(
     config: RewardConfig,
     schedule: Schedule,
@@ -97,7 +105,7 @@ def build(
         Tuning(objective, config.identity),
         data.training,
         AdamW([*parameter_groups(config, model.body, prepared), head]),
-        trainer_config(config, schedule),
+        trainer_config(config, schedule, log_lines(config)),
         data.held_out,
     )
 

@@ -15,7 +15,14 @@ from ..chat.model import ChatModel
 from ..errors import ConfigError
 from ..optim import AdamW
 from ..text import corpus, encode_corpus, instructions
-from ..train import TokenizedWindows, Trainer, distribute, next_token, resolve_device
+from ..train import (
+    LogLines,
+    TokenizedWindows,
+    Trainer,
+    distribute,
+    next_token,
+    resolve_device,
+)
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
@@ -151,7 +158,7 @@ def build(
         Tuning(objective, config.identity),
         data.training,
         AdamW(parameter_groups(config, gpt, prepared)),
-        trainer_config(config, schedule),
+        trainer_config(config, schedule, LogLines(unit="tokens")),
         held_out=data.held_out,
     )
 

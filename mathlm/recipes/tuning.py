@@ -26,7 +26,8 @@ from ..generate import quantize
 from ..models import GPT, save_pretrained
 from ..models.gpt_config import require_choices
 from ..optim import warmup_cosine
-from ..train import Trainer, TrainerConfig
+from ..train import LogLines, Trainer, TrainerConfig
+from ..train.config import LINES
 from ..train.objectives import Batch, Objective
 from ..train.record import device_name, write_record
 from .command import flat
@@ -353,12 +354,15 @@ def parameter_groups(
     return decay + ([{"params": rows, "weight_decay": 0.0}] if special else [])
 
 
-def trainer_config(config: TuningConfig, schedule: Schedule) -> TrainerConfig:
-    """How the trainer runs, by the options and the schedule."""
+def trainer_config(
+    config: TuningConfig, schedule: Schedule, lines: LogLines = LINES
+) -> TrainerConfig:
+    """How the trainer runs, by the options and the schedule; ``lines`` words its log."""
     rates = warmup_cosine(schedule.lr, schedule.warmup, schedule.steps, final=schedule.lr / 10)
     known = flat(config) | asdict(schedule)
     given = {f.name: known[f.name] for f in fields(TrainerConfig) if f.name in known}
-    return TrainerConfig(**given | {"schedule": rates, "folder": config.folder / "checkpoints"})
+    rest = {"schedule": rates, "folder": config.folder / "checkpoints", "lines": lines}
+    return TrainerConfig(**given | rest)
 
 
 FILES = ("data", "prompts", "model", "tokenizer", "template", "replay", "reward")

@@ -5,6 +5,7 @@ from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_ch
 from .config import TrainerConfig
 from .distributed import RankError, process_group, resolve_device
 from .ema import Averages
+from .log_line import LogLines
 from .memory import LiveBytes
 from .objective_batches import (
     CorruptedWindows,
@@ -44,6 +45,7 @@ __all__ = [
     "CutSpans",
     "DrawPrefix",
     "LiveBytes",
+    "LogLines",
     "LossScale",
     "MaskLevels",
     "MaskTokens",

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from mathlm.recipes import pretrain
 from mathlm.text import ByteBPE, Bytes, encode_corpus, write_tokens
 from mathlm.text.corpora.token_file import END
 from mathlm.train import checkpoints
+from mathlm.train.distributed import say_no_cuda
 
 ROOT = Path(pretrain.__file__).parents[2]
 TEXT = "".join(f"{i} and {i + 1} make {2 * i + 1}.\n" for i in range(200))
@@ -77,6 +79,17 @@ def test_training_learns_and_the_record_says_so(run):
 def test_an_untrained_model_needs_about_eight_bits_per_byte(run):
     results = run("--steps 1 --warmup 0 --lr 1e-9")["results"]
     assert results["bits_per_byte"] == pytest.approx(8, abs=0.1)
+
+
+def test_the_first_loss_is_near_what_the_log_expects(run, caplog):
+    """New weights guess among 256 bytes; the machine is told once, though it is asked twice."""
+    say_no_cuda.cache_clear()
+    caplog.set_level("INFO")
+    run("--steps 4 --log-every 3 --device auto")
+    (line,) = (m for m in caplog.messages if m.startswith("step 1 of 4"))
+    loss = re.search(r"loss (\S+) \(expected about ln 256 = 5.545\)", line).group(1)
+    assert float(loss) == pytest.approx(math.log(256), abs=0.1)
+    assert caplog.text.count("torch sees no CUDA") == (not torch.cuda.is_available())
 
 
 def test_an_interrupted_run_is_resumed_by_the_same_command(run, tmp_path, monkeypatch):
