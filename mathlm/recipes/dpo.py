@@ -52,6 +52,7 @@ from .tuning import (
     own_options,
     parameter_groups,
     prepare,
+    say_result,
     trainer_config,
 )
 
@@ -292,13 +293,11 @@ def answers(
 def judge(
     config: DPOConfig, chat_model: ChatModel, data: Preferences, reference: Reference, when: str
 ) -> dict[str, Any]:
-    """Everything that is compared before and after; logged."""
+    """Everything that is compared before and after; two answers are logged."""
     found: dict[str, Any] = {}
     if data.held_out is not None:
         found |= metrics(chat_model.model, data.held_out, config.loss.reported_beta)
     found |= answers(config, chat_model, data.prompts, reference)
-    numbers = [f"{name} {x:.4g}" for name, x in found.items() if isinstance(x, float)]
-    log.info("%s: %s", when, ", ".join(numbers) or "nothing is held out or written")
     for sample in found.get("samples", [])[:2]:
         log.info("%s: %r -> %r", when, sample["prompt"], sample["answer"])
     return found
@@ -372,7 +371,7 @@ def run(config: DPOConfig) -> dict[str, Any]:
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             place = finish(config, schedule, trainer, prepared, found)
-            log.info("talk with it: mathlm chat --model %s", place)
+            say_result(config, found, place, f"mathlm chat --model {place}")
         return found
 
 

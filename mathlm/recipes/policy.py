@@ -1,7 +1,6 @@
 """What ppo and grpo share: prompts, rewards, and a run that writes, is judged and learns."""
 
 import copy
-import logging
 import time
 from dataclasses import dataclass
 from importlib import import_module
@@ -51,10 +50,10 @@ from .tuning import (
     parameter_groups,
     prepare,
     require_positive,
+    say_result,
     trainer_config,
 )
 
-log = logging.getLogger(__name__)
 JUDGED = 1_000_003  # seed of what is judged before and after
 BUILT_IN = ("sentiment", "length", "arithmetic", "format")
 FORMS = (
@@ -373,8 +372,7 @@ def run_plan(config: PolicyConfig, plan: Plan) -> dict[str, Any]:
         found |= {"dropped": data.dropped}
         found |= {"before": before, "after": after, "seconds": time.perf_counter() - start}
         if rank() == 0:
-            log.info("reward %s before, %s after", before.get("reward"), after.get("reward"))
             more = {"rollouts": data.history}
             place = finish(config, schedule, trainer, prepared, found, **more)
-            log.info("talk with it: mathlm chat --model %s", place)
+            say_result(config, found, place, f"mathlm chat --model {place}")
         return found

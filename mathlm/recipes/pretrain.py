@@ -30,6 +30,7 @@ from ..train.distributed import process_group, rank
 from ..train.record import device_name, write_record
 from .command import execute, flat, parse
 from .options import Machine
+from .result import places, say, values
 
 log = logging.getLogger(__name__)
 Size = Literal["nano", "tiny", "small", "medium", "base", "gpt2"]
@@ -233,6 +234,16 @@ def results(trainer: Trainer, bytes_per_target: float) -> dict[str, float]:
     return found
 
 
+def say_result(config: PretrainConfig, found: dict[str, float]) -> None:
+    """The table at the end."""
+    out, size = config.output.out, ("parameters", f"{found['parameters']:,}")
+    following = [f"mathlm plot {out}", f"mathlm export {out} FOLDER"]
+    if out is None:
+        following = ["give --out FOLDER to keep the weights"]
+    wrote = {"checkpoints": out, "record": config.output.record}
+    say(values(found), [size], places(found["seconds"], following, **wrote))
+
+
 def run(config: PretrainConfig) -> dict[str, float]:
     """Train, evaluate and record; returns the results."""
     with process_group(config.machine.device, timeout=config.machine.timeout):
@@ -242,7 +253,7 @@ def run(config: PretrainConfig) -> dict[str, float]:
         found = results(trainer, held_out.bytes_per_target)
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
-            log.info("%s", found)
+            say_result(config, found)
             if config.output.record is not None:
                 parts = {"options": flat(config), "history": trainer.history}
                 parts |= {"config": trainer.describe(), "results": found}

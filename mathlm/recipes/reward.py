@@ -34,6 +34,7 @@ from .tuning import (
     finish,
     parameter_groups,
     prepare,
+    say_result,
     trainer_config,
 )
 
@@ -110,16 +111,13 @@ def build(
     )
 
 
-def judged(model: RewardModel, data: Pairs, when: str) -> dict[str, float]:
+def judged(model: RewardModel, data: Pairs) -> dict[str, float]:
     """What the reward is worth on the held-out pairs, and what length is worth there."""
     if data.held_out is None:
         return {}
     device = model.offset.device
     batches = ({k: t.to(device) for k, t in batch.items()} for batch in data.held_out)
-    found = reward_metrics(model, batches)
-    said = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
-    log.info("held-out pairs %s: %s", when, said)
-    return found
+    return reward_metrics(model, batches)
 
 
 def compare_with_length(found: dict[str, float]) -> bool | None:
@@ -158,11 +156,11 @@ def run(config: RewardConfig) -> dict[str, Any]:
         per_epoch, width = data.training.steps_per_epoch, model.body.config.d_model
         schedule = Schedule.of_passes(config, per_epoch, width)
         trainer = build(config, schedule, prepared, model, data)
-        before = judged(model, data, "before")
+        before = judged(model, data)
         trainer.resume(allow_change=config.output.allow_change)
         trainer.fit()
         centre(model, data)
-        after = judged(model, data, "after")
+        after = judged(model, data)
         found: dict[str, Any] = {"step": trainer.step, "dropped": data.encoded.dropped}
         found |= {"before": before, "after": after}
         found |= {"more_than_length": compare_with_length(after)}
@@ -171,7 +169,7 @@ def run(config: RewardConfig) -> dict[str, Any]:
             (config.folder / chat_folder.FILE).unlink(missing_ok=True)
             model.save_head(config.folder)
             place = finish(config, schedule, trainer, prepared, found)
-            log.info("a reward for --reward: %s", place)
+            say_result(config, found, place, f"mathlm grpo --reward {place} --prompts FILE")
         return found
 
 

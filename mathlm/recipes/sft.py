@@ -38,6 +38,7 @@ from .tuning import (
     parameter_groups,
     prepare,
     require_convergence,
+    say_result,
     trainer_config,
 )
 
@@ -177,7 +178,6 @@ def judged(trainer: Trainer, before: float) -> dict[str, float]:
     losses = {r["step"]: r["held_out_loss"] for r in trainer.history if "held_out_loss" in r}
     least = min(losses, key=lambda step: losses[step])
     after = losses[least] if trainer.best else losses[trainer.step]
-    log.info("held-out answers: %.4f nats a token before, %.4f after", before, after)
     if after > losses[least]:
         log.info("the least was %.4f at step %d: --patience ends there", losses[least], least)
     return {"held_out_loss_before": before, "held_out_loss": after}
@@ -207,7 +207,10 @@ def run(config: SFTConfig) -> dict[str, Any]:
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             place = finish(config, schedule, trainer, prepared, found)
-            log.info("talk with it: mathlm chat --model %s", place)
+            loss = {} if before is None else {"held_out_loss": found["held_out_loss"]}
+            first = {} if before is None else {"held_out_loss": before}
+            told = found | {"before": first, "after": loss}
+            say_result(config, told, place, f"mathlm chat --model {place}")
         return found
 
 

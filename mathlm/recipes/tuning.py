@@ -32,6 +32,7 @@ from ..train.objectives import Batch, Objective
 from ..train.record import device_name, write_record
 from .command import flat
 from .options import BaseModel, Machine, Optimization, Output
+from .result import compared, left_out, places, say
 
 log = logging.getLogger(__name__)
 Method = Literal["full", "freeze", "lora", "adapters", "prefix", "prompt"]
@@ -388,6 +389,18 @@ def finish(
         parts |= {"results": results, "device": device_name(trainer.device)}
         write_record(config.output.record, **parts)
     return write_result(config, prepared)
+
+
+def say_result(
+    config: TuningConfig, found: dict[str, Any], place: Path, following: str
+) -> None:
+    """The table at the end, with the command that comes next."""
+    length = next(name for name in ("step", "iterations") if name in found)
+    rows = [("steps" if length == "step" else length, f"{found[length]:,}")]
+    rows += left_out(found["dropped"])
+    wrote = {"written to": place, "record": config.output.record}
+    ends = places(found["seconds"], [following], **wrote)
+    say(compared(found.get("before", {}), found.get("after", {})), rows, ends)
 
 
 def require_convergence(before: float, after: float, vocab_size: int) -> None:

@@ -247,7 +247,7 @@ def first_line(caplog):
     ],
 )
 def test_the_first_loss_is_what_the_log_expects(place, caplog, options, expected):
-    """At the reference all margins are 0: -log of 1/2, 1 - 0, 1/(4 beta^2), weight times 1/2."""
+    """At the reference all margins are 0: -ln 1/2, 1 - 0, (1/(2 beta))^2, weight times 1/2."""
     caplog.set_level("INFO")
     tune(place, f"{options} --epochs 1 --samples 0 --held-out 0")
     loss, behind = first_line(caplog)
