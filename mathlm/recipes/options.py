@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import ConfigError
+from ..train.loggers import LoggerName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,8 @@ class Output:
     """JSON file for options, history and results."""
     log_every: int = 10
     """Steps between log lines."""
+    log: tuple[LoggerName, ...] | None = None
+    """Write the log as numbers too, into the folder: one of these, or several."""
     save_every: int | None = None
     """Steps between checkpoints; if not given the last step only."""
     keep: int = 2

@@ -24,9 +24,11 @@ from ..train import (
     distribute,
     next_token,
     resolve_device,
+    run_loggers,
 )
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
+from ..train.loggers import LoggerName
 from ..train.record import device_name, write_record
 from .command import execute, flat, parse
 from .options import Machine
@@ -132,6 +134,8 @@ class Output:
     """JSON file for options, history and results."""
     log_every: int = 10
     """Steps between log lines."""
+    log: tuple[LoggerName, ...] | None = None
+    """Write the log as numbers too, into the folder: one of these, or several."""
     eval_every: int | None = None
     """Steps between evaluations; the last step is evaluated in any case."""
     save_every: int = 100
@@ -190,6 +194,7 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
         seed=by.seed,
         folder=to.out,
         log_every=to.log_every,
+        loggers=run_loggers(to.log or (), to.out),
         eval_every=to.eval_every,
         save_every=to.save_every,
         keep=to.keep,

@@ -26,7 +26,7 @@ from ..generate import quantize
 from ..models import GPT, save_pretrained
 from ..models.gpt_config import require_choices
 from ..optim import warmup_cosine
-from ..train import LogLines, Trainer, TrainerConfig
+from ..train import LogLines, Trainer, TrainerConfig, run_loggers
 from ..train.config import LINES
 from ..train.objectives import Batch, Objective
 from ..train.record import device_name, write_record
@@ -273,6 +273,9 @@ class Prepared:
 def prepare(config: TuningConfig) -> Prepared:
     """The base model, loaded, quantized and adapted as the options say."""
     require_places(config)
+    run_loggers(
+        config.output.log or (), config.folder
+    )  # a missing package is said before all else
     base, own = config.base, config.adaptation
     loaded = chat_folder.load_whole(base.model, tokenizer=base.tokenizer, form=base.form)
     model = loaded.model if own.quantize is None else quantize(loaded.model, own.quantize)
@@ -359,10 +362,12 @@ def trainer_config(
     config: TuningConfig, schedule: Schedule, lines: LogLines = LINES
 ) -> TrainerConfig:
     """How the trainer runs, by the options and the schedule; ``lines`` words its log."""
+    rest: dict[str, Any]
     rates = warmup_cosine(schedule.lr, schedule.warmup, schedule.steps, final=schedule.lr / 10)
     known = flat(config) | asdict(schedule)
     given = {f.name: known[f.name] for f in fields(TrainerConfig) if f.name in known}
     rest = {"schedule": rates, "folder": config.folder / "checkpoints", "lines": lines}
+    rest |= {"loggers": run_loggers(config.output.log or (), config.folder)}
     return TrainerConfig(**given | rest)
 
 

@@ -12,6 +12,7 @@ from torch import nn
 from ..errors import ConfigError
 from .distributed import DeviceName
 from .log_line import LogLines
+from .loggers import Logger
 from .parallel import Kind, unwrap
 from .precision import LossScale, Precision
 from .record import describe
@@ -50,6 +51,8 @@ class TrainerConfig:
             mean stays that of the last step. None runs all steps and ends with the last
             weights.
         lines: How the lines of the log are worded.
+        loggers: Functions that get each record of the log, with the speed, on the first rank;
+            such as :func:`mathlm.train.run_loggers` makes.
 
     Raises:
         ConfigError: If a number is not positive, or outside its range, or a name unknown, or
@@ -74,6 +77,7 @@ class TrainerConfig:
     compile: bool = False
     patience: int | None = None
     lines: LogLines = LINES
+    loggers: tuple[Logger, ...] = ()
 
     def __post_init__(self) -> None:
         names = (

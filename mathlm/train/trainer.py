@@ -364,11 +364,14 @@ class Trainer:
             self.say(record)
 
     def say(self, record: Record) -> None:
-        """One line for the log, from the first rank; the speed stands nowhere else."""
+        """Tell the log and the loggers, from the first rank; the history has no speed."""
         steps, speed = self.config.steps, self.speed.read()
         left = self.speed.left(steps - self.step)
         if rank() == 0:
             log.info("%s", log_line(record, steps, speed, left, self.config.lines))
+            timed = {f"{self.config.lines.unit}_per_second": speed}
+            for logger in self.config.loggers:
+                logger(record | timed)
 
     def is_due(self, every: int | None) -> bool:
         """Whether this step is a multiple of ``every``, or the run's last."""
