@@ -24,7 +24,7 @@ class LogLines:
     """
 
     unit: str = "targets"
-    first_loss: float | None = None
+    first_loss: float | int | None = None
     because: str = ""
 
     @property
@@ -36,20 +36,20 @@ class LogLines:
         return f" (expected about {source}{number(self.first_loss)})"
 
 
-def number(x: float) -> str:
+def number(x: float | int) -> str:
     """Four digits, or two and a power of ten where the number is small or large."""
     if x == 0 or not math.isfinite(x):
         return f"{x:g}"
     return f"{x:.4g}" if 1e-3 <= abs(x) < 1e4 else power(x)
 
 
-def power(x: float) -> str:
+def power(x: float | int) -> str:
     """Two digits and a power of ten: 3.0e-4."""
     mantissa, exponent = f"{x:.1e}".split("e")
     return f"{mantissa}e{int(exponent)}"
 
 
-def rate(x: float) -> str:
+def rate(x: float | int) -> str:
     """Three digits, of thousands or millions where there are as many."""
     for size, sign in ((1e6, "M"), (1e3, "k")):
         if x >= 0.9995 * size:
@@ -57,7 +57,7 @@ def rate(x: float) -> str:
     return f"{x:.3g}"
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | int) -> str:
     """A time in the unit that fits it."""
     if seconds < 59.5:
         return f"{seconds:.0f} s"
@@ -71,8 +71,8 @@ def duration(seconds: float) -> str:
 def log_line(
     record: Mapping[str, int | float],
     steps: int,
-    speed: float,
-    seconds_left: float,
+    speed: float | int,
+    seconds_left: float | int,
     style: LogLines,
 ) -> str:
     """One line for a record: where the run is, how good, how fast, and how long it takes.
@@ -97,7 +97,7 @@ def log_line(
     return "  ".join(words)
 
 
-def said(name: str, value: float) -> str:
+def said(name: str, value: float | int) -> str:
     """A value with its name."""
     written = power(value) if name == "lr" and value else number(value)
     return f"{WORDS.get(name, name.replace('_', ' '))} {written}"
