@@ -43,6 +43,7 @@ from ..train.objectives import Objective
 from ..train.trainer import Record
 from .command import execute, parse
 from .data import context_of, read_pairs, split
+from .more_steps import resume
 from .tuning import (
     DataConfig,
     Prepared,
@@ -363,7 +364,7 @@ def run(config: DPOConfig) -> dict[str, Any]:
         schedule = Schedule.of_passes(config, per_epoch, width, slower=10)
         trainer = build(config, schedule, prepared, model, data)
         before = judge(config, chat_model, data, reference, "before")
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         after = judge(config, chat_model, data, reference, "after")
         found = {"step": trainer.step, "dropped": data.dropped, "before": before}

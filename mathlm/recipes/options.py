@@ -6,6 +6,7 @@ from typing import Literal
 
 from ..errors import ConfigError
 from ..train.loggers import LoggerName
+from .more_steps import MoreSteps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,3 +88,6 @@ class Output:
     """Newest checkpoints that stay."""
     allow_change: bool = False
     """Resume although the options differ."""
+    more_steps: MoreSteps | None = None
+    """Add steps to a run that has ended, by a longer --steps or --epochs: the learning rate of
+    the longer schedule, the last one, or another rise and fall."""

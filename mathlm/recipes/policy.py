@@ -40,6 +40,7 @@ from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objectives import Objective
 from .columns import with_columns
+from .more_steps import resume
 from .reward import load_reward
 from .tuning import (
     Prepared,
@@ -364,7 +365,7 @@ def run_plan(config: PolicyConfig, plan: Plan) -> dict[str, Any]:
         prepared = prepare(config)
         data, schedule, trainer = build(config, plan, prepared)
         before, start = judge(config, data), time.perf_counter()
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         data.look_back()
         after = judge(config, data)

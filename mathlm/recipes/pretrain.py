@@ -31,6 +31,7 @@ from ..train.distributed import process_group, rank
 from ..train.loggers import LoggerName
 from ..train.record import device_name, write_record
 from .command import execute, flat, parse
+from .more_steps import MoreSteps, resume
 from .options import Machine
 from .result import places, say, values
 
@@ -144,6 +145,9 @@ class Output:
     """Newest checkpoints that stay; None: all."""
     allow_change: bool = False
     """Resume although the options differ."""
+    more_steps: MoreSteps | None = None
+    """Add steps to a run that has ended, by a longer --steps or --epochs: the learning rate of
+    the longer schedule, the last one, or another rise and fall."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +257,7 @@ def run(config: PretrainConfig) -> dict[str, float]:
     """Train, evaluate and record; returns the results."""
     with process_group(config.machine.device, timeout=config.machine.timeout):
         (trainer, held_out), start = build(config), time.perf_counter()
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         found = results(trainer, held_out.bytes_per_target)
         found |= {"seconds": time.perf_counter() - start}

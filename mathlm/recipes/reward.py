@@ -26,6 +26,7 @@ from ..train.distributed import DeviceName, process_group, rank
 from ..train.objective_batches import padded
 from .command import execute, parse
 from .data import Pairs, read_pairs
+from .more_steps import resume
 from .tuning import (
     DataConfig,
     Prepared,
@@ -157,7 +158,7 @@ def run(config: RewardConfig) -> dict[str, Any]:
         schedule = Schedule.of_passes(config, per_epoch, width)
         trainer = build(config, schedule, prepared, model, data)
         before = judged(model, data)
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         centre(model, data)
         after = judged(model, data)

@@ -29,6 +29,7 @@ from ..train.objectives import Batch, Objective
 from ..train.state import kept_rng
 from .command import execute, parse
 from .data import context_of, split
+from .more_steps import resume
 from .tuning import (
     DataConfig,
     Prepared,
@@ -197,7 +198,7 @@ def run(config: SFTConfig) -> dict[str, Any]:
         schedule = Schedule.of_passes(config, data.steps_per_epoch, width)
         trainer = build(config, schedule, prepared, data)
         before = None if data.held_out is None else trainer.evaluate()
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         found: dict[str, Any] = {"step": trainer.step, "dropped": data.encoded.dropped}
         found |= {} if before is None else judged(trainer, before)
