@@ -51,6 +51,7 @@ from .parameters import (
 from .plan import BudgetPlan, plan_budget
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
+from .run_table import RunTable, read_runs
 
 __all__ = [
     "ASSUMED",
@@ -65,6 +66,7 @@ __all__ = [
     "Parabolas",
     "Points",
     "PowerLaw",
+    "RunTable",
     "Span",
     "TrainingBill",
     "active_parameters",
@@ -96,6 +98,7 @@ __all__ = [
     "optimal_allocation",
     "parameters_and_tokens",
     "plan_budget",
+    "read_runs",
     "repeated_loss",
     "saved_numbers",
     "sharded_memory",
