@@ -41,7 +41,7 @@ from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Objective
 from ..train.trainer import Record
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .data import context_of, read_pairs, split
 from .more_steps import resume
 from .tuning import (
@@ -86,21 +86,21 @@ class Loss:
         "dpo", "robust", "ipo", "hinge", "length-normalized", "kto", "orpo", "simpo"
     ] = "dpo"
     """Name of the preference loss; kto learns from single answers that are good or bad."""
-    beta: float | None = None
+    beta: Maybe[float] = None
     """Price of the divergence from the reference [1/nat]; 0.1, of simpo 2, if not given."""
-    label_smoothing: float | None = None
+    label_smoothing: Maybe[float] = None
     """Of dpo: share of wrong labels (conservative DPO); 0 if not given."""
-    flip: float | None = None
+    flip: Maybe[float] = None
     """Of robust: share of flipped labels; 0.1 if not given."""
     per_token: bool = False
     """Of ipo: means over tokens."""
-    weight: float | None = None
+    weight: Maybe[float] = None
     """Of orpo: weight of the odds ratio; 0.1 if not given."""
-    gamma: float | None = None
+    gamma: Maybe[float] = None
     """Of simpo: margin that is asked for; 1 if not given."""
-    desirable_weight: float | None = None
+    desirable_weight: Maybe[float] = None
     """Of kto: weight of good answers; 1 if not given."""
-    undesirable_weight: float | None = None
+    undesirable_weight: Maybe[float] = None
     """Of kto: weight of bad answers; 1 if not given."""
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from ..models import GPT, GPTConfig, load_weights, save_gguf, save_pretrained
 from ..models.gpt_config import require_choices
 from ..train import load_checkpoint
 from ..train.checkpoint import locate
-from .command import execute, parse
+from .command import Maybe, execute, parse
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +40,12 @@ class ExportConfig:
     one of an adapter, which is made part of its base."""
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Where to write the model."""
-    format: Literal["hf", "gguf"] | None = None
+    format: Maybe[Literal["hf", "gguf"]] = None
     """A Hugging Face folder, or a GGUF file, whose name ends in .gguf; None: as it is named."""
-    dtype: Literal["float16", "bfloat16", "float32"] | None = None
+    dtype: Maybe[Literal["float16", "bfloat16", "float32"]] = None
     """Of the weights; None: as they are, and in a GGUF file float32."""
-    tokenizer: Path | None = None
-    """For a GGUF file: one whose tokenizer is copied, such as that of the model tuned."""
+    tokenizer: Maybe[Path] = None
+    """For a GGUF file: one whose tokenizer is copied, as that of the model tuned; None: none."""
 
     def __post_init__(self) -> None:
         if self.format is not None:

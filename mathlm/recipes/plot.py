@@ -12,7 +12,7 @@ import tyro
 from ..errors import ConfigError, DataNotFoundError
 from ..train import newest_checkpoint
 from ..train.checkpoint import read_state
-from .command import execute, parse
+from .command import Maybe, execute, parse
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class PlotConfig:
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run, of which the newest checkpoint is read, or a file of --record."""
-    out: Path | None = None
+    out: Maybe[Path] = None
     """PNG, PDF or SVG file to write; None: plot.png in the folder, or beside the record."""
 
 

@@ -40,6 +40,7 @@ from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objectives import Objective
 from .columns import with_columns
+from .command import Maybe
 from .more_steps import resume
 from .reward import load_reward
 from .tuning import (
@@ -86,7 +87,7 @@ class Rollouts:
     """Price of the divergence from the reference, KL [reward/nat]."""
     cut: float | str = "score"
     """Reward of a text without an end: score, of ppo also bootstrap, or a number."""
-    at_once: int | None = None
+    at_once: Maybe[int] = None
     """Rows written and read together; all if not given."""
 
     def __post_init__(self) -> None:
@@ -102,8 +103,8 @@ class Rewarding:
     A function gets prompts, completions and, by name, the other keys of the prompts' lines."""
     target: int = 100
     """Of --reward length: how long an answer is to be [characters]."""
-    pattern: str | None = None
-    """Of --reward format: regular expression that a whole completion matches."""
+    pattern: Maybe[str] = None
+    """Of --reward format: regular expression of a whole completion; None: of other rewards."""
 
     def function(self, device: DeviceName) -> RewardFunction:
         """The reward function; ``device`` is that of a learned one."""

@@ -24,7 +24,7 @@ from ..text import (
 )
 from ..text.corpora.token_file import END
 from ..text.tokenizers.named import Tokenizer
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .result import left_out, places, say
 
 RULES = {"none": (), "c4": C4_RULES, "gopher": GOPHER_RULES, "both": GOPHER_RULES + C4_RULES}
@@ -35,16 +35,16 @@ DROPPED = ("empty", "low quality", "exact duplicates", "near duplicates", "in te
 class Cleaning:
     """What is dropped."""
 
-    common_lines: int | None = None
-    """Drop lines that stand in so many documents or more, such as menus."""
+    common_lines: Maybe[int] = None
+    """Drop lines that stand in so many documents or more, such as menus; None: none."""
     quality: Literal["none", "c4", "gopher", "both"] = "none"
     """Quality filter: rules of thumb, made for web pages."""
     near: float = 0.8
     """Least similarity of near duplicates, 0 to 1, of which one stays; 0: all stay."""
     index: Literal["datasketch", "numpy"] = "datasketch"
     """What finds near duplicates: the package datasketch, or mathlm's own, which is faster."""
-    test: Path | None = None
-    """Decontamination: documents whose runs of 13 words no other document may share."""
+    test: Maybe[Path] = None
+    """Decontamination: documents whose runs of 13 words no other may share; None: no test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +53,8 @@ class Tokens:
 
     tokenizer: str = "bytes"
     """'bytes', or the file of a saved ByteBPE."""
-    vocab_size: int | None = None
-    """Train a byte-level BPE of so many tokens; it is saved as OUT.tokenizer.json."""
+    vocab_size: Maybe[int] = None
+    """Train a byte-level BPE of so many tokens, saved as OUT.tokenizer.json; None: --tokenizer."""
 
 
 @dataclass(frozen=True, kw_only=True)

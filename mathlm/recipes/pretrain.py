@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -30,9 +30,9 @@ from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.loggers import LoggerName
 from ..train.record import device_name, write_record
-from .command import execute, flat, parse
+from .command import Maybe, execute, flat, parse
 from .more_steps import MoreSteps, resume
-from .options import Machine
+from .options import LOGGERS, Machine
 from .result import places, say, values
 
 log = logging.getLogger(__name__)
@@ -51,13 +51,14 @@ SIZES: dict[Size, dict[str, Any]] = {
 class Text:
     """What is read, and as which tokens."""
 
-    data: Path | None = None
-    """File (.txt, .md, .jsonl), folder, or tokens of mathlm prepare; a tenth is held out."""
+    data: Maybe[Path] = None
+    """File (.txt, .md, .jsonl), folder, tokens of mathlm prepare; a tenth is held out.
+    None: --corpus."""
     corpus: Literal["shakespeare", "glosses"] = "shakespeare"
     """Installed corpus, in place of --data; every tenth document is held out."""
     tokenizer: str = "bytes"
     """'bytes', a file of ByteBPE.save, or a folder with GPT-2's vocab.bpe."""
-    held_out: int | None = None
+    held_out: Maybe[int] = None
     """Held-out tokens that are scored [tokens]; None: all."""
 
     def __post_init__(self) -> None:
@@ -119,7 +120,7 @@ class Optimization:
     """Decay of all weights: a step shrinks them by this times the step size."""
     clip: float = 1.0
     """Gradient clipping: largest norm of the gradient."""
-    ema: float | None = None
+    ema: Maybe[float] = None
     """Decay of an exponential moving average of the weights, judged beside them; None: none."""
     seed: int = 0
     """Seed of weights, order and dropout."""
@@ -129,25 +130,24 @@ class Optimization:
 class Output:
     """What is written, and when. The same command resumes a run that was interrupted."""
 
-    out: Path | None = None
+    out: Maybe[Path] = None
     """Folder of the checkpoints; a run found there is resumed. None: nothing is kept."""
-    record: Path | None = None
-    """JSON file for options, history and results."""
+    record: Maybe[Path] = None
+    """JSON file for options, history and results; None: none."""
     log_every: int = 10
     """Steps between log lines."""
-    log: tuple[LoggerName, ...] | None = None
-    """Write the log as numbers too, into the folder: one of these, or several."""
-    eval_every: int | None = None
-    """Steps between evaluations; the last step is evaluated in any case."""
+    log: Annotated[Maybe[tuple[LoggerName, ...]], LOGGERS] = None
+    """Write the log as numbers too, into the folder, in one form or several; None: in none."""
+    eval_every: Maybe[int] = None
+    """Steps between evaluations, the last step apart; None: that one alone."""
     save_every: int = 100
     """Steps between checkpoints."""
-    keep: int | None = None
+    keep: Maybe[int] = None
     """Newest checkpoints that stay; None: all."""
     allow_change: bool = False
     """Resume although the options differ."""
-    more_steps: MoreSteps | None = None
-    """Add steps to a run that has ended, by a longer --steps or --epochs: the learning rate of
-    the longer schedule, the last one, or another rise and fall."""
+    more_steps: Maybe[MoreSteps] = None
+    """What the learning rate does if a run that has ended gets more steps; None: refused."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from ..scaling import (
     read_runs,
 )
 from ..train.record import write_record
-from .command import execute, flat, parse
+from .command import Maybe, execute, flat, parse
 from .result import Row, table
 
 WORDS = {
@@ -46,7 +46,7 @@ class ScalingFitConfig:
     """CSV file with a header."""
     columns: tuple[str, str, str] = ("N", "D", "loss")
     """Names of the columns of parameters, of tokens and of the loss [nats]."""
-    compute: float | None = None
+    compute: Maybe[float] = None
     """Budget to plan for [FLOP]: the best parameters and tokens are added; None: no plan."""
     level: float = 0.95
     """Level of the intervals."""
@@ -54,8 +54,8 @@ class ScalingFitConfig:
     """Bootstrap: how many times the runs are drawn anew."""
     seed: int = 0
     """Seed of these draws."""
-    record: Path | None = None
-    """JSON file for options and results."""
+    record: Maybe[Path] = None
+    """JSON file for options and results; None: none."""
 
     def __post_init__(self) -> None:
         if self.compute is not None and not 0 < self.compute < float("inf"):

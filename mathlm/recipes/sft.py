@@ -27,7 +27,7 @@ from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
 from ..train.state import kept_rng
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .data import context_of, split
 from .more_steps import resume
 from .tuning import (
@@ -63,9 +63,9 @@ class SFTConfig(DataConfig):
     """File of JSON lines, or an installed set: chatterbot, chitchat."""
     packed: bool = False
     """Several conversations in a row of --context tokens."""
-    replay: str | None = None
-    """Old text among the rows, against forgetting: a file, a folder or an installed corpus."""
-    replay_share: float | None = None
+    replay: Maybe[str] = None
+    """Old text among the rows, against forgetting: file, folder or known corpus; None: none."""
+    replay_share: Maybe[float] = None
     """Share of the rows that is old; 0.1 if not given."""
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ from ..train import LogLines, Trainer, TrainerConfig, run_loggers
 from ..train.config import LINES
 from ..train.objectives import Batch, Objective
 from ..train.record import device_name, write_record
-from .command import flat
+from .command import Maybe, flat
 from .options import BaseModel, Machine, Optimization, Output
 from .result import compared, left_out, places, say
 
@@ -97,32 +97,32 @@ class Adaptation:
 
     method: Method = "lora"
     """All weights, some of them, low-rank updates, bottleneck adapters, or virtual tokens."""
-    lora_rank: int | None = None
+    lora_rank: Maybe[int] = None
     """Of lora: rank of the updates; 16 if not given."""
-    lora_alpha: float | None = None
+    lora_alpha: Maybe[float] = None
     """Of lora: scale of the updates, alpha / rank; the rank if not given."""
-    lora_dropout: float | None = None
+    lora_dropout: Maybe[float] = None
     """Of lora: share of the inputs that is dropped; 0 if not given."""
-    lora_targets: tuple[str, ...] | None = None
+    lora_targets: Maybe[tuple[str, ...]] = None
     """Of lora: maps that are updated, such as W_q W_v; all-linear if not given."""
     rslora: bool = False
     """Of lora: scale alpha / sqrt(rank)."""
-    width: int | None = None
+    width: Maybe[int] = None
     """Of adapters: width of the bottlenecks; 16 if not given."""
-    length: int | None = None
+    length: Maybe[int] = None
     """Of prefix and prompt: virtual tokens; 16 if not given."""
-    train: tuple[str, ...] | None = None
-    """Of freeze: what is trained, such as blocks.3 final_norm."""
+    train: Maybe[tuple[str, ...]] = None
+    """Of freeze: what is trained, such as blocks.3 final_norm; None: of other methods."""
     special_tokens: Annotated[
         Literal["auto", "train", "keep"], tyro.conf.arg(aliases=["--marks"])
     ] = "auto"
     """Embeddings of the template's special tokens; auto: trained if it never saw them."""
     merge: bool = False
     """Of lora: write a whole model in place of an adapter."""
-    quantize: Literal[4, 8] | None = None
+    quantize: Maybe[Literal[4, 8]] = None
     """Bits of the frozen weights; not quantized if not given."""
-    l2_sp: float | None = None
-    """L2-SP: pull towards the first weights [nats/target]; for sft."""
+    l2_sp: Maybe[float] = None
+    """L2-SP: pull towards the first weights [nats/target], for sft; None: none."""
 
     def __post_init__(self) -> None:
         own_options(self, "method", OWN)
@@ -222,15 +222,15 @@ class Passes:
 
     epochs: int = 3
     """Passes over the data."""
-    steps: int | None = None
-    """Optimizer steps, in place of --epochs."""
+    steps: Maybe[int] = None
+    """Optimizer steps; None: as many as --epochs take."""
     batch_size: int = 8
     """Rows of an optimizer step, over all processes and gradient accumulation."""
     clip: float = 1.0
     """Largest norm of the gradient."""
-    eval_every: int | None = None
+    eval_every: Maybe[int] = None
     """Steps between evaluations; a tenth of the run if not given."""
-    patience: int | None = None
+    patience: Maybe[int] = None
     """Early stopping: evaluations without a new best that end the run; never if not given."""
 
     def __post_init__(self) -> None:
@@ -243,7 +243,7 @@ class DataConfig(TuningConfig):
 
     data: str
     """File of JSON lines."""
-    context: int | None = None
+    context: Maybe[int] = None
     """Longest conversation [tokens]; 512, or what the model reads, if not given."""
     held_out: float = 0.1
     """Share of the prompts that is not learned from but evaluated on; 0 = none."""
