@@ -45,7 +45,7 @@ class ExportConfig:
     dtype: Maybe[Literal["float16", "bfloat16", "float32"]] = None
     """Of the weights; None: as they are, and in a GGUF file float32."""
     tokenizer: Maybe[Path] = None
-    """For a GGUF file: one whose tokenizer is copied, as that of the model tuned; None: none."""
+    """For a GGUF file: one whose tokenizer is copied, as of the model tuned; None: none."""
 
     def __post_init__(self) -> None:
         if self.format is not None:

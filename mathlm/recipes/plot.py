@@ -21,8 +21,10 @@ log = logging.getLogger(__name__)
 class PlotConfig:
     """Draw what a run did: loss, step size, norm of the gradient and what else it recorded.
 
-    mathlm plot runs/mine
-    mathlm plot record.json --out curves.png
+    The figure has a panel for each kind of number, over the steps.
+
+        mathlm plot runs/mine
+        mathlm plot record.json --out curves.png
     """
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]

@@ -54,7 +54,7 @@ class Tokens:
     tokenizer: str = "bytes"
     """'bytes', or the file of a saved ByteBPE."""
     vocab_size: Maybe[int] = None
-    """Train a byte-level BPE of so many tokens, saved as OUT.tokenizer.json; None: --tokenizer."""
+    """Train a byte-level BPE of this size, saved as OUT.tokenizer.json; None: --tokenizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
