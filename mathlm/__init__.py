@@ -27,6 +27,7 @@ __all__ = [  # dependency order
     "interpret",
     "scaling",
     "chat",
+    "evaluation",
     "plot",
     "recipes",
 ]

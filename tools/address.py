@@ -70,7 +70,8 @@ def current(root: Path) -> Address:
 
 def pages_of(root: Path) -> list[Path]:
     """The notebooks, each of which clones the repository on Colab."""
-    return sorted((root / "book").glob("[0-9][0-9]-*.ipynb"))
+    book = root / "book"
+    return sorted([*book.glob("[0-9][0-9]-*.ipynb"), *book.glob("guide-*.ipynb")])
 
 
 def replace(text: str, old: Address, new: Address) -> str:
