@@ -18,7 +18,8 @@ import tyro
 
 from ..errors import MathLMError
 
-C, T = TypeVar("C"), TypeVar("T")
+C = TypeVar("C")
+T = TypeVar("T")
 UNSAID = tyro.conf.arg(
     help_behavior_hint=lambda value: "" if value == "None" else f"(default: {value})"
 )

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import tyro
@@ -100,7 +100,10 @@ def run(config: ExportConfig) -> Path:
     """Read and write; returns the folder, or the file."""
     dtype = None if config.dtype is None else getattr(torch, config.dtype)
     if config.is_file:
-        options = {"tokenizer": config.tokenizer, "dtype": dtype or torch.float32}
+        options: dict[str, Any] = {
+            "tokenizer": config.tokenizer,
+            "dtype": dtype or torch.float32,
+        }
         place = save_gguf(load(config.run), config.place, **options)
     else:
         place = save_pretrained(load(config.run), config.place, dtype=dtype)

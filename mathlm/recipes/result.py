@@ -57,7 +57,7 @@ def places(seconds: float, following: Sequence[str] = (), **where: Any) -> list[
         following: Commands.
         where: Places by name; those that are None were not written.
     """
-    rows = [("time", duration(seconds))]
+    rows: list[Row] = [("time", duration(seconds))]
     rows += [(name.replace("_", " "), str(at)) for name, at in where.items() if at is not None]
     return rows + [("next" if i == 0 else "", words) for i, words in enumerate(following)]
 

@@ -208,10 +208,9 @@ def run(config: SFTConfig) -> dict[str, Any]:
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             place = finish(config, schedule, trainer, prepared, found)
-            loss = {} if before is None else {"held_out_loss": found["held_out_loss"]}
-            first = {} if before is None else {"held_out_loss": before}
-            told = found | {"before": first, "after": loss}
-            say_result(config, told, place, f"mathlm chat --model {place}")
+            told: dict[str, Any] = {} if before is None else {"held_out_loss": before}
+            both = {"before": told, "after": found}
+            say_result(config, found | both, place, f"mathlm chat --model {place}")
         return found
 
 

@@ -32,7 +32,7 @@ from ..train.objectives import Batch, Objective
 from ..train.record import device_name, write_record
 from .command import Maybe, flat
 from .options import BaseModel, Machine, Optimization, Output
-from .result import compared, left_out, places, say
+from .result import Row, compared, left_out, places, say
 
 log = logging.getLogger(__name__)
 Method = Literal["full", "freeze", "lora", "adapters", "prefix", "prompt"]
@@ -401,7 +401,7 @@ def say_result(
 ) -> None:
     """The table at the end, with the command that comes next."""
     length = next(name for name in ("step", "iterations") if name in found)
-    rows = [("steps" if length == "step" else length, f"{found[length]:,}")]
+    rows: list[Row] = [("steps" if length == "step" else length, f"{found[length]:,}")]
     rows += left_out(found["dropped"])
     wrote = {"written to": place, "record": config.output.record}
     ends = places(found["seconds"], [following], **wrote)

@@ -148,7 +148,8 @@ class TensorBoardLogger:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.folder, self.writer = Path(folder), None
+        self.folder = Path(folder)
+        self.writer: Any = None
 
     def __call__(self, record: Mapping[str, int | float]) -> None:
         """Write a scalar for each number of a record."""
@@ -172,7 +173,8 @@ class WandbLogger:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.folder, self.run = Path(folder), None
+        self.folder = Path(folder)
+        self.run: Any = None
 
     def __call__(self, record: Mapping[str, int | float]) -> None:
         """Log a record."""
