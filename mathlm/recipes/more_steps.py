@@ -74,12 +74,8 @@ def add_steps(trainer: Trainer, checkpoint: Path, asked: MoreSteps) -> None:
     found = schedule(saved["schedule"], own, asked, updates)
     trainer.config = replace(trainer.config, schedule=found)
     now = json.loads(json.dumps(trainer.describe()))
-    if state["step"] >= own.steps and saved["schedule"] != now["schedule"]:
-        raise ConfigError(
-            f"--more-steps {asked}: the run in {checkpoint.parent} is at step {state['step']}, "
-            f"and {own.steps} are asked for: give a larger number, by --steps, --epochs or "
-            "--iterations"
-        )
+    if saved["schedule"] != now["schedule"]:
+        require_more(state["step"], own.steps, asked)
     refuse_changes(saved | {"schedule": now["schedule"]}, now)
     if rank() == 0 and saved["schedule"] != now["schedule"]:
         log.info("%s", sentence(asked, rebuilt(saved["schedule"]), own, state["step"], updates))
@@ -106,10 +102,21 @@ def schedule(
     return continued(rebuilt(saved), own, asked, updates)
 
 
+def require_more(done: int, steps: int, asked: str) -> None:
+    """Refuse a run that has its steps already."""
+    if done >= steps:
+        raise ConfigError(
+            f"--more-steps {asked}: the run is at step {done}, and {steps} are asked for. Give "
+            "a larger number, by --steps, --epochs or --iterations; to resume a run that had "
+            "steps added, give the options that it had then"
+        )
+
+
 def continued(
     old: Callable[[int], float], own: warmup_cosine, asked: str, start: int
 ) -> followed_by:
     """The old schedule until ``start``, then what is asked."""
+    require_more(start, own.steps, asked)
     if asked == "constant":
         return followed_by(old, start, constant(old(start)))
     more = own.steps - start

@@ -105,8 +105,10 @@ def test_there_has_to_be_a_run_and_there_have_to_be_more(run):
     with pytest.raises(ConfigError, match=r"there is no run in .* to add steps to"):
         run("--steps 4 --more-steps constant")
     run("--steps 4")
-    with pytest.raises(ConfigError, match="is at step 4, and 4 are asked for: give a larger"):
+    with pytest.raises(ConfigError, match=r"is at step 4, and 4 are asked for\. Give a larger"):
         run("--steps 4 --more-steps constant")
+    with pytest.raises(ConfigError, match=r"is at step 4, and 4 are asked for\. Give a larger"):
+        run("--steps 4 --more-steps rewarm")
     with pytest.raises(ConfigError, match="rises for 2 steps, and 2 are left of 6"):
         run("--steps 6 --more-steps rewarm")
 
