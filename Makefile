@@ -10,7 +10,7 @@ OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 G
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units nbval cuda machines clean types form format site-test pdf address
+.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units notebooks nbval cuda machines clean types form format site-test pdf address
 
 setup: $(STAMP)
 
@@ -46,6 +46,10 @@ units: $(STAMP)
 # every page by nbval, which compares what a cell prints with what is stored
 nbval: $(STAMP)
 	$(BIN)/python tools/machines.py --machine $(or $(MACHINE),native) --jobs $(JOBS)
+
+# the pages as notebooks without MyST, which Colab opens; numbers and links are compared with the site of make book
+notebooks: $(STAMP)
+	$(BIN)/python tools/plain_notebooks.py
 
 cuda: $(STAMP)
 	$(BIN)/python tools/make_book.py execute --device cuda
