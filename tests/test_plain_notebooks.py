@@ -218,10 +218,38 @@ def test_every_page_is_written_without_myst_and_with_its_own_code(tmp_path, labe
         assert "cellView" not in code_cells(nb)[0].metadata
 
 
-def test_pages_of_one_chapter_have_letters():
-    assert tool.numbers()["10-attention"] == "10"
-    pair = ("03-probability", "03-estimation")
-    assert tuple(map(tool.numbers().get, pair)) == ("3a", "3b")
+def test_pages_of_one_chapter_have_letters_and_guides_have_no_number():
+    pages = ("10-attention", "03-probability", "03-estimation", "guide-tokenizer")
+    assert [tool.numbers()[page] for page in pages] == ["10.", "3a.", "3b.", ""]
+
+
+def test_numbers_go_through_a_page_and_through_all_guides(tmp_path, labels):
+    """Counted by hand: two equations and a figure, then one of each on each of two guides."""
+    labels.undo()
+    tool.places.cache_clear()
+    written = {"10-attention": 2, "guide-a": 1, "guide-b": 1}
+    for name, equations in written.items():
+        text = "\n".join(f"$$\nx\n$$ (eq-{name}-{i})" for i in range(equations))
+        figure = {"mystnb": {"figure": {"name": f"fig-{name}"}}}
+        cells = [
+            nbformat.v4.new_markdown_cell(text),
+            nbformat.v4.new_code_cell("draw()", metadata=figure),
+        ]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
+    labels.setattr(tool, "order", lambda: list(written))
+    labels.setattr(tool, "numbers", lambda: dict(zip(written, ("10.", "", ""), strict=True)))
+    labels.setattr(tool, "notebooks", lambda: sorted(tmp_path.glob("*.ipynb"), reverse=True))
+    words = {label: place.words for label, place in tool.places().items()}
+    tool.places.cache_clear()
+    assert words == {
+        "eq-10-attention-0": "(10.1)",
+        "eq-10-attention-1": "(10.2)",
+        "fig-10-attention": "Fig. 10.1",
+        "eq-guide-a-0": "(1)",
+        "fig-guide-a": "Fig. 1",
+        "eq-guide-b-0": "(2)",
+        "fig-guide-b": "Fig. 2",
+    }
 
 
 def test_the_first_equation_of_attention_is_its_first_number(labels):

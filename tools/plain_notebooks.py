@@ -15,6 +15,7 @@ import re
 import shutil
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -97,18 +98,29 @@ def page_address(page: str) -> str:
 
 
 @cache
-def numbers() -> dict[str, str]:
-    """Number of each page: of its chapter, with a letter where a chapter has several pages."""
+def order() -> list[str]:
+    """The pages of the table of contents."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [
+        page["file"].rsplit("/", 1)[-1]
+        for part in toc["parts"]
+        for chapter in part["chapters"]
+        for page in [chapter, *chapter.get("sections", [])]
+    ]
+
+
+@cache
+def numbers() -> dict[str, str]:
+    """What stands before the numbers of each page: its chapter, and a letter if it has several.
+
+    A guide has no number, and Sphinx counts through all of them.
+    """
     chapters: dict[str, list[str]] = {}
-    for part in toc["parts"]:
-        for chapter in part["chapters"]:
-            for page in [chapter, *chapter.get("sections", [])]:
-                name = page["file"].rsplit("/", 1)[-1]
-                if re.match(r"\d\d-", name):
-                    chapters.setdefault(name[:2], []).append(name)
-    return {
-        name: str(int(chapter)) + (chr(ord("a") + i) if len(names) > 1 else "")
+    for name in order():
+        if re.match(r"\d\d-", name):
+            chapters.setdefault(name[:2], []).append(name)
+    return dict.fromkeys(order(), "") | {
+        name: str(int(chapter)) + (chr(ord("a") + i) if len(names) > 1 else "") + "."
         for chapter, names in chapters.items()
         for i, name in enumerate(names)
     }
@@ -117,17 +129,21 @@ def numbers() -> dict[str, str]:
 @cache
 def places() -> dict[str, Place]:
     """Each equation, exercise and figure by its label, counted through its page."""
-    found = {}
-    for path in notebooks():
-        number, address = numbers()[path.stem], page_address(path.stem)
-        nb = read(path)
+    found: dict[str, Place] = {}
+    counts: Counter[str] = Counter()
+    for path in sorted(notebooks(), key=lambda path: order().index(path.stem)):
+        nb, address = read(path), page_address(path.stem)
         text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
-        for i, label in enumerate(EQUATION.findall(text), start=1):
-            found[label] = Place(f"({number}.{i})", f"{address}#equation-{label}")
-        for i, label in enumerate(EXERCISE.findall(text), start=1):
-            found[label] = Place(f"Exercise {number}.{i}", f"{address}#{label}")
-        for i, label in enumerate(filter(None, map(figure_name, nb.cells)), start=1):
-            found[label] = Place(f"Fig. {number}.{i}", f"{address}#{label}")
+        for words, labels in (
+            ("({})", EQUATION.findall(text)),
+            ("Exercise {}", EXERCISE.findall(text)),
+            ("Fig. {}", filter(None, map(figure_name, nb.cells))),
+        ):
+            for label in labels:
+                counts[kind := words.format(numbers()[path.stem])] += 1
+                number = f"{numbers()[path.stem]}{counts[kind]}"
+                place = f"equation-{label}" if label.startswith("eq-") else label
+                found[label] = Place(words.format(number), f"{address}#{place}")
     return found
 
 
