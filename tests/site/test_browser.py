@@ -256,6 +256,47 @@ def test_a_link_holds_the_state_of_the_live_model(visit):
     assert tab.locator("[data-name=temperature]").input_value() == "0"
 
 
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_weight_is_changed_by_keyboard_and_the_change_undone(visit, size):
+    tab = visit("book/index", size)
+    model = started(tab)
+    tab.wait_for_selector(".live-panel .here")
+    model.locator(".live-edits summary").focus()
+    tab.keyboard.press("Enter")
+    model.locator("[data-name=array]").select_option("2o")
+    model.locator("[data-name=part]").select_option("head")
+    holds = model.locator("[data-name=holds]")
+    tab.wait_for_function(
+        "e => e.innerText.includes('blocks.2')", arg=holds.element_handle(), timeout=20_000
+    )
+    model.locator("[data-name=number]").focus()
+    tab.keyboard.press("Enter")
+    effect = model.locator("[data-name=effect]")
+    effect.wait_for(timeout=20_000)
+    row = model.locator(".live-strip i").all_inner_texts()
+    assert "W_o.weight, head 1, × 0" in model.locator("[role=status]").inner_text()
+    assert model.get_by_role("button", name="Undo blocks.2").count() == 1
+    model.locator("[data-name=changes] button").press("Enter")
+    effect.wait_for(state="hidden", timeout=20_000)
+    assert model.locator("[data-name=changes] li").count() == 0
+    model.locator("[data-head='2.1'] input").click()  # the same by the switch of the head
+    tab.wait_for_selector(".live-strip em:not(:empty)", timeout=20_000)
+    assert model.locator(".live-strip i").all_inner_texts() == row
+    assert tab.said == []
+
+
+def test_a_link_holds_changed_weights_and_says_which_the_model_lacks(visit):
+    tab = visit("book/index", after="#live:p=ROMEO%3a&e=9q-r3-x0_0o-h1-x0")
+    model = tab.locator(".live-model").first
+    model.locator("[data-name=effect]").wait_for(timeout=60_000)
+    assert "has no array “9q”" in model.locator("[role=status]").inner_text()
+    assert model.locator("[data-name=changes] li").all_inner_texts() == [
+        "blocks.0.attention.W_o.weight, head 1, × 0 Undo"
+    ]
+    model.locator("[data-name=link]").click()
+    tab.wait_for_function("location.hash.endsWith('e=0o-h1-x0')", timeout=20_000)
+
+
 def test_without_scripts_the_live_model_is_a_picture(visit):
     tab = visit("book/index", java_script_enabled=False)
     assert tab.locator(".live-model svg, .live-model img").first.is_visible()
