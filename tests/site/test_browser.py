@@ -297,6 +297,57 @@ def test_a_link_holds_changed_weights_and_says_which_the_model_lacks(visit):
     tab.wait_for_function("location.hash.endsWith('e=0o-h1-x0')", timeout=20_000)
 
 
+def held_out(tab, step):
+    """Nats per character after so many steps of training in the page."""
+    tab.wait_for_selector(f"[data-train][data-step='{step}'][data-running=false]")
+    first = tab.locator("td:first-child", has_text=re.compile(rf"^{step}$"))
+    row = tab.locator("[data-name=samples] tr", has=first).last
+    row.wait_for(timeout=60_000)
+    return row.locator("td").nth(1).inner_text(), tab.locator("[data-train]").get_attribute(
+        "data-held-out"
+    )
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_link_repeats_a_run_of_training(visit, size):
+    tab = visit("book/19-pretraining", size)
+    tab.locator("[data-train] .train-start").click()
+    one = tab.locator("[data-train]").locator
+    one("[data-name=samples] td").first.wait_for(timeout=60_000)
+    one("[data-name=size]").select_option("small")
+    one("[data-name=seed]").fill("7")
+    tab.keyboard.press("Tab")
+    for step, rate in enumerate(["0.02", "0.02", "0.06"]):
+        tab.wait_for_selector(f"[data-train][data-step='{step}'][data-running=false]")
+        tab.wait_for_selector("[data-name=one]:not([disabled])")
+        one("[data-name=rate]").select_option(rate)
+        one("[data-name=one]").press("Enter")
+    tab.wait_for_selector("[data-train][data-step='3']")
+    one("[data-name=link]").press("Enter")
+    tab.wait_for_function("location.hash.startsWith('#train:')")
+    assert tab.evaluate("location.hash") == "#train:n=small&s=7&d=3&r=0-0.02_2-0.06"
+    assert "there were 3 steps" in one("[data-name=told]").inner_text()
+    again = [
+        held_out(visit("book/19-pretraining", size, after=tab.evaluate("location.hash")), 3)
+        for _ in range(2)
+    ]
+    assert again[0] == again[1]
+    with tab.expect_download() as download:
+        one("[data-name=save]").press("Enter")
+    one("[data-name=rewind]").click()
+    tab.wait_for_selector("[data-train][data-step='0']")
+    one("[data-name=load]").set_input_files(download.value.path())
+    assert held_out(tab, 3) == again[0]  # what was made by hand is what the link made
+    assert tab.said == []
+
+
+def test_a_link_without_a_run_says_so(visit):
+    tab = visit("book/19-pretraining", after="#train:n=huge&s=1&d=3")
+    tab.locator("[data-name=samples] td").first.wait_for(timeout=60_000)
+    said = tab.locator("[data-train] [data-name=told]").inner_text()
+    assert said == "The link holds no run that this page knows."
+
+
 def test_without_scripts_the_live_model_is_a_picture(visit):
     tab = visit("book/index", java_script_enabled=False)
     assert tab.locator(".live-model svg, .live-model img").first.is_visible()
