@@ -353,6 +353,28 @@ def test_without_scripts_the_live_model_is_a_picture(visit):
     assert tab.locator(".live-model svg, .live-model img").first.is_visible()
 
 
+@pytest.mark.parametrize(
+    ("page", "prompt"),
+    [
+        ("24-preference-optimization", "JULIET:\nO Romeo, Romeo! "),
+        ("27-whole-stack", "ROMEO:\n"),
+    ],
+)
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_base_and_aligned_write_what_their_picture_shows(visit, page, prompt, size):
+    tab = visit(f"book/{page}", size)
+    pair = tab.locator("[data-pair]")
+    shown = pair.locator(".train-output").all_inner_texts()
+    pair.locator(".train-start").press("Enter")
+    tab.wait_for_selector("[data-pair][data-written=true]", timeout=60_000)
+    assert pair.locator("[data-name=prompt]").input_value() == prompt
+    assert pair.locator(".train-panel .train-output").all_inner_texts() == shown
+    assert "after:" in pair.locator("[role=status]").inner_text()
+    assert tab.said == []
+    wide, window = tab.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= window
+
+
 # --- search ---------------------------------------------------------------------------------
 
 
