@@ -1,6 +1,7 @@
 """Byte-pair encoding (BPE): how merges are learned, defined and applied."""
 
 import heapq
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
@@ -34,9 +35,7 @@ def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]
             surrogate.
         InputTypeError: If ``texts`` is one str, or a document is not a str.
     """
-    if isinstance(texts, str | bytes):
-        kind = type(texts).__name__
-        raise InputTypeError(f"texts is one {kind}, expected documents; write [text]")
+    require_documents(texts)
     counts: Counter[str] = Counter()
     for text in texts:
         utf8(text)
@@ -45,6 +44,25 @@ def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]
     if not counts:
         raise InputError("the corpus is empty: there is nothing to count or to merge")
     return {word.encode(): count for word, count in counts.items()}
+
+
+def require_documents(texts: Any) -> None:
+    """Refuse one str, or one path, where documents are expected.
+
+    Raises:
+        InputTypeError: With what to write instead.
+    """
+    if isinstance(texts, str | os.PathLike) and os.path.isfile(texts):
+        path = os.fspath(texts)
+        raise InputTypeError(
+            f"texts is the path of a file, expected documents; read it: "
+            f"[Path({path!r}).read_text()]"
+        )
+    if isinstance(texts, str | bytes):
+        kind = type(texts).__name__
+        raise InputTypeError(f"texts is one {kind}, expected documents; write [text]")
+    if not isinstance(texts, Iterable):
+        raise InputTypeError(f"texts is {texts!r}, expected documents; write [text]")
 
 
 def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import InputError, InputTypeError
 from . import bpe, files
+from .batches import BatchEncoder, require_one_text
 from .bpe import WordCache, apply_merges, count_words, ids_of, learn_merges
 from .pretokenize import require_allowed, require_names, require_pattern, split_special, utf8
 from .stream import DecodeStream, not_text, require_errors
@@ -14,7 +15,7 @@ from .stream import DecodeStream, not_text, require_errors
 Pair = tuple[int, int]
 
 
-class ByteBPE:
+class ByteBPE(BatchEncoder):
     """A tokenizer whose tokens are strings of bytes, so that no text is unknown.
 
     Text is cut into words by a pattern, a word becomes its UTF-8 bytes, and pairs of
@@ -80,8 +81,7 @@ class ByteBPE:
         """
         require_names(special)
         require_pattern(pattern)
-        if not isinstance(texts, Iterable):
-            raise InputTypeError(f"texts is {texts!r}, expected documents; write [text]")
+        bpe.require_documents(texts)
         n_merges = _number_of_merges(vocab_size, len(special))
         merges = learn_merges(count_words(texts, pattern), n_merges, ties)
         return cls.from_merges(merges, special, pattern)
@@ -183,6 +183,7 @@ class ByteBPE:
             InputError: If the text has a lone surrogate, a name is no special token, or the
                 vocabulary lacks a byte of the text (SmolLM2's lacks 21; a trained one none).
         """
+        require_one_text(text)
         utf8(text)
         allowed = require_allowed(allowed_special, self._definition.special)
         ids: list[int] = []

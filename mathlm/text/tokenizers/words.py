@@ -14,10 +14,11 @@ from numpy import ndarray
 from ...checks import require_positive, require_share
 from ...errors import DataError, InputError, InputTypeError
 from ...shapes import Float, Int
+from .batches import BatchEncoder, require_one_text
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(BatchEncoder):
     """The words of some texts, each with a number; hyphens and spaces separate them.
 
     Three marks come first: padding 0, begin 1 and end 2. The words follow in the order of their
@@ -74,6 +75,11 @@ class Words:
     def __len__(self) -> int:
         return len(self.symbols)
 
+    @property
+    def pad_id(self) -> int:
+        """Number of the padding mark."""
+        return self.PAD
+
     @cached_property
     def index(self) -> dict[str, int]:
         """From a symbol to its number."""
@@ -86,6 +92,7 @@ class Words:
             InputError: If a symbol is unknown; names the first one and where it stands.
             InputTypeError: If ``text`` is no str.
         """
+        require_one_text(text)
         found, index = self.split(text), self.index
         for i, symbol in enumerate(found):
             if symbol not in index:
