@@ -35,6 +35,7 @@ from ..layers import (
 from ..layers.prefix import GatedPrefixKV, KeptKeys, PrefixKV
 from ..shapes import Float
 from .files.gpt import fill_model, read_model
+from .generation import Generates
 from .gpt_config import GPTConfig
 from .layout import Layout, lay_out
 from .virtual import VirtualTokens
@@ -42,7 +43,7 @@ from .virtual import VirtualTokens
 INIT_STD = 0.02
 
 
-class GPT(nn.Module):
+class GPT(Generates, nn.Module):
     """Causal language model, of pre-norm blocks unless its variant says otherwise.
 
     Computes::

@@ -12,6 +12,7 @@ from ..errors import ConfigError, InputError
 from ..functional import require_token_ids, token_cross_entropy
 from ..layers import GRU, LSTM, RNN, StateCache
 from ..shapes import Float
+from .generation import Generates
 
 Kind = Literal["rnn", "lstm", "gru"]
 
@@ -68,7 +69,7 @@ class RecurrentConfig:
         """No sequence is too long: the state has one size."""
 
 
-class Recurrent(nn.Module):
+class Recurrent(Generates, nn.Module):
     """Causal language model of recurrent layers.
 
     Computes::
