@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,6 +89,52 @@ class ChinchillaLaw:
         return self.E + self.A * size**-self.alpha + self.B * tokens**-self.beta
 
 
+Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def copied(*rows: Numbers) -> Any:
+    """Rows of numbers that no later change of the given ones reaches."""
+    return tuple(np.array(row, dtype=float) for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChinchillaFit(ChinchillaLaw):
+    """The law that :func:`fit_chinchilla` found, and what it was fitted to.
+
+    Attributes:
+        runs: Parameters, tokens and losses [nats] of the runs.
+        delta: Residual at which squares turned to absolute values [nats].
+    """
+
+    runs: Triple = field(repr=False, compare=False)
+    delta: float | int
+
+    def intervals(
+        self, *, level: float | int = 0.95, resamples: int = 400, seed: int = 0
+    ) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants and the share: :func:`chinchilla_intervals` of the runs.
+
+        Args:
+            level: Of the intervals.
+            resamples: How many times the runs are drawn.
+            seed: Of the draws.
+
+        Returns:
+            Low and high end by name.
+
+        Raises:
+            InputError: As that function.
+        """
+        return chinchilla_intervals(
+            *self.runs,
+            self,
+            delta=self.delta,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+        )
+
+
 def fit_chinchilla(
     n: Numbers,
     d: Numbers,
@@ -96,7 +142,7 @@ def fit_chinchilla(
     *,
     delta: float | int = 1e-3,
     scale: float | int = 1.0,
-) -> ChinchillaLaw:
+) -> ChinchillaFit:
     """Fit the additive law of parameters and tokens to training runs.
 
     Computes::
@@ -115,7 +161,7 @@ def fit_chinchilla(
             the answer, and the Huber loss that is returned is the sum in any case.
 
     Returns:
-        The law.
+        The law, whose ``intervals()`` are those of its constants.
 
     Raises:
         InputError: If a number is not positive, the lengths differ, fewer than six runs are
@@ -135,8 +181,15 @@ def fit_chinchilla(
             f"the loss does not fall with size and tokens: alpha={alpha:.3g}, beta={beta:.3g}; "
             "the runs must vary both, apart from each other"
         )
-    return ChinchillaLaw(
-        A=math.exp(a), B=math.exp(b), E=math.exp(e), alpha=alpha, beta=beta, huber=value
+    return ChinchillaFit(
+        A=math.exp(a),
+        B=math.exp(b),
+        E=math.exp(e),
+        alpha=alpha,
+        beta=beta,
+        huber=value,
+        runs=copied(n, d, loss),
+        delta=delta,
     )
 
 

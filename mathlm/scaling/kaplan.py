@@ -2,14 +2,14 @@
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..checks import require_positive
 from ..errors import InputError
 from ..shapes import Float
-from .chinchilla import centred_runs
+from .chinchilla import Triple, centred_runs, copied
 from .fitting import (
     RaisedLogSum,
     expanded_ends,
@@ -49,6 +49,44 @@ class KaplanLaw:
     def loss(self, n: Numbers, d: Numbers) -> Float[np.ndarray, " N"]:
         """Loss of models of so many parameters on so many tokens [nats]."""
         return kaplan_loss(n, d, self.N_c, self.D_c, self.alpha_n, self.alpha_d)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KaplanFit(KaplanLaw):
+    """The law that :func:`fit_kaplan` found, and what it was fitted to.
+
+    Attributes:
+        runs: Parameters, tokens and losses [nats] of the runs.
+        delta: Residual at which squares turned to absolute values [nats].
+    """
+
+    runs: Triple = field(repr=False, compare=False)
+    delta: float | int
+
+    def intervals(
+        self, *, level: float | int = 0.95, resamples: int = 400, seed: int = 0
+    ) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants and the share: :func:`kaplan_intervals` of the runs.
+
+        Args:
+            level: Of the intervals.
+            resamples: How many times the runs are drawn.
+            seed: Of the draws.
+
+        Returns:
+            Low and high end by name.
+
+        Raises:
+            InputError: As that function.
+        """
+        return kaplan_intervals(
+            *self.runs,
+            self,
+            delta=self.delta,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+        )
 
 
 def kaplan_loss(
@@ -95,7 +133,7 @@ def fit_kaplan(
     *,
     delta: float | int = 1e-3,
     scale: float | int = 1.0,
-) -> KaplanLaw:
+) -> KaplanFit:
     """Fit the joint law without a floor to training runs.
 
     Computes::
@@ -114,7 +152,7 @@ def fit_kaplan(
             is returned is the sum in any case.
 
     Returns:
-        The law.
+        The law, whose ``intervals()`` are those of its constants.
 
     Raises:
         InputError: If a number is not positive, the lengths differ, fewer than six runs are
@@ -131,12 +169,14 @@ def fit_kaplan(
             f"the loss does not fall with size and tokens: alpha_n={alphas[0]:.3g}, "
             f"alpha_d={alphas[1]:.3g}; the runs must vary both, apart from each other"
         )
-    return KaplanLaw(
+    return KaplanFit(
         N_c=math.exp(logs[0]),
         D_c=math.exp(logs[1]),
         alpha_n=float(alphas[0]),
         alpha_d=float(alphas[1]),
         huber=float(law.value(theta)[0] / scale),
+        runs=copied(n, d, loss),
+        delta=delta,
     )
 
 
