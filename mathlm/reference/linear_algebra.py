@@ -50,6 +50,10 @@ def frobenius_norm(A: Float[ndarray, "M N"]) -> float:
 
     Args:
         A: Matrix.
+
+    Example:
+        >>> frobenius_norm(np.array([[3.0, 0.0], [0.0, 4.0]]))
+        5.0
     """
     return float(np.sqrt(np.sum(A**2)))
 
@@ -72,6 +76,11 @@ def cosine_similarity(
 
     Raises:
         InputError: If a vector is zero: it has no direction.
+
+    Example:
+        >>> u, v = np.array([1.0, 0.0]), np.array([1.0, 1.0])
+        >>> round(float(cosine_similarity(u, v)), 4)  # 1 / √2
+        0.7071
     """
     u_norm = np.linalg.norm(u, axis=-1, keepdims=True)
     v_norm = np.linalg.norm(v, axis=-1, keepdims=True)
@@ -94,6 +103,10 @@ def projection(v: Float[ndarray, "*batch D"], u: Float[ndarray, " D"]) -> ndarra
 
     Raises:
         InputError: If u is zero.
+
+    Example:
+        >>> projection(np.array([3.0, 4.0]), np.array([2.0, 0.0]))
+        array([3., 0.])
     """
     if not u @ u > 0:
         raise InputError(f"u={u} spans no line to project onto: it must not be zero")
@@ -168,6 +181,10 @@ def determinant(A: Float[ndarray, "M N"]) -> float:
 
     Raises:
         InputError: If A is not square or N > 8.
+
+    Example:
+        >>> round(determinant(np.array([[1.0, 2.0], [3.0, 4.0]])), 6)
+        -2.0
     """
     _require_square(A)
     if len(A) > 8:
@@ -206,6 +223,10 @@ def eigenvalues_2x2(A: Float[ndarray, "2 2"]) -> ndarray:
 
     Returns:
         The larger root first; complex if the matrix turns every direction.
+
+    Example:
+        >>> eigenvalues_2x2(np.array([[2.0, 1.0], [1.0, 2.0]]))
+        array([3., 1.])
     """
     half = np.trace(A) / 2
     inside = (A[0, 0] - A[1, 1]) ** 2 / 4 + A[0, 1] * A[
@@ -238,6 +259,11 @@ def power_iteration(
 
     Raises:
         InputError: If A is not square, or v has not settled after ``steps``.
+
+    Example:
+        >>> value, vector = power_iteration(np.array([[2.0, 1.0], [1.0, 2.0]]))
+        >>> round(value, 6), (vector / vector[0]).round(6)
+        (3.0, array([1., 1.]))
     """
     _require_square(A)
     v = np.random.default_rng(0).normal(
@@ -295,6 +321,11 @@ def pca(X: Float[ndarray, "N D"]) -> tuple[Float[ndarray, " D"], Float[ndarray, 
 
     Returns:
         Variances λ [units of X, squared] in falling order, and the axes u_k as columns.
+
+    Example:
+        >>> variances, axes = pca(np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
+        >>> axes[:, 0]
+        array([1., 0.])
     """
     variances, axes = np.linalg.eigh(covariance(X))
     return np.maximum(variances[::-1], 0.0), _orient(axes[:, ::-1])
@@ -337,6 +368,10 @@ def low_rank(A: Float[ndarray, "M N"], k: int) -> Float[ndarray, "M N"]:
 
     Raises:
         InputError: If k is out of range.
+
+    Example:
+        >>> low_rank(np.diag([3.0, 1.0]), 1).round(6).tolist()
+        [[3.0, 0.0], [0.0, 0.0]]
 
     References:
         Eckart and Young (1936), The approximation of one matrix by another of lower rank.

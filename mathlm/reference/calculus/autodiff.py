@@ -43,6 +43,13 @@ class Variable(Operators):
         name: What a picture of the graph calls it.
         op: The operation that made it.
         edges: For each parent, the parent and the map that pulls a gradient back to it.
+
+    Example:
+        >>> x = Variable(3.0)
+        >>> y = x * x + x
+        >>> (dx,) = pull_back(y, [x])
+        >>> float(y.value), float(dx)
+        (12.0, 7.0)
     """
 
     def __init__(self, value: Any, name: str = "", op: str = "input", edges: Any = ()) -> None:

@@ -36,6 +36,11 @@ class Dual(Operators):
 
     Raises:
         InputError: If the shapes differ, or an entry is not finite.
+
+    Example:
+        >>> x = Dual(3.0, 1.0)
+        >>> (x * x).value, (x * x).tangent
+        (array(9.), array(6.))
     """
 
     def __init__(self, value: Any, tangent: Any) -> None:

@@ -124,6 +124,11 @@ def tanh(x: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If x is empty, or an entry is NaN or infinite.
+
+    Example:
+        >>> y, cache = tanh(np.log(2.0))  # (2 - 1/2) / (2 + 1/2)
+        >>> round(float(y), 4)
+        0.6
     """
     x = finite_array(x, "x")
     p, rest = logistic_pair(2 * np.clip(x, -FAR, FAR))
@@ -168,6 +173,11 @@ def gelu(x: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If x is empty, or an entry is NaN or infinite.
+
+    Example:
+        >>> y, cache = gelu(1.0)  # 1 · Φ(1)
+        >>> round(float(y), 4)
+        0.8413
 
     References:
         Hendrycks and Gimpel (2016), arXiv:1606.08415, section 2.
@@ -258,6 +268,11 @@ def silu(x: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If x is empty, or an entry is NaN or infinite.
+
+    Example:
+        >>> y, cache = silu(np.log(3.0))  # σ(ln 3) = 3/4
+        >>> round(float(y / np.log(3.0)), 4)
+        0.75
     """
     x = finite_array(x, "x")
     p, rest = logistic_pair(x)
@@ -301,6 +316,11 @@ def swiglu(gate: Numbers, value: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If the shapes differ, or an argument is empty or not finite.
+
+    Example:
+        >>> y, cache = swiglu(np.log(3.0), 2.0)  # silu(ln 3) · 2
+        >>> round(float(y / np.log(3.0)), 4)
+        1.5
 
     References:
         Shazeer (2020), arXiv:2002.05202, eq. (6).

@@ -29,6 +29,11 @@ def sinusoidal_table(length: int, d_model: int) -> ndarray:
     Raises:
         InputError: If ``d_model`` is odd or ``length`` is less than 1.
 
+    Example:
+        >>> sinusoidal_table(2, 2).round(4)  # sin 0, cos 0; sin 1, cos 1
+        array([[0.    , 1.    ],
+               [0.8415, 0.5403]])
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.5.
     """
@@ -118,6 +123,12 @@ def rotary(
         InputError: If K is odd, a position is negative, shapes do not fit or the pairing is not
             known.
 
+    Example:
+        >>> y, cache = rotary(np.array([[1.0, 0.0], [1.0, 0.0]]), [0, 1])
+        >>> y.round(4)  # turned by 0 and by 1 rad: (cos 1, sin 1)
+        array([[1.    , 0.    ],
+               [0.5403, 0.8415]])
+
     References:
         Su et al. (2021), arXiv:2104.09864, eqs. (13)-(16).
     """
@@ -203,6 +214,10 @@ def alibi_slopes(n_heads: int) -> ndarray:
 
     Raises:
         InputError: If ``n_heads`` is less than 1.
+
+    Example:
+        >>> alibi_slopes(4).tolist()  # 1/4, 1/16, 1/64, 1/256
+        [0.25, 0.0625, 0.015625, 0.00390625]
 
     References:
         Press, Smith and Lewis (2022), arXiv:2108.12409, section 3.

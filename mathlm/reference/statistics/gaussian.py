@@ -90,6 +90,10 @@ def normal_cdf(
 
     Raises:
         InputError: As :func:`standardize`.
+
+    Example:
+        >>> float(normal_cdf(0.0))
+        0.5
     """
     z = np.asarray(standardize(x, mean, std))
     return np.vectorize(lambda u: math.erfc(-u / math.sqrt(2)) / 2, otypes=[float])(z)[()]
@@ -115,6 +119,10 @@ def gaussian_kl(
 
     Raises:
         InputError: If σ or s is not a positive finite number, or a mean is not finite.
+
+    Example:
+        >>> gaussian_kl(1.0, 1.0, 0.0, 1.0)  # half of the squared distance
+        0.5
     """
     shift = float(standardize(mean, other_mean, other_std))
     if not 0 < std < math.inf:

@@ -51,6 +51,10 @@ def variance(x: Numbers, p: Numbers) -> np.float64 | ndarray:
 
     Raises:
         InputError: As :func:`expectation`.
+
+    Example:
+        >>> float(variance([0.0, 1.0], [0.5, 0.5]))
+        0.25
     """
     x, p = _values(x, p)
     deviation = x - (x * p).sum(-1, keepdims=True)
@@ -121,6 +125,11 @@ def conditional(joint: Numbers) -> ndarray:
     Raises:
         InputError: If joint is not a distribution, or a row has probability zero: nothing is
             known about what follows an impossible x.
+
+    Example:
+        >>> conditional([[0.1, 0.3], [0.3, 0.3]]).round(4)
+        array([[0.25, 0.75],
+               [0.5 , 0.5 ]])
     """
     joint = require_joint(joint)
     p_x = joint.sum(1)

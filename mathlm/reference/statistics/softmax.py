@@ -62,6 +62,10 @@ def softmax_backward(
 
     Raises:
         InputError: If dy has another shape than y.
+
+    Example:
+        >>> softmax_backward(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+        array([ 0.25, -0.25])
     """
     _require_temperature(temperature)
     require_gradient_shape(dy, np.shape(y))
@@ -84,6 +88,11 @@ def softmax_jacobian(y: ndarray, temperature: float | int = 1.0) -> ndarray:
 
     Returns:
         J, of shape (..., n, n); symmetric, and its rows sum to 0.
+
+    Example:
+        >>> softmax_jacobian(np.array([0.5, 0.5]))
+        array([[ 0.25, -0.25],
+               [-0.25,  0.25]])
     """
     _require_temperature(temperature)
     products = y[..., :, None] * y[..., None, :]
@@ -162,6 +171,10 @@ def logsumexp(z: Numbers, axis: int = -1) -> ndarray:
 
     Raises:
         InputError: If an exponent is NaN or plus infinity, or there is none.
+
+    Example:
+        >>> float(np.exp(logsumexp(np.log([1.0, 3.0]))).round(6))
+        4.0
     """
     z = _checked(z, axis)
     highest = z.max(axis, keepdims=True)

@@ -35,6 +35,11 @@ def xavier_uniform(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) ->
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
 
+    Example:
+        >>> W = xavier_uniform(np.random.default_rng(0), n_out=2, n_in=4)
+        >>> W.shape, bool(abs(W).max() <= 1.0)  # √(6 / (2 + 4))
+        ((2, 4), True)
+
     References:
         Glorot and Bengio (2010), AISTATS, eq. (16).
     """
