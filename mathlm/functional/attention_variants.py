@@ -29,6 +29,10 @@ def soft_cap(x: Float[Tensor, "*batch"], cap: float | int) -> Float[Tensor, "*ba
     Raises:
         InputError: If the cap is not positive and finite.
 
+    Example:
+        >>> soft_cap(2 * torch.tensor([2.0]).log(), cap=2.0)  # 2 tanh(ln 2)
+        tensor([1.2000])
+
     References:
         Gemma Team (2024), arXiv:2408.00118, section 2.
     """

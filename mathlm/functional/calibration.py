@@ -98,6 +98,11 @@ def expected_calibration_error(
 
     Raises:
         InputError, InputTypeError: As :func:`reliability_bins`.
+
+    Example:
+        >>> correct = torch.tensor([True, True, True, False])
+        >>> expected_calibration_error(torch.full((4,), 0.75), correct)
+        0.0
     """
     said, true, count = reliability_bins(confidence, correct, bins)
     return float((count * (true - said).abs()).sum() / count.sum())
@@ -122,6 +127,10 @@ def brier_score(logits: Float[Tensor, "N V"], targets: Tensor) -> Float[Tensor, 
 
     Raises:
         InputError, InputTypeError: As :func:`top_prediction`.
+
+    Example:
+        >>> brier_score(torch.zeros(1, 2), torch.tensor([0]))  # (1/2)² twice
+        tensor([0.5000])
     """
     require_predictions(logits, targets)
     p = probabilities(logits)

@@ -35,6 +35,12 @@ def pad_documents(
         InputError: If there are no documents, one is shorter than two tokens, or the side is
             not known.
         InputTypeError: If the ids are not int64.
+
+    Example:
+        >>> ids, mask, targets = pad_documents([torch.tensor([5, 6, 7]), torch.tensor([8, 9])])
+        >>> ids[:, 0], targets
+        (tensor([5, 8]), tensor([[   6,    7],
+                [   9, -100]]))
     """
     _require_documents(documents, side)
     B, T = len(documents), max(len(x) for x in documents) - 1

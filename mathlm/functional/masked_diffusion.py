@@ -131,6 +131,11 @@ def masked_diffusion_loss(
         InputError: If the shapes do not fit, or a level is not in 0 < m ≤ 1.
         InputTypeError: If the targets are not int64.
 
+    Example:
+        >>> targets = torch.tensor([[1, -100]])  # one of two tokens is hidden
+        >>> masked_diffusion_loss(torch.zeros(1, 2, 2), targets, torch.tensor([0.5]))  # 2 ln 2
+        tensor([1.3863])
+
     References:
         Sahoo et al. (2024), arXiv:2406.07524.
     """

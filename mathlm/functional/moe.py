@@ -35,6 +35,11 @@ def top_k_softmax(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
     Raises:
         InputError: If k is not 1 to the number of experts.
 
+    Example:
+        >>> gates, chosen = top_k_softmax(torch.tensor([1.0, 4.0, 6.0]).log(), k=2)
+        >>> gates, chosen
+        (tensor([0.6000, 0.4000]), tensor([2, 1]))
+
     References:
         Shazeer et al. (2017), arXiv:1701.06538, eq. (3) to (5); Jiang et al. (2024),
         arXiv:2401.04088, section 2.1.
@@ -230,6 +235,10 @@ def balance_loss(
 
     Returns:
         L, a mean over the tokens.
+
+    Example:
+        >>> balance_loss(torch.zeros(2, 2), torch.tensor([[0], [1]]))  # uniform
+        tensor(1.)
 
     References:
         Fedus et al. (2022), arXiv:2101.03961, eq. (4) to (6).

@@ -36,6 +36,10 @@ def layer_norm(
     Raises:
         InputError: If γ or β has not one entry a feature.
 
+    Example:
+        >>> layer_norm(torch.tensor([1.0, 3.0]), torch.ones(2)).round(decimals=3)
+        tensor([-1.,  1.])
+
     References:
         Ba, Kiros and Hinton (2016), arXiv:1607.06450, eq. (3)-(4).
     """
@@ -65,6 +69,10 @@ def rms_norm(
 
     Raises:
         InputError: If γ has not one entry a feature.
+
+    Example:
+        >>> rms_norm(torch.tensor([2.0, -2.0]), torch.ones(2)).round(decimals=3)
+        tensor([ 1., -1.])
 
     References:
         Zhang and Sennrich (2019), arXiv:1910.07467, eq. (4).

@@ -53,6 +53,14 @@ def mask_tokens(
         InputTypeError: If the ids are not integers.
         DataError: If no row has a token that may be chosen.
 
+    Example:
+        >>> ids = np.array([[5, 6, 7]])
+        >>> every = {"rate": 1.0, "shares": (1, 0, 0)}
+        >>> rng = np.random.default_rng(0)
+        >>> read, targets = mask_tokens(ids, rng, mask_id=0, vocab_size=8, **every)
+        >>> read, targets
+        (array([[0, 0, 0]]), array([[5, 6, 7]]))
+
     References:
         Devlin et al. (2019), arXiv:1810.04805, section 3.1 and appendix A.1.
     """
@@ -273,6 +281,13 @@ def restore_spans(
             more in the target, which begins and ends with one, or a hole stays empty.
         InputError: If a sentinel stands twice in ``sentinels``.
         InputTypeError: If ids are not integers.
+
+    Example:
+        >>> from mathlm.text import corrupt_spans
+        >>> ids, rng = np.arange(10), np.random.default_rng(0)
+        >>> read, targets = corrupt_spans(ids, rng, sentinels=[98, 99], rate=0.4)
+        >>> restore_spans(read, targets, sentinels=[98, 99]).tolist() == ids.tolist()
+        True
     """
     marks = _as_sentinels(sentinels)
     source, target = _as_text(source, "source"), _as_text(target, "target")

@@ -1,6 +1,8 @@
 """The examples in docstrings give what they say."""
 
 import doctest
+import inspect
+import re
 from importlib import import_module
 
 import numpy as np
@@ -8,33 +10,45 @@ import pytest
 import torch
 from sources import LIBRARY, PACKAGE, text
 
-MODULES = [
-    ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+FILES = {
+    ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file
     for file in LIBRARY
     if ">>> " in text(file)
-]
+}
+MODULES = {name: import_module(name) for name in FILES}  # here, so that no test pays for it
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of decorated functions too, as those under ``torch.no_grad``."""
+
+    def _from_module(self, module, thing):
+        return super()._from_module(
+            module, inspect.unwrap(thing) if inspect.isroutine(thing) else thing
+        )
 
 
 def examples(name):
     """The docstrings of a module that hold examples; NumPy and PyTorch are at hand in all."""
     names = {"np": np, "torch": torch}
-    found = doctest.DocTestFinder().find(import_module(name), extraglobs=names)
+    found = Finder().find(MODULES[name], extraglobs=names)
     return [test for test in found if test.examples]
 
 
 @pytest.fixture
 def as_a_reader_has_it():
-    """The default dtype of torch, and seeds of one's own."""
+    """Single precision, as torch begins with."""
     torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.usefixtures("as_a_reader_has_it")
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", FILES)
 def test_examples_give_what_they_say(name):
-    told = []
-    for test in examples(name):
+    told, found = [], examples(name)
+    for test in found:
         torch.manual_seed(0)
         doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=told.append)
     if told:
         pytest.fail("\n".join(told), pytrace=False)
+    written = re.findall(r"^ *>>> ", text(FILES[name]), re.MULTILINE)
+    assert sum(len(test.examples) for test in found) >= len(written), "one was not found"

@@ -104,6 +104,10 @@ def jaccard(a: ndarray, b: ndarray) -> float:
 
     Returns:
         Between 0 and 1; 1 for two empty sets, which are equal.
+
+    Example:
+        >>> jaccard(np.array([1, 2, 3]), np.array([2, 3, 4]))
+        0.5
     """
     shared = len(np.intersect1d(a, b, assume_unique=True))
     union = len(a) + len(b) - shared
@@ -302,6 +306,13 @@ def near_duplicates(
         InputError: If a number is out of range.
         InputTypeError: If ``documents`` is one str, or a document is not a str.
         DataNotFoundError: If datasketch is not installed; the message has the command.
+
+    Example:
+        >>> text = "to be or not to be that is the question"
+        >>> documents = [text, "something else entirely", text + " !"]
+        >>> found = near_duplicates(documents, n=2, index="numpy")
+        >>> [(pair.first, pair.second) for pair in found]
+        [(0, 2)]
     """
     _require_options(threshold, bands, rows, seed, index)
     sets = [shingles(text, n) for text in _require_documents(documents)]

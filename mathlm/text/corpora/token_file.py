@@ -157,6 +157,12 @@ def encode_corpus(
     Raises:
         DataError: If there are no tokens or the documents cannot be read.
         HashMismatchError: If a file of tokens has changed or is of another tokenizer.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> ids, starts = encode_corpus(["to", "be"], Bytes())
+        >>> ids.tolist(), starts
+        ([116, 111, 98, 101], array([0, 2]))
     """
     if isinstance(texts, os.PathLike) and manifest_path(path_of(texts)).is_file():
         return open_tokens(texts, tokenizer), np.array(read_manifest(texts).documents)

@@ -34,6 +34,10 @@ def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]
         InputError: If there is no text, no pattern of that name, or a text holds a lone
             surrogate.
         InputTypeError: If ``texts`` is one str, or a document is not a str.
+
+    Example:
+        >>> count_words(["low low"])
+        {b'low': 1, b' low': 1}
     """
     require_documents(texts)
     counts: Counter[str] = Counter()
@@ -76,6 +80,10 @@ def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
 
     Args:
         words: From the tokens of a word w to its count n_w.
+
+    Example:
+        >>> count_pairs({(1, 1, 1): 2})
+        Counter({(1, 1): 4})
     """
     counts: Counter[Pair] = Counter()
     for word, count in words.items():
@@ -110,6 +118,10 @@ def token_bytes(merges: Iterable[Pair]) -> list[bytes]:
 
     Raises:
         InputError: If a merge joins a token that is not there yet.
+
+    Example:
+        >>> token_bytes([(108, 111), (256, 119)])[256:]
+        [b'lo', b'low']
     """
     tokens = [bytes([i]) for i in range(BYTES)]
     for i, (left, right) in enumerate(merges):
@@ -250,6 +262,10 @@ def learn_merges(words: Mapping[bytes, int], n_merges: int, ties: Ties = "least"
 
     Raises:
         InputError, InputTypeError: As :func:`learn_merges_naive`.
+
+    Example:
+        >>> learn_merges({b"low": 3, b"lot": 1}, n_merges=2)  # l + o, then token 256 + w
+        [(108, 111), (256, 119)]
     """
     require_words(words, n_merges)
     table, tokens, merges = PairTable(words), token_bytes([]), list[Pair]()

@@ -33,6 +33,16 @@ class ByteBPE(BatchEncoder):
             merge made, or a special token is empty, repeated or out of range.
         InputTypeError: If an argument is of another kind, or an id no integer.
 
+    Example:
+        >>> bpe = ByteBPE.train(["low low low"], vocab_size=258)  # merges l + o, then lo + w
+        >>> bpe.encode("slow"), bpe.tokens("slow")
+        ([115, 257], [b's', b'low'])
+        >>> bpe.decode([115, 257])
+        'slow'
+        >>> bpe(["low", "slow"], padding="left").ids
+        array([[  0, 257],
+               [115, 257]])
+
     References:
         Sennrich et al. (2016), arXiv:1508.07909; Radford et al. (2019), section 2.2.
     """
@@ -182,6 +192,11 @@ class ByteBPE(BatchEncoder):
         Raises:
             InputError: If the text has a lone surrogate, a name is no special token, or the
                 vocabulary lacks a byte of the text (SmolLM2's lacks 21; a trained one none).
+
+        Example:
+            >>> bpe = ByteBPE.train(["low low low"], vocab_size=259, special=["<|end|>"])
+            >>> bpe.encode("low<|end|>", allowed_special="all")
+            [257, 258]
         """
         require_one_text(text)
         utf8(text)

@@ -36,6 +36,10 @@ def viterbi(text: str, log_p: Mapping[str, float]) -> tuple[list[str], float]:
             or infinite.
         InputTypeError: If the text is not a str.
 
+    Example:
+        >>> viterbi("aab", {"a": math.log(0.2), "aa": math.log(0.5), "b": math.log(0.3)})[0]
+        ['aa', 'b']
+
     References:
         Kudo (2018), arXiv:1804.10959.
     """
@@ -70,6 +74,11 @@ def log_marginal(text: str, log_p: Mapping[str, float]) -> float:
 
     Raises:
         InputError: As `viterbi`.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> round(math.exp(log_marginal("aa", log_p)), 6)  # 0.5² + 0.5
+        0.75
     """
     return _forward(text, log_p, _longest(log_p))[-1]
 
@@ -131,6 +140,12 @@ def em_step(
 
     Raises:
         InputError: As `expected_counts`, or if no text has a character.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> new, log_likelihood = em_step({"aa": 1}, log_p)  # counts 2 · 1/3 and 2/3
+        >>> {piece: round(math.exp(x), 6) for piece, x in new.items()}
+        {'a': 0.5, 'aa': 0.5}
     """
     counts, log_likelihood = expected_counts(texts, log_p)
     log_total = math.log(total) if (total := math.fsum(counts.values())) else NEVER

@@ -128,6 +128,14 @@ class WordPiece(BatchEncoder):
             four special tokens is missing.
         InputTypeError: If the pieces are no sequence, or one is no str.
 
+    Example:
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "the"]
+        >>> tokenizer = WordPiece(pieces)
+        >>> tokenizer.tokens("The unaffable")
+        ['the', 'un', '##aff', '##able']
+        >>> tokenizer.encode("The unaffable")
+        [2, 7, 4, 5, 6, 3]
+
     References:
         Schuster and Nakajima (2012), doi:10.1109/ICASSP.2012.6289079; Devlin et al. (2018),
         arXiv:1810.04805.

@@ -188,6 +188,13 @@ class Vocabulary:
 
     Raises:
         InputError: If there is no word, one is there twice, or there is not one count for each.
+
+    Example:
+        >>> vocabulary = Vocabulary.build(["to", "be", "or", "not", "to", "be", "to"])
+        >>> vocabulary.words
+        ['to', 'be', 'not', 'or']
+        >>> vocabulary.encode(["not", "to", "be"])
+        array([2, 0, 1])
     """
 
     words: list[str]
@@ -288,6 +295,10 @@ def keep_probability(
         InputError: If t is not positive and finite, or the counts are as in
             :func:`negative_distribution`.
 
+    Example:
+        >>> keep_probability(np.array([1, 99]), t=0.0099)
+        array([0.99498744, 0.1       ])
+
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (5).
     """
@@ -319,6 +330,10 @@ def negative_distribution(
     Raises:
         InputError: If ``power`` is outside 0..1; if there are no counts, all are 0, or one is
             negative, NaN or infinite.
+
+    Example:
+        >>> negative_distribution(np.array([1, 16])).round(4)  # 1 and 16^(3/4) = 8, over 9
+        array([0.1111, 0.8889])
 
     References:
         Mikolov et al. (2013), arXiv:1310.4546, section 2.2.
