@@ -106,6 +106,10 @@ def count_trainable(model: nn.Module) -> tuple[int, int]:
 
     Returns:
         Numbers that have gradients, and all numbers, adapters included.
+
+    Example:
+        >>> count_trainable(torch.nn.Linear(3, 2))  # 3 · 2 weights and 2 biases
+        (8, 8)
     """
     require_model(model)
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)

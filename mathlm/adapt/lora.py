@@ -61,6 +61,16 @@ def add_lora(
             there is an update of this name, one is merged, or a target is tied.
         InputTypeError: If an argument is of another kind.
 
+    Example:
+        >>> from mathlm.adapt import count_trainable
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> before = model(ids)
+        >>> model = add_lora(model, rank=2)  # W_q and W_v, each 2 · (16 + 16) numbers
+        >>> count_trainable(model)[0], torch.equal(model(ids), before)  # B starts at 0
+        (128, True)
+
     References:
         Hu et al. (2021), arXiv:2106.09685, section 4.1.
         Kalajdzievski (2023), arXiv:2312.03732, section 4.
@@ -309,6 +319,15 @@ def merge_lora(model: Model, *, keep: bool = True) -> Model:
     Raises:
         InputError: If no update is in use, one is merged already, a map is quantized, W' is not
             finite, or, with ``keep=False``, there are other updates, which would be lost.
+
+    Example:
+        >>> from mathlm.adapt import add_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = add_lora(GPT(GPTConfig(**sizes)), rank=2), torch.tensor([[72, 105]])
+        >>> before = model.eval()(ids)
+        >>> torch.allclose(merge_lora(model)(ids), before, atol=1e-5)
+        True
 
     References:
         Hu et al. (2021), arXiv:2106.09685, section 4.1.

@@ -78,6 +78,13 @@ def beam_search(
         InputTypeError: If ``start`` is not int64, or an argument or what the function gives is
             of another kind.
 
+    Example:
+        >>> def coin(ids):  # 0 with probability 0.6, whatever came before
+        ...     return torch.tensor([0.6, 0.4]).log().expand(len(ids), 2)
+        >>> best, second = beam_search(coin, torch.tensor([0]), max_new_tokens=2, beams=2)
+        >>> best.ids, round(best.score, 4)  # 2 ln 0.6
+        (tensor([0, 0, 0]), -1.0217)
+
     References:
         Sutskever et al. (2014), arXiv:1409.3215, section 3.2.
         Wu et al. (2016), arXiv:1609.08144, section 7.

@@ -154,6 +154,10 @@ def recovered(
         InputError: If the two runs do not differ, or not by a finite number, or are not one
             number each, or a patched number is not finite.
         InputTypeError: If what is given are no numbers.
+
+    Example:
+        >>> recovered(patched=1.0, clean=3.0, corrupt=-1.0)
+        0.5
     """
     whole, none = one_number(clean), one_number(corrupt)
     numbers = patched if isinstance(patched, Tensor) else torch.tensor(one_number(patched))

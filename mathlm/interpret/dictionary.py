@@ -300,6 +300,10 @@ def matched_cosine(
     Raises:
         InputError: If a direction has no length or is not finite, there are none, or the two
             are not equally wide.
+
+    Example:
+        >>> matched_cosine(torch.eye(3), 2 * torch.eye(3))
+        tensor([1., 1., 1.])
     """
     for rows in (found, true):
         require_vectors(rows)

@@ -43,6 +43,14 @@ class Steered(GPT):
     Raises:
         InputError: If there is no such tap, or a vector has another width or is not finite.
         InputTypeError: If the model is no GPT, vectors have no names, or one is no tensor.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> still = Steered(model, {"blocks.0.resid_post": torch.zeros(16)})
+        >>> torch.allclose(still(ids), model(ids))
+        True
     """
 
     def __init__(self, model: GPT, vectors: Mapping[str, Tensor]) -> None:

@@ -88,6 +88,11 @@ class MLP(nn.Module):
 
     Args:
         config: Sizes and choices.
+
+    Example:
+        >>> model = MLP(MLPConfig(d_in=4, d_hidden=(8, 8), d_out=3))
+        >>> model(torch.zeros(5, 4)).shape
+        torch.Size([5, 3])
     """
 
     def __init__(self, config: MLPConfig) -> None:

@@ -85,6 +85,11 @@ class Recurrent(Generates, nn.Module):
 
     Raises:
         ConfigError: If a field is out of range, or both forms are used.
+
+    Example:
+        >>> model = Recurrent(kind="lstm", vocab_size=256, d_model=32)
+        >>> model(torch.tensor([list(b"To be")])).shape
+        torch.Size([1, 5, 256])
     """
 
     def __init__(self, config: RecurrentConfig | None = None, **sizes: Any) -> None:

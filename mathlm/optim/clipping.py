@@ -100,6 +100,12 @@ def clip_grad_norm(parameters: Iterable[nn.Parameter], max_norm: float = math.in
     Raises:
         ConfigError: Unless ``max_norm`` is positive.
         NonFiniteLossError: If ‖g‖ is NaN or infinite; the gradients are left as they are.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> clip_grad_norm([w], max_norm=1.0), w.grad
+        (tensor(5.), tensor([0.6000, 0.8000]))
     """
     if not max_norm > 0:
         raise ConfigError(f"max_norm={max_norm} must be positive")

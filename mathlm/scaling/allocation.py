@@ -37,6 +37,12 @@ def optimal_allocation(
     Raises:
         InputError: If the budget is not positive.
 
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.3, beta=0.3)
+        >>> n, d = optimal_allocation(6e18, law)  # both terms alike: n = d
+        >>> round(n / 1e9, 3), round(d / 1e9, 3)
+        (1.0, 1.0)
+
     References:
         Hoffmann et al. (2022). Training compute-optimal large language models, equation 4.
         Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5; their own
@@ -160,6 +166,10 @@ def effective_tokens(
 
     Raises:
         InputError: If a number is not positive, or an epoch is below 1.
+
+    Example:
+        >>> effective_tokens(1e9, [1.0])  # read once, a text is worth itself
+        array([1.e+09])
 
     References:
         Muennighoff et al. (2023). Scaling data-constrained language models, equation 5.

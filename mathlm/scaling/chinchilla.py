@@ -66,6 +66,11 @@ class ChinchillaLaw:
         alpha: Exponent of the parameters.
         beta: Exponent of the tokens.
         huber: Huber loss of the fit, summed over the runs; 0 for a law that was not fitted.
+
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.5, alpha=0.5, beta=0.5)
+        >>> law.loss([1e8], [1e8])  # 1.5 + 0.04 + 0.04
+        array([1.58])
     """
 
     A: float | int
@@ -166,6 +171,17 @@ def fit_chinchilla(
     Raises:
         InputError: If a number is not positive, the lengths differ, fewer than six runs are
             given, or they do not determine all five constants.
+
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.34, beta=0.28)
+        >>> n = np.repeat([1e7, 1e8, 1e9, 1e10], 4)
+        >>> d = np.tile([1e9, 1e10, 1e11, 1e12], 4)
+        >>> fit = fit_chinchilla(n, d, law.loss(n, d))
+        >>> round(fit.E, 3), round(fit.alpha, 3), round(fit.beta, 3)
+        (1.7, 0.34, 0.28)
+        >>> low, high = fit.intervals(resamples=50)["alpha"]
+        >>> round(low, 3), round(high, 3)  # no noise, no doubt
+        (0.34, 0.34)
 
     References:
         Hoffmann et al. (2022). Training compute-optimal large language models, approach 3.

@@ -79,6 +79,12 @@ def flops_per_token(config: Any, context: Tokens, *, training: bool = False) -> 
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is less than 1.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> forward = flops_per_token(PRESETS["gpt2"], 1024)
+        >>> flops_per_token(PRESETS["gpt2"], 1024, training=True) / forward
+        3.0
     """
     flops = forward_flops(config, context)
     source, target = pair(config, context)
@@ -106,6 +112,10 @@ def six_nd(n: float | int, d: float | int) -> float:
 
     Raises:
         InputError: If a number is not positive and finite.
+
+    Example:
+        >>> six_nd(70e9, 1.4e12)  # Chinchilla
+        5.88e+23
 
     References:
         Kaplan et al. (2020), arXiv:2001.08361, section 2.1.
@@ -247,6 +257,10 @@ def flop_utilization(
     Raises:
         InputError: If a number is not positive, or the share is above 1.
 
+    Example:
+        >>> flop_utilization(4e14, seconds=1.0, flops_per_second=1e15)
+        0.4
+
     References:
         Chowdhery et al. (2022), PaLM, arXiv:2204.02311, section 4.1.
     """
@@ -283,6 +297,10 @@ def training_days(
 
     Raises:
         InputError: If a number is not positive, or the utilization is above 1.
+
+    Example:
+        >>> training_days(8.64e18, flops_per_second=1e15, utilization=0.5)  # 0.1 day at 100 %
+        0.2
     """
     require_positive(flops=flops, flops_per_second=flops_per_second, utilization=utilization)
     require_counts(1, devices=devices)

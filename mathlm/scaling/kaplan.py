@@ -158,6 +158,14 @@ def fit_kaplan(
         InputError: If a number is not positive, the lengths differ, fewer than six runs are
             given, they do not determine all four constants, or the loss does not fall.
 
+    Example:
+        >>> law = KaplanLaw(N_c=6.4e13, D_c=1.8e13, alpha_n=0.076, alpha_d=0.103)
+        >>> n = np.repeat([1e6, 1e7, 1e8, 1e9], 4)
+        >>> d = np.tile([1e7, 1e8, 1e9, 1e10], 4)
+        >>> fit = fit_kaplan(n, d, law.loss(n, d))
+        >>> round(fit.alpha_n, 3), round(fit.alpha_d, 3)
+        (0.076, 0.103)
+
     References:
         Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5.
     """

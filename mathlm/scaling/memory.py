@@ -165,6 +165,12 @@ def training_memory(
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is out of range or the optimizer is not known.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> parts = training_memory(PRESETS["gpt2"], tokens=1024)
+        >>> parts["weights"] == 4 * 124439808
+        True
     """
     gradient_bytes = bytes_per_number if gradient_bytes is None else gradient_bytes
     require_counts(1, batch=batch, bytes_per_number=bytes_per_number)

@@ -81,6 +81,11 @@ def fit_power_law(
         InputError: If a number is not positive, the lengths differ, there are not more points
             than unknowns, all x are the same, or the data show no offset.
 
+    Example:
+        >>> law = fit_power_law([1, 10, 100, 1000], [8, 4, 2, 1])  # half as much at ten times x
+        >>> round(law.exponent, 4), round(law.coefficient, 4)  # -log10 2
+        (-0.301, 8.0)
+
     References:
         Clauset, Shalizi and Newman (2009). Power-law distributions in empirical data.
     """

@@ -142,6 +142,16 @@ def save_checkpoint(
     Raises:
         CheckpointError: If it cannot be written; older checkpoints stay as they are.
         InputError: If ``step`` is no whole number of at least 0.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.train import load_checkpoint
+        >>> model = torch.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_checkpoint(folder, 100, model)
+        ...     saved = load_checkpoint(path, model)
+        >>> saved["step"]
+        100
     """
     require_counts(0, step=step)
     target = Path(folder) / f"step_{step:06d}"

@@ -77,6 +77,13 @@ def next_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
     Raises:
         InputError: If the logits and ``targets`` differ in shape, or padding is a target.
         InputTypeError: If the ids or targets are not int64.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 4), torch.nn.Linear(4, 4))
+        >>> ids = torch.tensor([[0, 1, 2]])
+        >>> loss, count = next_token(model, {"ids": ids[:, :-1], "targets": ids[:, 1:]})
+        >>> count
+        2
     """
     return token_loss(read_causal(model, batch), batch["targets"])
 

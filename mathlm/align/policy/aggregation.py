@@ -24,6 +24,10 @@ def sequence_sum(x: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Te
     Raises:
         InputError: If the shapes differ.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> sequence_sum(torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]]))
+        tensor([4.])
     """
     require_alike(x=x, mask=mask)
     return counted(x, mask).sum(1)
@@ -50,6 +54,11 @@ def token_mean(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> loss, mask = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]])
+        >>> token_mean(loss, mask)  # a sum and a count, for the caller to divide
+        (tensor(4.), 2)
     """
     total, count = sequence_sum(loss, mask).sum(), int(mask.sum())
     if count == 0:

@@ -96,6 +96,10 @@ def explained_variance(
     Raises:
         InputError: If the shapes differ or nothing counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> explained_variance(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]))
+        1.0
     """
     require_alike(values=values, returns=returns, mask=mask)
     V, R = (_chosen(x, mask) for x in (values, returns))

@@ -85,6 +85,11 @@ def best_of_n_kl(
 
     Raises:
         InputError: As :func:`best_of_n_log_probabilities`.
+
+    Example:
+        >>> logp, rewards = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.0, 1.0])
+        >>> best_of_n_kl(logp, rewards, n=2)  # of (1/4, 3/4) from (1/2, 1/2)
+        tensor(0.1308)
     """
     q = best_of_n_log_probabilities(logp, rewards, n)
     ratio = torch.where(q == -math.inf, 0.0, q - logp.log_softmax(-1))

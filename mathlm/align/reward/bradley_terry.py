@@ -260,6 +260,11 @@ def fit_strengths(wins: ArrayLike, prior_std: float | int | None = None) -> Stre
     Raises:
         InputError: If the counts are not such, or there is no single maximum; it names a set
             of items that never lost, or was never compared.
+
+    Example:
+        >>> found = fit_strengths([[0, 3], [1, 0]])  # 3 of 4 won: strengths ln 3 apart
+        >>> round(float(found.values[0] - found.values[1]), 4)
+        1.0986
     """
     w = require_wins(wins)
     if prior_std is None:

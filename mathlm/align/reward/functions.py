@@ -216,6 +216,10 @@ class ArithmeticReward:
 
     Args:
         wrong: What another number is worth; a completion without a number is worth 0.
+
+    Example:
+        >>> ArithmeticReward()(["2 + 3 =", "2 + 3 ="], ["5", "6"])
+        [1.0, 0.0]
     """
 
     wrong: float | int = 0.0
@@ -244,6 +248,10 @@ class FormatReward:
 
     Raises:
         ConfigError: If it is none.
+
+    Example:
+        >>> FormatReward("[0-9]+")(["How many?", "How many?"], ["12", "a dozen"])
+        [1.0, 0.0]
     """
 
     pattern: str

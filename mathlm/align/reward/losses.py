@@ -43,6 +43,10 @@ def bradley_terry_loss(
     Raises:
         InputError: If the shapes differ, or there are other margins than pairs.
 
+    Example:
+        >>> bradley_terry_loss(torch.tensor([0.0]), torch.tensor([0.0]))  # ln 2: no opinion
+        tensor([0.6931])
+
     References:
         Touvron et al. (2023), arXiv:2307.09288, eq. (2): the margin.
     """
@@ -133,6 +137,10 @@ def centring_penalty(
 
     Raises:
         InputError: If the shapes differ.
+
+    Example:
+        >>> centring_penalty(torch.tensor([2.0]), torch.tensor([1.0]))
+        tensor([9.])
 
     References:
         Eisenstein et al. (2023), arXiv:2312.09244, eq. (2).

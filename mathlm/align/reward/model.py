@@ -35,6 +35,14 @@ class RewardModel(nn.Module):
     Raises:
         ConfigError: If ``std`` is negative or not finite.
         InputTypeError: If the body is no GPT.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = RewardModel(GPT(GPTConfig(**sizes)))
+        >>> ids = torch.tensor([[72, 105, 33]])
+        >>> model(ids, torch.ones_like(ids).bool()).tolist()  # every text, at first
+        [0.0]
     """
 
     def __init__(self, body: GPT, *, std: float | int = 0.0, seed: int | None = None) -> None:

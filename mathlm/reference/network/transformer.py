@@ -47,7 +47,7 @@ class Transformer:
             :class:`mathlm.models.Transformer`: what training replaces.
 
     Example:
-        >>> sizes = {"vocab_size": 10, "context": 8, "d_model": 4, "n_layers": 1, "n_heads": 2}
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=1, n_heads=2)
         >>> config = TransformerConfig(**sizes)
         >>> model = Transformer(config, np.random.default_rng(0))
         >>> loss, cache = model.loss([[5, 6, 7]], [[1, 7, 6, 5, 2]])

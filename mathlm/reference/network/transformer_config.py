@@ -38,7 +38,7 @@ class TransformerConfig:
         ConfigError: If a choice is not known or sizes do not fit.
 
     Example:
-        >>> sizes = {"vocab_size": 10, "context": 8, "d_model": 4, "n_layers": 1, "n_heads": 2}
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=1, n_heads=2)
         >>> TransformerConfig(**sizes).activation
         'relu'
     """
