@@ -90,7 +90,12 @@ def _runs(length: int) -> list[tuple[int, int]]:
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that have gradients, by name; what is shared under its first name."""
+    """The parameters that have gradients, by name; what is shared under its first name.
+
+    Example:
+        >>> list(trainable(torch.nn.Linear(3, 2)))
+        ['weight', 'bias']
+    """
     require_model(model)
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 

@@ -125,6 +125,16 @@ def use_adapter(model: Model, name: str | None) -> Model:
 
     Raises:
         InputError: If there is no such update, or one is merged.
+
+    Example:
+        >>> from mathlm.adapt import add_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> before = model(ids)
+        >>> plain = use_adapter(add_lora(model, rank=2), None)  # the model without its update
+        >>> torch.equal(plain(ids), before)
+        True
     """
     if name is not None:
         require_name(model, name)
@@ -138,7 +148,15 @@ def use_adapter(model: Model, name: str | None) -> Model:
 
 
 def adapter_names(model: nn.Module) -> list[str]:
-    """Names of a model's low-rank updates, in the order in which its maps hold them."""
+    """Names of a model's low-rank updates, in the order in which its maps hold them.
+
+    Example:
+        >>> from mathlm.adapt import add_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> adapter_names(add_lora(GPT(GPTConfig(**sizes)), rank=2, name="mine"))
+        ['mine']
+    """
     return list(dict.fromkeys(n for _, layer in low_rank_layers(model) for n in layer.settings))
 
 
@@ -357,6 +375,15 @@ def unmerge_lora(model: Model) -> Model:
 
     Raises:
         InputError: If nothing is merged.
+
+    Example:
+        >>> from mathlm.adapt import add_lora, merge_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = add_lora(GPT(GPTConfig(**sizes)), rank=2), torch.tensor([[72, 105]])
+        >>> before = model(ids)
+        >>> torch.equal(unmerge_lora(merge_lora(model))(ids), before)
+        True
     """
     layers = [layer for _, layer in low_rank_layers(model) if layer.merged is not None]
     if not layers:

@@ -43,6 +43,10 @@ def gelu_tanh(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
     Computes::
 
         x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2
+
+    Example:
+        >>> gelu_tanh(torch.tensor([1.0])).round(decimals=3)  # Φ(1) = 0.841
+        tensor([0.8410])
     """
     return F.gelu(x, approximate="tanh")
 

@@ -32,6 +32,10 @@ def lora_scale(rank: int, alpha: float | int, rank_stabilized: bool = False) -> 
     Raises:
         InputError: If the rank is below 1, or α is not positive and finite.
 
+    Example:
+        >>> lora_scale(rank=8, alpha=16)
+        2.0
+
     References:
         Hu et al. (2021), arXiv:2106.09685, section 4.1.
         Kalajdzievski (2023), arXiv:2312.03732, theorem 3.2.

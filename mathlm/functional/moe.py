@@ -58,6 +58,11 @@ def softmax_top_k(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
     The gates sum to less than 1, and have a gradient even with k = 1. Arguments and errors are
     those of :func:`top_k_softmax`.
 
+    Example:
+        >>> gates, chosen = softmax_top_k(torch.tensor([1.0, 3.0, 6.0]).log(), k=1)
+        >>> gates, chosen
+        (tensor([0.6000]), tensor([2]))
+
     References:
         Fedus et al. (2022), arXiv:2101.03961, eq. (1) and (2).
     """
@@ -211,7 +216,12 @@ def mix_experts(
 
 
 def expert_load(chosen: Int[Tensor, "*any"], n_experts: int) -> Int[Tensor, " E"]:
-    """How many choices fall on each expert [tokens]."""
+    """How many choices fall on each expert [tokens].
+
+    Example:
+        >>> expert_load(torch.tensor([[0, 2], [2, 1]]), n_experts=4)
+        tensor([1, 1, 2, 0])
+    """
     require_counts(1, n_experts=n_experts)
     return torch.bincount(chosen.flatten(), minlength=n_experts)
 
@@ -297,6 +307,10 @@ def expert_capacity(tokens: int, n_experts: int, k: int, factor: float) -> int:
 
     Raises:
         InputError: If a count is below 1 or the factor not positive.
+
+    Example:
+        >>> expert_capacity(tokens=100, n_experts=10, k=2, factor=1.25)
+        25
     """
     require_counts(1, tokens=tokens, n_experts=n_experts, k=k)
     require_positive(factor=factor)

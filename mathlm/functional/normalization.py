@@ -119,6 +119,11 @@ def batch_norm(
             or 0 where the variance is 0.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> batch_norm(torch.tensor([[1.0], [3.0]]), torch.ones(1)).round(decimals=3)
+        tensor([[-1.],
+                [ 1.]])
+
     References:
         Ioffe and Szegedy (2015), arXiv:1502.03167, algorithm 1.
     """

@@ -56,6 +56,10 @@ def first_pool(
     Raises:
         InputError: If the shapes do not fit, or a sequence has no token that counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> first_pool(torch.tensor([[[1.0], [3.0]]]))
+        tensor([[1.]])
     """
     first = _counted(hidden, mask).int().argmax(1)  # the first of equal ones
     return hidden[torch.arange(len(hidden), device=hidden.device), first]

@@ -98,6 +98,10 @@ def stored_bytes(model: nn.Module) -> int:
 
     Returns:
         Memory [bytes].
+
+    Example:
+        >>> stored_bytes(torch.nn.Linear(3, 2))  # 8 numbers of 4 bytes
+        32
     """
     return sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
 

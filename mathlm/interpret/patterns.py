@@ -79,6 +79,10 @@ def first_token_score(weights: Float[Tensor, "*batch T S"]) -> Float[Tensor, "*b
     Raises:
         InputError: As :func:`previous_token_score`.
 
+    Example:
+        >>> first_token_score(torch.tensor([[1.0, 0.0], [0.25, 0.75]]))
+        tensor(0.2500)
+
     References:
         Xiao et al. (2023), arXiv:2309.17453, section 3.1.
     """
@@ -127,6 +131,10 @@ def mean_distance(weights: Float[Tensor, "*batch T S"]) -> Float[Tensor, "*batch
 
     Raises:
         InputError: As :func:`previous_token_score`.
+
+    Example:
+        >>> mean_distance(torch.tensor([[1.0, 0.0], [0.25, 0.75]]))
+        tensor(0.2500)
     """
     rows = _behind_first(weights)
     return (rows * _distance(rows).abs()).sum(-1).mean(-1)

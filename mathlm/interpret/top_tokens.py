@@ -20,7 +20,7 @@ class TopTokens:
     One position is printed one token a line, several positions one a line, and the positions of
     several depths as a grid of the likeliest token of each.
 
-    Attributes:
+    Args:
         ids: Of the tokens, the likeliest first.
         probabilities: Of the tokens.
         pairs: Text and probability of each token, in lists that are nested like the ids.

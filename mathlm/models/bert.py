@@ -195,6 +195,11 @@ class MaskedBert(nn.Module):
         config: Sizes and choices of the BERT.
         tie_embeddings: Whether the head's matrix is the token embedding itself.
 
+    Example:
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4)
+        >>> MaskedBert(BertConfig(**sizes))(torch.tensor([[5, 6, 7]])).shape
+        torch.Size([1, 3, 100])
+
     References:
         Devlin et al. (2019), arXiv:1810.04805, section 3.1.
     """

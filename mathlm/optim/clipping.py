@@ -65,6 +65,12 @@ def grad_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
 
     A parameter without a gradient counts as zero. Of a sharded gradient all parts count, on
     every rank.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> grad_norm([w])
+        tensor(5.)
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
     shards = [g for g in gradients if is_sharded(g)]

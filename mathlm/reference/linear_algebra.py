@@ -131,6 +131,10 @@ def gram_schmidt(A: Float[ndarray, "M N"]) -> Float[ndarray, "M N"]:
 
     Raises:
         InputError: If a column depends on those before it (‖w‖ < 1e-10 ‖a_j‖).
+
+    Example:
+        >>> gram_schmidt(np.array([[2.0, 1.0], [0.0, 3.0]])).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
     Q = np.zeros_like(A)
     for j, a in enumerate(A.T):
@@ -158,6 +162,10 @@ def coordinates(v: Float[ndarray, " N"], basis: Float[ndarray, "N N"]) -> Float[
 
     Raises:
         InputError: If the columns are dependent, so that they are no basis.
+
+    Example:
+        >>> coordinates(np.array([2.0, 6.0]), np.array([[2.0, 0.0], [0.0, 3.0]]))
+        array([1., 2.])
     """
     if np.linalg.matrix_rank(basis) < len(v):
         raise InputError(
@@ -206,6 +214,10 @@ def signed_area(corners: Float[ndarray, "N 2"]) -> float:
 
     Args:
         corners: Corners in order; the polygon closes itself.
+
+    Example:
+        >>> signed_area(np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]))
+        2.0
     """
     closed = np.vstack([corners, corners[:1]])
     return float(sum(p[0] * q[1] - q[0] * p[1] for p, q in pairwise(closed)) / 2)
@@ -300,6 +312,11 @@ def covariance(X: Float[ndarray, "N D"]) -> Float[ndarray, "D D"]:
 
     Raises:
         InputError: If there are fewer than 2 rows.
+
+    Example:
+        >>> covariance(np.array([[-1.0, -2.0], [0.0, 0.0], [1.0, 2.0]]))
+        array([[1., 2.],
+               [2., 4.]])
     """
     if len(X) < 2:
         raise InputError(f"a covariance needs at least 2 rows, got {len(X)}")
@@ -397,6 +414,10 @@ def energy_kept(sigma: Float[ndarray, " R"]) -> Float[ndarray, " R"]:
 
     Raises:
         InputError: If all singular values are zero.
+
+    Example:
+        >>> energy_kept(np.array([2.0, 1.0]))  # 4 of 5, then all
+        array([0.8, 1. ])
     """
     return np.cumsum(_shares(sigma))
 
@@ -418,6 +439,10 @@ def effective_rank(sigma: Float[ndarray, " R"], power: float | int = 2) -> float
 
     Raises:
         InputError: If all singular values are zero.
+
+    Example:
+        >>> effective_rank(np.array([1.0, 1.0, 0.0]))
+        2.0
 
     References:
         Roy and Vetterli (2007), The effective rank: a measure of effective dimensionality.

@@ -254,6 +254,10 @@ def training_bill(
     Raises:
         InputError: If the device or an assumption is unknown, a number is not positive, or a
             utilization is above 1.
+
+    Example:
+        >>> training_bill(5.88e23, device="H100", devices=1024).days.low > 1
+        True
     """
     require_positive(compute=compute)
     require_counts(1, devices=devices)

@@ -47,6 +47,12 @@ def forward_flops(config: Any, tokens: Tokens, batch: int = 1, *, cached: int = 
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is less than 1, or ``cached`` negative or of no use.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> flops = forward_flops(PRESETS["gpt2"], 1024)
+        >>> 2 < flops / (124439808 * 1024) < 2.5  # two for each weight, and attention
+        True
     """
     multiplications = entry_of(MULTIPLICATIONS, config)
     require_counts(1, batch=batch)

@@ -35,6 +35,11 @@ class KaplanLaw:
         alpha_n: Exponent of the parameters.
         alpha_d: Exponent of the tokens.
         huber: Huber loss of the fit, summed over the runs; 0 for a law that was not fitted.
+
+    Example:
+        >>> law = KaplanLaw(N_c=6.4e13, D_c=1.8e13, alpha_n=0.076, alpha_d=0.103)
+        >>> law.loss([1e30], [1.8e13]).round(2)  # 1 nat at D_c, with a model without end
+        array([1.])
     """
 
     N_c: float | int
@@ -116,6 +121,10 @@ def kaplan_loss(
 
     Raises:
         InputError: If a number is not positive.
+
+    Example:
+        >>> kaplan_loss([6.4e13], [1e30]).round(6)  # 1 nat at N_c, with data without end
+        array([1.])
 
     References:
         Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5; the

@@ -77,6 +77,12 @@ def prompt_and_completion(
         InputTypeError: If a text is not a str.
         InputError: If the tokenizer lacks a special token, or there is nothing to learn, or
             nothing to learn it from.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> chat = prompt_and_completion("2 + 3 = ", "5", Bytes())
+        >>> chat.ids.tolist()[-2:], chat.mask.tolist()[-2:]  # the completion alone is learned
+        ([32, 53], [False, True])
     """
     for name, text in (("prompt", prompt), ("completion", completion)):
         if not isinstance(text, str):
@@ -183,6 +189,10 @@ class Message:
     Args:
         role: "system", "user", "assistant" or "tool".
         content: What was said; any text.
+
+    Example:
+        >>> Message("user", "Hello")
+        Message(role='user', content='Hello')
     """
 
     role: str

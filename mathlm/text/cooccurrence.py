@@ -81,6 +81,11 @@ def cooccurrence_counts(
     Raises:
         InputError: As :func:`skip_gram_pairs` and :func:`pair_counts`.
         InputTypeError, DataError: As :func:`skip_gram_pairs`.
+
+    Example:
+        >>> cooccurrence_counts([0, 1, 0], window=1, vocab_size=2)
+        array([[0, 2],
+               [2, 0]])
     """
     return pair_counts(*skip_gram_pairs(ids, window, document), vocab_size)
 

@@ -240,6 +240,11 @@ def cut_spans(
         InputError: If the spans do not lie so in the text, or there are too few sentinels.
         InputTypeError: If ids are not integers.
         DataError: If the text holds a sentinel.
+
+    Example:
+        >>> read, targets = cut_spans([1, 2, 3, 4], np.array([[1, 3]]), sentinels=[98, 99])
+        >>> read, targets
+        (array([ 1, 98,  4]), array([98,  2,  3, 99]))
     """
     ids, marks = _as_text(ids, "ids"), _as_sentinels(sentinels)
     _require_no_sentinel(ids, marks)

@@ -215,6 +215,10 @@ def compression_ratio(texts: Sequence[str]) -> float:
 
     Raises:
         InputError: If the texts are empty.
+
+    Example:
+        >>> compression_ratio(["to be or not to be " * 50]) > 20
+        True
     """
     if isinstance(texts, str):
         raise InputTypeError("texts is a single string: give a list of strings")
@@ -283,6 +287,10 @@ def block_counts(data: bytes | ndarray, n: int, vocab_size: int = BYTES) -> Int[
         InputError: If n is out of range, the text holds no block, or an id is outside the
             vocabulary.
         InputTypeError: If the ids are not integers.
+
+    Example:
+        >>> block_counts(b"abab", 2).tolist()  # "ab" twice, "ba" once
+        [2, 1]
     """
     ids, longest = as_ids(data, vocab_size), longest_order(vocab_size)
     if not 1 <= n <= longest or len(ids) < n:

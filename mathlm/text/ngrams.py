@@ -62,6 +62,11 @@ class NGramCounts:
         InputError: If the order is out of range, the text is shorter than one n-gram, or an id
             is outside the vocabulary.
         InputTypeError: If the order, the vocabulary size or the ids are not integers.
+
+    Example:
+        >>> counts = NGramCounts(2, b"abab")
+        >>> counts.unseen(2, b"abba").tolist()  # "ab", "bb" and "ba", of which "bb" is new
+        [False, True, False]
     """
 
     def __init__(self, order: int, data: bytes | ndarray, vocab_size: int = BYTES) -> None:

@@ -219,6 +219,15 @@ def load_checkpoint(
         CheckpointError: If there is no checkpoint.
         CheckpointCorruptError: If a file is missing, cut short or changed.
         CheckpointMismatchError: If it is of a newer format, another model or another run.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.train import save_checkpoint
+        >>> model, fresh = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = load_checkpoint(save_checkpoint(folder, 100, model), fresh)
+        >>> torch.equal(fresh.weight, model.weight)
+        True
     """
     path = locate(Path(path))
     verify_folder(path)

@@ -29,6 +29,12 @@ class Averages:
 
     Attributes:
         values: The means under the names of the parameters; a tied weight stands there once.
+
+    Example:
+        >>> model = torch.nn.Linear(1, 1)
+        >>> averages = Averages(model, decay=0.9)
+        >>> sorted(averages.state_dict()) != []
+        True
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:

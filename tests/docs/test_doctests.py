@@ -8,7 +8,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 import torch
-from sources import LIBRARY, PACKAGE, text
+from sources import LIBRARY, PACKAGE, expect_nothing, text
+from test_design_names import NAMES, found
 
 FILES = {
     ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file
@@ -52,3 +53,16 @@ def test_examples_give_what_they_say(name):
         pytest.fail("\n".join(told), pytrace=False)
     written = re.findall(r"^ *>>> ", text(FILES[name]), re.MULTILINE)
     assert sum(len(test.examples) for test in found) >= len(written), "one was not found"
+
+
+def without_example(name):
+    """Whether neither a public name nor, of a method, its class shows how it is called."""
+    return not any(
+        ">>> " in (inspect.getdoc(found(place)) or "")
+        for place in (name, name.rpartition(".")[0])
+        if "." in place
+    )
+
+
+def test_names_that_others_rely_on_have_an_example():
+    expect_nothing(f"{name} has no example" for name in NAMES if without_example(name))

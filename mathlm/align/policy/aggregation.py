@@ -87,6 +87,11 @@ def sequence_mean(
     Raises:
         InputError: If the shapes differ, or a sequence has no token.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> loss, mask = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]])
+        >>> sequence_mean(loss, mask)  # of each text its mean: a sum and a count
+        (tensor(2.), 1)
     """
     return mean_of_each(loss, mask).sum(), len(loss)
 

@@ -40,6 +40,11 @@ def clip_share(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, zero = torch.tensor([2.0, 1.0]).log(), torch.zeros(2)
+        >>> clip_share(logp, zero, torch.ones(2))
+        0.5
     """
     require_alike(logp=logp, logp_old=logp_old, advantages=advantages, mask=mask)
     log_rho, A = (_chosen(x, mask) for x in (logp - logp_old, advantages))

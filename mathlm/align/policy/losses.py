@@ -355,6 +355,12 @@ def gspo_loss(
         InputError: If the shapes do not fit, a text is empty, or a number is out of range.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> logp, mask = torch.tensor([[4.0, 1.0]]).log(), torch.ones(1, 2, dtype=torch.bool)
+        >>> loss = gspo_loss(logp, torch.zeros(1, 2), torch.tensor([-1.0]), mask)
+        >>> loss  # one ratio, √(4 · 1), which is not clipped where it is the worse
+        tensor([2.])
+
     References:
         Zheng et al. (2025), arXiv:2507.18071, section 4.1.
     """

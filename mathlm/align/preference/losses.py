@@ -142,6 +142,11 @@ def robust_dpo_loss(
     Raises:
         InputError: If ε is out of range, or the shapes differ.
 
+    Example:
+        >>> zero = torch.zeros(1)
+        >>> robust_dpo_loss(zero, zero, flip=0.1)  # ln 2, as dpo_loss
+        tensor([0.6931])
+
     References:
         Chowdhury, Kini and Natarajan (2024), arXiv:2403.00409, section 3.1.
     """

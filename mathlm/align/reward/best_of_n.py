@@ -115,6 +115,10 @@ def best_of_n_kl_bound(n: int) -> float:
 
     Raises:
         InputError: If n < 1.
+
+    Example:
+        >>> round(best_of_n_kl_bound(2), 4)  # ln 2 - 1/2
+        0.1931
     """
     _require_positive(n)
     return math.log(n) - (n - 1) / n
@@ -143,6 +147,11 @@ def best_of_n_mean(
 
     Raises:
         InputError: If n is not in 1 … N, or a number is not finite.
+
+    Example:
+        >>> values = torch.tensor([0.0, 1.0])
+        >>> best_of_n_mean(values, values, n=2)  # one pair of two different draws
+        tensor(1.)
     """
     _require_positive(n)
     if len(proxy) != len(values) or n > len(proxy):

@@ -194,6 +194,10 @@ class LengthReward:
 
     Args:
         target: Characters, above 0.
+
+    Example:
+        >>> LengthReward(target=3)(["", ""], ["abc", "abcd"])[0] == 0
+        True
     """
 
     target: int = 100

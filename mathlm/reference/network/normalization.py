@@ -134,6 +134,12 @@ def rms_norm_backward(
 
     Returns:
         dx, dgamma, in the order of the arguments of :func:`rms_norm`.
+
+    Example:
+        >>> y, cache = rms_norm(np.array([2.0, -2.0]), np.ones(2))
+        >>> dx, dgamma = rms_norm_backward(np.array([1.0, 3.0]), cache)
+        >>> dgamma.round(3)
+        array([ 1., -3.])
     """
     xhat, rstd, gamma = cache
     dy = gradient_array(dy, xhat.shape)

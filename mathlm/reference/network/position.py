@@ -89,6 +89,10 @@ def rotary_frequencies(d_head: int, base: float | int = 10_000.0) -> ndarray:
 
     Raises:
         InputError: If ``d_head`` is odd or ``base`` is not positive and finite.
+
+    Example:
+        >>> rotary_frequencies(4)  # 1 and 1 / √10000
+        array([1.  , 0.01])
     """
     if d_head < 2 or d_head % 2:
         raise InputError(f"width {d_head} must be even and positive: features are paired")
@@ -249,6 +253,10 @@ def alibi_bias(slopes: Numbers, T: int, S: int | None = None) -> ndarray:
 
     Raises:
         InputError: If slopes are no vector, or T and S are not positive with T <= S.
+
+    Example:
+        >>> alibi_bias([0.5], 3)[0, 2, :2]  # query 2 and the keys before it
+        array([-1. , -0.5])
     """
     slopes = finite_array(slopes, "slopes")
     if slopes.ndim != 1:

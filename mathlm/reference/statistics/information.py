@@ -155,6 +155,10 @@ def conditional_entropy(joint: Numbers) -> np.float64:
 
     Raises:
         InputError: If joint is not a table, or not a distribution.
+
+    Example:
+        >>> round(float(conditional_entropy([[0.25, 0.25], [0.25, 0.25]])), 4)  # ln 2
+        0.6931
     """
     joint = require_joint(joint)
     return np.float64(entropy(joint.ravel()) - entropy(joint.sum(1)))

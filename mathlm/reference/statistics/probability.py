@@ -156,6 +156,10 @@ def dependence(joint: Numbers) -> np.float64:
 
     Raises:
         InputError: If joint is not a distribution.
+
+    Example:
+        >>> float(dependence([[0.25, 0.25], [0.25, 0.25]]))
+        0.0
     """
     joint = require_joint(joint)
     return np.abs(joint - np.outer(joint.sum(1), joint.sum(0))).max()
@@ -254,6 +258,10 @@ def sum_distribution(p: Numbers, n: int) -> ndarray:
 
     Raises:
         InputError: If p is not one distribution, or n is below 1.
+
+    Example:
+        >>> sum_distribution([0.5, 0.5], 2)  # heads among two coins
+        array([0.25, 0.5 , 0.25])
     """
     p = require_distribution(p, "p")
     if p.ndim != 1 or n < 1:

@@ -149,6 +149,11 @@ def log_softmax_backward(
 
     Raises:
         InputError: If dy has another shape than y.
+
+    Example:
+        >>> y = log_softmax(np.log([1.0, 3.0]))
+        >>> log_softmax_backward(np.array([1.0, 0.0]), y).round(4)  # dy - p Σ dy
+        array([ 0.75, -0.75])
     """
     _require_temperature(temperature)
     require_gradient_shape(dy, np.shape(y))
@@ -201,6 +206,10 @@ def logsumexp_backward(dy: ndarray, z: Numbers, axis: int = -1) -> ndarray:
 
     Raises:
         InputError: If dy has not one number for each row.
+
+    Example:
+        >>> logsumexp_backward(np.array(1.0), np.log([1.0, 3.0])).round(4)  # the softmax
+        array([0.25, 0.75])
     """
     p = softmax(z, axis=axis)
     require_gradient_shape(dy, p.max(axis).shape)

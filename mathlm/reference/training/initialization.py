@@ -151,6 +151,11 @@ def orthogonal(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) -> Wei
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
 
+    Example:
+        >>> W = orthogonal(np.random.default_rng(0), n_out=2, n_in=4)
+        >>> np.allclose(W @ W.T, np.eye(2))
+        True
+
     References:
         Saxe et al. (2014), arXiv:1312.6120; Mezzadri (2007), arXiv:math-ph/0609050, section 5.
     """

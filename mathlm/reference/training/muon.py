@@ -45,6 +45,11 @@ def newton_schulz(
         ConfigError: If ``steps`` is negative, ``eps`` not positive, or the coefficients are not
             three finite numbers.
 
+    Example:
+        >>> W = newton_schulz(np.diag([5.0, 1.0]))
+        >>> bool((abs(np.linalg.svd(W)[1] - 1) < 0.4).all())
+        True
+
     References:
         Jordan et al. (2024), Muon: an optimizer for hidden layers in neural networks.
     """

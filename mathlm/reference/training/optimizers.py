@@ -190,6 +190,11 @@ def rmsprop_step(
     Returns:
         The new θ and the new state with ``v`` and ``t``.
 
+    Example:
+        >>> theta, state = rmsprop_step(np.array([1.0]), np.array([5.0]), lr=0.01, beta=0.75)
+        >>> theta.round(6)  # 1 - 0.01 / √(1 - 0.75)
+        array([0.98])
+
     References:
         Tieleman and Hinton (2012), Neural Networks for Machine Learning, lecture 6.5.
     """

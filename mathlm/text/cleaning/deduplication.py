@@ -86,6 +86,10 @@ def shingles(text: str, n: int = 5) -> UInt[ndarray, " M"]:
     Raises:
         InputError: If n is below 1.
         InputTypeError: If the text is not a str.
+
+    Example:
+        >>> len(shingles("to be or not to be", n=2))  # "to be" occurs twice
+        4
     """
     words = word_hashes(words_of(text))
     return np.unique(gram_hashes(words, n if len(words) >= n else max(len(words), 1)))
@@ -138,6 +142,13 @@ def minhash(
 
     Raises:
         InputError: If there is no set, one is empty, or a number is out of range.
+
+    Example:
+        >>> from mathlm.text import shingles
+        >>> words = shingles("to be or not to be")
+        >>> signatures = minhash([words, words])
+        >>> bool((signatures[0] == signatures[1]).all())
+        True
     """
     lengths = [len(elements) for elements in sets]
     if not lengths or 0 in lengths:

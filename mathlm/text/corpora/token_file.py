@@ -84,6 +84,15 @@ def write_tokens(
             be read; what was there before is still there.
         InputError: If an id is not below ``vocab_size``, or a text has a lone surrogate.
         InputTypeError: If ``texts`` is one str, or a document is not a str.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.text import Bytes, open_tokens
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     manifest = write_tokens(["to", "be"], f"{folder}/tokens.bin", Bytes())
+        ...     ids = open_tokens(f"{folder}/tokens.bin").tolist()
+        >>> ids
+        [116, 111, 98, 101]
     """
     place, documents = path_of(path), _documents(texts)
     if end_id is not None and not 0 <= end_id < tokenizer.vocab_size:

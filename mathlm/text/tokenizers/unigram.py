@@ -104,6 +104,12 @@ def expected_counts(
 
     Raises:
         InputError: As `viterbi`, or if there is no text or a count is not positive.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> counts, log_likelihood = expected_counts({"aa": 1}, log_p)
+        >>> {piece: round(count, 4) for piece, count in counts.items()}  # 2 · 1/3, and 2/3
+        {'a': 0.6667, 'aa': 0.6667}
     """
     longest = _longest(log_p)
     _require_counts(texts)
@@ -171,6 +177,12 @@ def sample_segmentation(text: str, log_p: Mapping[str, float], rng: Generator) -
 
     Raises:
         InputError: As `viterbi`.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> pieces = sample_segmentation("aaa", log_p, np.random.default_rng(0))
+        >>> "".join(pieces)
+        'aaa'
 
     References:
         Kudo (2018), arXiv:1804.10959, section 3.
