@@ -150,5 +150,9 @@ def centered_rms_norm(
 
     Returns:
         y, with the dtype of x.
+
+    Example:
+        >>> centered_rms_norm(torch.tensor([2.0, -2.0]), torch.zeros(2)).round(decimals=3)
+        tensor([ 1., -1.])
     """
     return rms_norm(x, 1 + gamma, eps)

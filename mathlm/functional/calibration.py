@@ -63,6 +63,12 @@ def reliability_bins(
     Raises:
         InputError: If there is nothing to bin, a confidence is outside [0, 1], or bins < 1.
         InputTypeError: If ``correct`` is not boolean.
+
+    Example:
+        >>> correct = torch.tensor([True, True, True, False])
+        >>> said, came_true, count = reliability_bins(torch.full((4,), 0.75), correct, bins=1)
+        >>> said.item(), came_true.item(), count.item()
+        (0.75, 0.75, 4)
     """
     if bins < 1 or confidence.numel() == 0 or confidence.shape != correct.shape:
         raise InputError(

@@ -141,6 +141,14 @@ def strided_likelihood(
         InputError: If there are fewer than two tokens, a size is out of range, or the mask does
             not fit.
         InputTypeError: If a dtype is wrong.
+
+    Example:
+        >>> def model(ids):  # four tokens, all alike
+        ...     return torch.zeros(*ids.shape, 4)
+        >>> ids = torch.tensor([0, 1, 2, 3, 0])
+        >>> total, count = strided_likelihood(model, ids, context=4, stride=2)
+        >>> round(total / count, 4), count  # ln 4
+        (1.3863, 4)
     """
     ids = _real_tokens(ids, mask)
     if not 1 <= stride <= context or batch_size < 1:

@@ -97,6 +97,11 @@ def mask_exactly(
 
     Raises:
         InputError: If the counts do not fit the rows.
+
+    Example:
+        >>> masked = mask_exactly(torch.tensor([[5, 6, 7, 8]]), torch.tensor([2]), mask_id=0)
+        >>> int((masked == 0).sum())
+        2
     """
     T = ids.shape[1]
     if counts.shape != (len(ids),) or not bool(((counts >= 0) & (counts <= T)).all()):

@@ -101,6 +101,11 @@ def sigmoid_top_k(
         InputError: If k is not 1 to the number of experts that a token may use, or the bias
             has another length.
 
+    Example:
+        >>> gates, chosen = sigmoid_top_k(torch.tensor([0.0, 0.0, -9.0]), k=2)
+        >>> gates
+        tensor([0.5000, 0.5000])
+
     References:
         DeepSeek-AI (2024), arXiv:2412.19437, eq. (13) to (16).
     """

@@ -153,6 +153,10 @@ def batch_statistics(
     Raises:
         InputError: If fewer than two vectors count, or the mask does not fit.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> batch_statistics(torch.tensor([[1.0], [3.0]]))
+        (tensor([2.]), tensor([1.]))
     """
     _require_fit(x, mask)
     rows = x.flatten(0, -2) if mask is None else x[mask]  # (N, D)

@@ -128,6 +128,12 @@ def rotate_interleaved(
 
     Returns:
         Vectors of the same length.
+
+    Example:
+        >>> from mathlm.functional import rotary_table
+        >>> cos, sin = rotary_table(2, 2)
+        >>> rotate_interleaved(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), cos, sin)[1]  # by 1 rad
+        tensor([0.5403, 0.8415])
     """
     a, b = x[..., 0::2], x[..., 1::2]
     turned = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)

@@ -95,6 +95,10 @@ def keep_typical(p: Float[Tensor, "*batch V"], mass: float | int) -> Bool[Tensor
     Raises:
         InputError: If ``mass`` is outside 0..1, or p is not a distribution in each row.
 
+    Example:
+        >>> keep_typical(torch.tensor([0.25, 0.25, 0.25, 0.25]), mass=1.0)
+        tensor([True, True, True, True])
+
     References:
         Meister et al. (2023), arXiv:2202.00666, section 4.
     """

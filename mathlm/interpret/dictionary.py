@@ -123,6 +123,13 @@ def train_dictionary(
         ConfigError: If a number is out of range, or the steps to resample after do not rise.
         DataError: If there are fewer vectors than a step takes.
         InputError: If x is not (N, D), or not finite.
+
+    Example:
+        >>> x, sae = torch.randn(200, 8), SparseAutoencoder(d_model=8, features=16, active=4)
+        >>> how = {"steps": 50, "batch_size": 50, "lr": 0.01}
+        >>> history = train_dictionary(sae, x, SparseReconstruction(), **how)
+        >>> history[-1]["loss"] < history[0]["loss"]
+        True
     """
     ends = [*resample, steps]
     if any(a >= b for a, b in zip([0, *ends], ends, strict=False)):

@@ -38,6 +38,11 @@ class RNN(nn.RNN):
 
     Raises:
         ConfigError: If a size is not positive, or dropout is out of range or has no place.
+
+    Example:
+        >>> y, state = RNN(d_in=4, d_hidden=8)(torch.randn(2, 5, 4))
+        >>> y.shape
+        torch.Size([2, 5, 8])
     """
 
     def __init__(

@@ -38,6 +38,10 @@ class MLPConfig:
 
     Raises:
         ConfigError: If a choice is not known or a size is not a positive integer.
+
+    Example:
+        >>> MLPConfig(d_in=4, d_hidden=(8, 8), d_out=3).activation
+        'relu'
     """
 
     d_in: int

@@ -247,6 +247,12 @@ def repeated_loss(
     Raises:
         InputError: If a number is not positive, an epoch is below 1, or the lengths differ.
 
+    Example:
+        >>> law = ChinchillaLaw(A=521.0, B=1488.0, E=1.87, alpha=0.353, beta=0.353)
+        >>> once, often = (repeated_loss([1e8], 1e9, [times], law) for times in (1.0, 4.0))
+        >>> bool(often < once)  # to read a text again is worth something
+        True
+
     References:
         Muennighoff et al. (2023). Scaling data-constrained language models, section 3.1; with
         ``A=521, B=1488, E=1.87, alpha=beta=0.353`` on C4.

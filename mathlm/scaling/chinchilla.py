@@ -246,6 +246,15 @@ def chinchilla_intervals(
         InputError: As :func:`fit_chinchilla`, or if there are fewer than 20 resamples, or the
             level is not between 0 and 1.
 
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.34, beta=0.28)
+        >>> n = np.repeat([1e7, 1e8, 1e9, 1e10], 4)
+        >>> d = np.tile([1e9, 1e10, 1e11, 1e12], 4)
+        >>> loss = law.loss(n, d) * np.exp(0.01 * np.random.default_rng(0).standard_normal(16))
+        >>> ends = chinchilla_intervals(n, d, loss, fit_chinchilla(n, d, loss), resamples=50)
+        >>> list(ends)
+        ['A', 'B', 'E', 'alpha', 'beta', 'share']
+
     References:
         Besiroglu et al. (2024), arXiv:2404.10102, whose intervals are of this kind.
     """

@@ -228,6 +228,13 @@ def arithmetic_intensity(
         InputTypeError: If it is no such configuration.
         InputError: If a number is out of range.
 
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> reading = arithmetic_intensity(PRESETS["gpt2"], tokens=1024)
+        >>> writing = arithmetic_intensity(PRESETS["gpt2"], tokens=1, cached=1023)
+        >>> reading > 100 * writing
+        True
+
     References:
         Williams, Waterman and Patterson (2009), Roofline, section 3.
     """

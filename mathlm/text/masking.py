@@ -216,6 +216,13 @@ def corrupt_spans(
         InputTypeError: If ids are not integers.
         DataError: If the text holds a sentinel.
 
+    Example:
+        >>> ids, rng = np.arange(10), np.random.default_rng(0)
+        >>> one = {"rate": 0.2, "mean_length": 2.0}
+        >>> read, targets = corrupt_spans(ids, rng, sentinels=[98, 99], **one)
+        >>> len(read), len(targets)  # a hole of two, and what was in it between two sentinels
+        (9, 4)
+
     References:
         Raffel et al. (2020), arXiv:1910.10683, figure 2.
     """

@@ -453,6 +453,11 @@ class Backoff(NGramModel):
 
     Raises:
         InputError: As :class:`KneserNey`.
+
+    Example:
+        >>> model = Backoff(2, b"to be or not to be")
+        >>> chr(model.distribution(b"o").argmax())
+        ' '
     """
 
     def __init__(

@@ -269,7 +269,17 @@ def checkpoints(folder: str | Path) -> list[Path]:
 
 
 def newest_checkpoint(folder: str | Path) -> Path | None:
-    """The newest checkpoint in the folder of a run, or None."""
+    """The newest checkpoint in the folder of a run, or None.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.train import save_checkpoint
+        >>> model = torch.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paths = [save_checkpoint(folder, step, model) for step in (1, 2)]
+        ...     newest_checkpoint(folder) == paths[1]
+        True
+    """
     found = checkpoints(folder)
     return found[-1] if found else None
 

@@ -338,6 +338,13 @@ class TokenLoss:
 
     Raises:
         ConfigError: If a number is out of range.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 4), torch.nn.Linear(4, 4))
+        >>> ids = torch.tensor([[0, 1, 2]])
+        >>> loss, count = TokenLoss(label_smoothing=0.1)(model, {"ids": ids, "targets": ids})
+        >>> count
+        3
     """
 
     read: Reader = read_causal

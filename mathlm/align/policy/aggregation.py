@@ -118,6 +118,11 @@ def fixed_length_mean(
     Raises:
         InputError: If the shapes differ, or a sequence has more than L tokens.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> loss, mask = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]])
+        >>> fixed_length_mean(loss, mask, length=4)
+        (tensor(1.), 1)
     """
     return fixed_share_of_each(loss, mask, length).sum(), len(loss)
 

@@ -75,6 +75,11 @@ def approximate_kl(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp = torch.tensor([0.5]).log()
+        >>> round(approximate_kl(logp, torch.zeros(1)), 4)  # 1/2 - 1 + ln 2
+        0.1931
     """
     return float(_chosen(kl_k3(logp_old, logp, mask), mask).mean())
 

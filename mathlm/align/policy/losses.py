@@ -190,6 +190,11 @@ def rloo_loss(
         InputError: If the shapes do not fit.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> logp, mask = torch.full((1, 2), -1.0), torch.ones(1, 2, dtype=torch.bool)
+        >>> rloo_loss(logp, torch.tensor([0.5]), mask)  # -A log π of the whole text
+        tensor([1.])
+
     References:
         Ahmadian et al. (2024), arXiv:2402.14740, section 2.3.
     """

@@ -69,6 +69,11 @@ def length_normalized_reward(
     Raises:
         InputError: If β is not positive and finite, a length is below 1, or the shapes differ.
 
+    Example:
+        >>> logp, logp_ref = torch.tensor([-2.0]), torch.tensor([-6.0])
+        >>> length_normalized_reward(logp, logp_ref, torch.tensor([4]), beta=0.5)
+        tensor([0.5000])
+
     References:
         Lambert et al. (2024), Tülu 3, arXiv:2411.15124, section 5.1.2.
     """

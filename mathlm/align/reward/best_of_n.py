@@ -209,6 +209,12 @@ def draw_best(
 
     Raises:
         InputError: If n < 1, there are not n draws or rewards, or a reward is not finite.
+
+    Example:
+        >>> def length(texts):
+        ...     return [len(text) for text in texts]
+        >>> draw_best(lambda n: ["a", "ccc", "bb"][:n], length, n=3).item
+        'ccc'
     """
     _require_positive(n)
     items = draw(n)

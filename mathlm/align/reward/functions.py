@@ -99,6 +99,12 @@ def judged(
         InputError: If it raises an exception, as a :class:`TimedReward` does that is late, or
             gives another number of rewards, None, text, NaN or an infinity; it names the
             function, the sample and its texts.
+
+    Example:
+        >>> def length(prompts, completions):
+        ...     return [len(text) for text in completions]
+        >>> judged(length, ["How many?"], ["four"]).tolist()
+        [4.0]
     """
     try:
         given = list(reward(prompts, completions))

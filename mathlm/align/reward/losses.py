@@ -77,6 +77,10 @@ def davidson_log_probabilities(
 
     Raises:
         InputError: If the shapes differ.
+
+    Example:
+        >>> davidson_log_probabilities(torch.zeros(1), torch.zeros(1)).exp()
+        tensor([[0.3333, 0.3333, 0.3333]])
     """
     half = _difference(reward_a, reward_b) / 2
     tie = _each(log_tie, "log_tie", half).expand(half.shape)

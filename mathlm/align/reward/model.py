@@ -215,6 +215,10 @@ def worst_case(members: Float[Tensor, "M ..."]) -> Float[Tensor, "..."]:
     Raises:
         InputError: If there is none.
 
+    Example:
+        >>> worst_case(torch.tensor([[1.0, 4.0], [2.0, 3.0]]))
+        tensor([1., 3.])
+
     References:
         Coste et al. (2023), arXiv:2310.02743, eq. (4).
     """

@@ -145,6 +145,11 @@ def directional_derivative(f: Callable[[Any], Any], x: ndarray, u: ndarray) -> f
 
     Raises:
         InputError: If u has not length 1, or not the shape of x.
+
+    Example:
+        >>> x, u = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+        >>> directional_derivative(lambda x: (x * x).sum(), x, u)
+        2.0
     """
     length = np.sqrt((u * u).sum())
     if not abs(length - 1) < 1e-9:

@@ -310,6 +310,11 @@ def softmax_state(
 
     Raises:
         InputError: If the shapes do not fit, a number is not finite, or a sum overflows.
+
+    Example:
+        >>> state = softmax_state(np.zeros(2), np.array([[1.0], [3.0]]))
+        >>> state.mixture / state.total
+        array([2.])
     """
     if scores.ndim == 0 or values.shape[:-1] != scores.shape:
         raise InputError(

@@ -80,6 +80,10 @@ def variance_by_moments(x: Numbers, p: Numbers) -> np.float64 | ndarray:
 
     Raises:
         InputError: As :func:`expectation`.
+
+    Example:
+        >>> float(variance_by_moments([0.0, 1.0], [0.5, 0.5]))
+        0.25
     """
     x, p = _values(x, p)
     return (p * x**2).sum(-1) - (p * x).sum(-1) ** 2
@@ -183,6 +187,10 @@ def chain_factors(joint: Numbers, outcome: Sequence[int]) -> ndarray:
         InputError: If joint is not a distribution, the outcome does not fit it, or its
             beginning has probability zero.
         InputTypeError: If the outcome does not hold integers.
+
+    Example:
+        >>> chain_factors([[0.1, 0.3], [0.3, 0.3]], [0, 1]).round(4)  # 0.4, then 0.3 of it
+        array([0.4 , 0.75])
     """
     joint = np.asarray(joint, dtype=np.float64)
     require_distribution(joint.ravel(), "joint")

@@ -122,6 +122,10 @@ def he_normal(rng: Generator, n_out: int, n_in: int, gain: Number = 2**0.5) -> W
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
 
+    Example:
+        >>> he_normal(np.random.default_rng(0), n_out=2, n_in=4).shape
+        (2, 4)
+
     References:
         He et al. (2015), arXiv:1502.01852, eq. (10).
     """

@@ -109,6 +109,12 @@ def muon_step(
         InputError: If θ is not a matrix.
         ConfigError: If a number is outside its range or ``scale`` is not known.
 
+    Example:
+        >>> step = {"lr": 0.1, "weight_decay": 0.0}
+        >>> W, state = muon_step(np.zeros((2, 2)), np.diag([5.0, 1.0]), **step)
+        >>> bool((np.diag(W) < -0.05).all())  # all directions move alike
+        True
+
     References:
         Jordan et al. (2024), Muon; Liu et al. (2025), arXiv:2502.16982, for the second r.
     """

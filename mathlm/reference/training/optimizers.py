@@ -152,6 +152,11 @@ def nesterov_step(
     Returns:
         The new θ and the new state with ``m`` and ``t``.
 
+    Example:
+        >>> theta, state = nesterov_step(np.array([1.0]), np.array([2.0]), lr=0.25, beta=0.5)
+        >>> theta  # 1 - (2 + 0.5 · 2) / 4
+        array([0.25])
+
     References:
         Nesterov (1983), Soviet Mathematics Doklady 27, 372-376; Sutskever et al. (2013), ICML.
     """

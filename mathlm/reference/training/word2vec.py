@@ -107,6 +107,11 @@ def negative_sampling(
     Raises:
         InputError: If an entry or a product is not finite, a shape does not fit, or k is 0.
 
+    Example:
+        >>> loss, cache = negative_sampling(np.zeros(2), np.zeros(2), np.zeros((3, 2)))
+        >>> round(float(loss), 4)  # 4 ln 2
+        2.7726
+
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (4).
     """

@@ -185,6 +185,10 @@ def learn_merges_naive(
         InputError: If there are no words, a count is not positive, ``n_merges`` is out of
             range, or ``ties`` is unknown.
         InputTypeError: If a word is not bytes, or a number not an integer.
+
+    Example:
+        >>> learn_merges_naive({b"low": 3, b"lot": 1}, n_merges=2)
+        [(108, 111), (256, 119)]
     """
     require_words(words, n_merges)
     split = {tuple(word): count for word, count in words.items()}
