@@ -144,7 +144,7 @@ def strided_likelihood(
 
     Example:
         >>> def model(ids):  # four tokens, all alike
-        ...     return torch.zeros(*ids.shape, 4)
+        ...     return torch.zeros(ids.shape + (4,))
         >>> ids = torch.tensor([0, 1, 2, 3, 0])
         >>> total, count = strided_likelihood(model, ids, context=4, stride=2)
         >>> round(total / count, 4), count  # ln 4
