@@ -291,6 +291,10 @@ def maxrl_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
     Raises:
         InputError: As :func:`group_advantages`, or if a reward is neither 0 nor 1.
 
+    Example:
+        >>> maxrl_advantages(torch.tensor([[0.0, 0.0, 0.0, 1.0]]))  # (r - 1/4) / (1/4)
+        tensor([[-1., -1., -1.,  3.]])
+
     References:
         Tajwar et al. (2026), arXiv:2602.02710, theorem 1.
     """
@@ -331,6 +335,10 @@ def gdpo_advantages(
 
     Raises:
         InputError: As :func:`group_advantages`, or if there is not one weight for each reward.
+
+    Example:
+        >>> gdpo_advantages(torch.tensor([[[0.0, 0.0, 1.0, 1.0]]])).round(decimals=3)
+        tensor([[-1., -1.,  1.,  1.]])
 
     References:
         Liu et al. (2026), arXiv:2601.05242.

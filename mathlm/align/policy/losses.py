@@ -408,6 +408,12 @@ def cispo_loss(
         InputError: If the shapes do not fit or a number is out of range.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> logp, mask = torch.tensor([[-1.0]]), torch.tensor([[True]])
+        >>> logp_old = logp - torch.tensor(2.0).log()  # a ratio of 2
+        >>> cispo_loss(logp, logp_old, torch.tensor([1.0]), mask)
+        tensor([[2.]])
+
     References:
         MiniMax (2025), arXiv:2506.13585, on CISPO.
     """
@@ -455,6 +461,11 @@ def sapo_loss(
     Raises:
         InputError: If the shapes do not fit, a text is empty, or a τ is not positive.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.tensor([[-1.0]]), torch.tensor([[True]])
+        >>> sapo_loss(logp, logp, torch.tensor([1.0]), mask)  # -4 σ(0) at a ratio of 1
+        tensor([-2.])
 
     References:
         Gao et al. (2025), arXiv:2511.20347.
