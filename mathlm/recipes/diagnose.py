@@ -13,7 +13,7 @@ import tyro
 
 from ..train import Finding, RunHistory, diagnose, run_history
 from ..train.diagnosis.expected import Kind
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .plot import record_of
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class DiagnoseConfig:
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run, of which the newest checkpoint is read, or a file of --record."""
-    kind: Kind | None = None
+    kind: Maybe[Kind] = None
     """Kind of run, where its objective does not tell: that of a loop of your own."""
     json: bool = False
     """Write the findings as JSON."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..align import PPO, TokenCredit
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .policy import Plan, PolicyConfig, run_plan
 
 
@@ -18,7 +18,7 @@ class Critic:
     """Weights of the value model: a copy of its own, or those of the policy."""
     value_weight: float = 0.5
     """Weight of the values' loss."""
-    value_clip: float | None = None
+    value_clip: Maybe[float] = None
     """How far values may move in an iteration [reward]; anywhere if not given."""
     gamma: float = 1.0
     """Discount γ: what a reward keeps for each token before it."""
@@ -32,7 +32,7 @@ class Critic:
 class PPOConfig(PolicyConfig):
     """Train a policy on a reward by PPO, with values of every token.
 
-    The price of the divergence is paid in the reward, token by token. The same command resumes
+    The KL penalty is subtracted from the reward, token by token. The same command resumes
     a run that was interrupted, within an iteration too. The values are part of its checkpoints,
     not of the result.
 

@@ -6,6 +6,8 @@ from .config import TrainerConfig
 from .diagnosis import Expected, Finding, RunHistory, diagnose, expected_first, run_history
 from .distributed import RankError, process_group, resolve_device
 from .ema import Averages
+from .log_line import LogLines
+from .loggers import CSVLogger, JSONLLogger, TensorBoardLogger, WandbLogger, run_loggers
 from .memory import LiveBytes
 from .objective_batches import (
     CorruptedWindows,
@@ -41,12 +43,15 @@ from .word2vec import NegativeSampling, SkipGramBatches
 __all__ = [
     "Averages",
     "BalancedExperts",
+    "CSVLogger",
     "CorruptedWindows",
     "CutSpans",
     "DrawPrefix",
     "Expected",
     "Finding",
+    "JSONLLogger",
     "LiveBytes",
+    "LogLines",
     "LossScale",
     "MaskLevels",
     "MaskTokens",
@@ -57,11 +62,13 @@ __all__ = [
     "RunHistory",
     "SentencePairBatches",
     "SkipGramBatches",
+    "TensorBoardLogger",
     "TokenLoss",
     "TokenWindows",
     "TokenizedWindows",
     "Trainer",
     "TrainerConfig",
+    "WandbLogger",
     "check_ids",
     "checkpoint_activations",
     "checkpoints",
@@ -83,6 +90,7 @@ __all__ = [
     "read_spans",
     "resolve_device",
     "run_history",
+    "run_loggers",
     "save_checkpoint",
     "span_corruption",
     "unwrap",
