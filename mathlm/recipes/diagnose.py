@@ -37,7 +37,7 @@ class DiagnoseConfig:
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run, of which the newest checkpoint is read, or a file of --record."""
     kind: Maybe[Kind] = None
-    """Kind of run, where its objective does not tell: that of a loop of your own."""
+    """Kind of run; None: read off the objective, which a loop of your own does not record."""
     json: bool = False
     """Write the findings as JSON."""
 
