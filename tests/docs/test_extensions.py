@@ -459,6 +459,19 @@ def test_a_picture_has_its_place_before_it_is_there(tmp_path):
     assert pages.placed(logo, sources) == logo
 
 
+def test_a_figure_says_how_narrow_it_may_become(tmp_path):
+    drawing = tmp_path / "a.svg"
+    drawing.write_text('<svg width="9pt" viewBox="0 0 460.8 244.8"></svg>')
+
+    def styled(classes):
+        tag = f'<img class="{classes}" src="../_images/1.svg" style="width: 716px;" alt="x">'
+        return load("light_pages").placed(tag, {"1.svg": drawing})
+
+    assert 'style="--least: 470px; width: 716px;"' in styled("only least-470")
+    assert 'style="width: 716px;"' in styled("only")
+    assert 'style="--least: 716px; width: 716px;"' in styled("least-900")  # as it was drawn
+
+
 # --- letters of the glossary ----------------------------------------------------------------
 
 

@@ -121,6 +121,28 @@ def test_every_picture_says_what_it_shows(visit, page):
     assert without == []
 
 
+FIGURES = """
+() => [...document.querySelectorAll(".bd-article figure img")]
+  .filter(e => e.offsetParent && e.style.getPropertyValue("--least"))
+  .map(e => ({
+    figure: e.closest("figure").id,
+    wide: e.getBoundingClientRect().width,
+    least: parseFloat(e.style.getPropertyValue("--least")),
+    hidden: e.parentElement.scrollWidth - e.parentElement.clientWidth,
+    said: e.parentElement.classList.contains("scrolls"),
+  }))
+"""
+
+
+@pytest.mark.parametrize("page", ["book/10-attention", "book/25-interpretability"])
+def test_letters_of_figures_can_be_read_on_a_phone(visit, page):
+    tab = visit(page, "phone")
+    found = tab.evaluate(FIGURES)
+    assert found
+    assert [one for one in found if one["wide"] < one["least"] - 1] == []
+    assert [one for one in found if one["said"] != (one["hidden"] > 2)] == []
+
+
 @every_page
 @pytest.mark.parametrize(
     ("size", "scheme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "light")]
