@@ -125,6 +125,11 @@ def _absolute(link: str, file: Path) -> str:
 # --- printing -------------------------------------------------------------------------------
 
 
+def program() -> str | None:
+    """The Chromium of this machine, if it has one."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @contextmanager
 def browser() -> Iterator[Any]:
     """A Chromium, or the sentence that says what is missing."""
@@ -132,11 +137,10 @@ def browser() -> Iterator[Any]:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise SystemExit("Playwright is not here: pip install 'mathlm[site]'") from None
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    if (chromium := program()) is None:
         raise SystemExit("no Chromium is here: apt-get install chromium")
     with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        found = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found
         found.close()
 

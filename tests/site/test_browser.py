@@ -6,14 +6,13 @@ and say so by name where one is missing.
 
 import gzip
 import re
-import shutil
 import time
 import warnings
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from make_pdf import BROWSERS
+from make_pdf import program
 
 pytestmark = [
     pytest.mark.browser,
@@ -51,13 +50,12 @@ every_page = pytest.mark.parametrize("page", PAGES)
 def chromium():
     """One browser for all cases."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not here")
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    if (found := program()) is None:
         pytest.skip("no Chromium is here: apt-get install chromium")
     if not (SITE / "book" / "index.html").exists():
         pytest.skip("no site is here: make book")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
 
