@@ -27,7 +27,7 @@ import lab
 import mathlm
 
 BOOK = ROOT.parent / "book"
-PAGES = sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
+PAGES = sorted([*BOOK.glob("[0-9][0-9]-*.ipynb"), *BOOK.glob("guide-*.ipynb")])
 SHARED = {  # what one page borrows from another
     "lab.explanations": ("lab.neural_networks.start_sweep.",),
     "lab.initialization": ("lab.optimization.digits_study.",),

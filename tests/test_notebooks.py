@@ -30,9 +30,9 @@ def chapter(*cells):
 
 
 def faults(tmp_path, nb, normal=True):
-    path = tmp_path / "01-x.ipynb"
+    path = tmp_path / "guide-x.ipynb"  # the form of chapters asks for more
     path.write_text(
-        tool.normalise(nb, "01-x") if normal else nbformat.writes(nb), encoding="utf-8"
+        tool.normalise(nb, "guide-x") if normal else nbformat.writes(nb), encoding="utf-8"
     )
     return tool.faults(path)
 

@@ -111,12 +111,14 @@ def test_three_mistakes_are_allowed():
     assert tool.faults(page(prose=BOX * 3 + EXERCISES)) == []
 
 
-def test_the_form_is_asked_of_the_pages_that_declare_it(tmp_path, monkeypatch):
-    path = tmp_path / "01-x.ipynb"
-    path.write_text(notebooks.normalise(page(prose="none"), "01-x"), encoding="utf-8")
-    assert not any("Project" in fault for fault in notebooks.faults(path))
-    monkeypatch.setattr(notebooks, "NEW_FORM", ("01-x",))
-    assert "has no exercise titled 'Project: ...'" in notebooks.faults(path)
+def test_the_form_is_asked_of_chapters_and_no_project_of_guides(tmp_path):
+    for name, projects in {"01-x": 1, "guide-x": 0}.items():
+        path = tmp_path / f"{name}.ipynb"
+        nb = page(prose=BOX * 4)
+        path.write_text(notebooks.normalise(nb, name), encoding="utf-8")
+        found = notebooks.faults(path)
+        assert any("has 4 boxes" in fault for fault in found)
+        assert sum("Project" in fault for fault in found) == projects
 
 
 TEMPLATE = notebooks.BOOK / "lab" / "template.ipynb"
@@ -135,10 +137,3 @@ def test_the_template_runs(monkeypatch):
     nb = nbformat.read(TEMPLATE, 4)
     nbclient.NotebookClient(nb, timeout=60, kernel_name="python3").execute()
     assert "0.665" in str(nb.cells)
-
-
-def test_pages_that_declare_the_form_exist():
-    assert set(notebooks.NEW_FORM) <= {path.stem for path in notebooks.notebooks()}
-    assert all(
-        nbformat.read(p, 4) for p in notebooks.notebooks() if p.stem in notebooks.NEW_FORM
-    )

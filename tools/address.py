@@ -26,7 +26,12 @@ MENTIONS = {
     "_config.yml": ("  url: {url}\n", "  baseurl: {pages}\n", "    ogp_site_url: {pages}\n"),
     "CITATION.cff": ("\nrepository-code: {url}\n", "\nurl: {pages}\n", "\n  url: {pages}\n"),
     "README.md": ("<{pages}>",),
-    "pyproject.toml": ('\nRepository = "{url}"\n',),
+    "pyproject.toml": (
+        '\nDocumentation = "{pages}"\n',
+        '\nRepository = "{url}"\n',
+        '\nChangelog = "{url}/blob/HEAD/CHANGELOG.md"\n',
+        '\nIssues = "{url}/issues"\n',
+    ),
 }
 CLONE = "git clone -q --depth 1 {url} {folder}\\n"  # in a notebook, which is JSON
 
@@ -70,7 +75,8 @@ def current(root: Path) -> Address:
 
 def pages_of(root: Path) -> list[Path]:
     """The notebooks, each of which clones the repository on Colab."""
-    return sorted((root / "book").glob("[0-9][0-9]-*.ipynb"))
+    book = root / "book"
+    return sorted([*book.glob("[0-9][0-9]-*.ipynb"), *book.glob("guide-*.ipynb")])
 
 
 def replace(text: str, old: Address, new: Address) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -73,9 +73,11 @@ def require_recorded(page: str, packages: list[str]) -> None:
         )
 
 
-def chapters(pages: Iterable[str]) -> str:
-    """Numbers of the chapters, each once: two pages of one chapter share its number."""
-    return ", ".join(str(n) for n in sorted({int(page[:2]) for page in pages}))
+def chapters(pages: Collection[str]) -> str:
+    """Numbers of the chapters, each once, since its pages share one; then "guides" for any."""
+    guides = {page for page in pages if page.startswith("guide-")}
+    numbers = [str(n) for n in sorted({int(page[:2]) for page in {*pages} - guides})]
+    return ", ".join(numbers + ["guides"] * bool(guides))
 
 
 def page(text: str) -> str:

@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -29,65 +30,20 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 KEEP_CELL_METADATA = {"tags", "mystnb", "slideshow"}
 DROP_MIME = ("image/png", "image/jpeg", "image/svg+xml")
 LONGEST_CELL = 25
-NEW_FORM: tuple[str, ...] = (  # pages whose form tools/page_form.py holds
-    "01-linear-algebra",
-    "02-calculus",
-    "03-estimation",
-    "03-probability",
-    "04-conventions",
-    "04-notation",
-    "05-neural-networks",
-    "06-initialization",
-    "06-optimization",
-    "07-sequences",
-    "08-tokenization",
-    "09-embeddings",
-    "10-attention",
-    "11-self-attention",
-    "12-depth",
-    "12-transformer-block",
-    "13-multi-head-attention",
-    "14-positional-encoding",
-    "15-transformer-forward",
-    "16-transformer-backward",
-    "17-architectures",
-    "17-current-models",
-    "17-masked-diffusion",
-    "17-mixture-of-experts",
-    "17-model-costs",
-    "17-state-space",
-    "18-objectives",
-    "18-perplexity",
-    "19-ingredients",
-    "19-low-precision",
-    "19-pretraining",
-    "19-training-at-scale",
-    "19-training-data",
-    "20-fast-generation",
-    "20-generation",
-    "20-serving",
-    "21-fine-tuning",
-    "21-small-updates",
-    "22-reward-models",
-    "23-policy-optimization",
-    "23-reward-hacking",
-    "24-preference-optimization",
-    "24-tuning-smollm2",
-    "25-features",
-    "25-interpretability",
-    "26-explanations",
-    "26-scaling-laws",
-    "27-whole-stack",
-)
 TIME_OUT = 600  # [s] for one cell
 LISTING = re.compile(r"^ *(`{3,}|:{3,}|~{3,}) *(\{code[\w-]*\} *)?i?py(thon)?\b", re.MULTILINE)
 
 Notebook = nbformat.NotebookNode
 
 
-def notebooks() -> list[Path]:
-    """Every chapter, in order."""
+def chapters() -> list[Path]:
+    """The pages of the chapters, in order."""
     return sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
+
+
+def notebooks() -> list[Path]:
+    """Every page that runs: the chapters, then the guides, which show one task each."""
+    return chapters() + sorted(BOOK.glob("guide-*.ipynb"))
 
 
 def code_cells(nb: Notebook) -> list[Notebook]:
@@ -101,6 +57,7 @@ def tags(cell: Notebook) -> list[str]:
 # --- the Colab cell -------------------------------------------------------------------------
 
 
+@cache  # each page asks several times, and the file takes longer to parse than a page
 def repository() -> str:
     """Address of the repository, from the one place that holds it."""
     return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"][
@@ -235,7 +192,7 @@ def faults(path: Path) -> list[str]:
     listings = [cell.source for cell in nb.cells if LISTING.search(cell.source)]
     found += [f"prose lists Python that never runs: {text[:40]!r}" for text in listings]
     found += [f"defines {name}, but no cell that asserts names it" for name in _unproved(nb)]
-    return found + (page_form.faults(nb) if path.stem in NEW_FORM else [])
+    return found + page_form.faults(nb, guide=path.stem.startswith("guide-"))
 
 
 def _cell_faults(cell: Notebook) -> list[str]:

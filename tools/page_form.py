@@ -1,6 +1,6 @@
 """The form of a page that a machine can hold: ``tools/notebooks.py check`` asks for it.
 
-It holds for the pages that ``NEW_FORM`` in ``tools/notebooks.py`` names.
+A guide has the form of a chapter, but neither exercises nor a project.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ EXERCISE = re.compile(r"^:{3,}\{exercise(?:-start)?\} *(.*)$", re.MULTILINE)
 TITLE = re.compile(r".+ \(\d+ minutes, level [123], objectives? \d+(?:(?:, | and )\d+)*\)")
 
 
-def faults(nb: Notebook) -> list[str]:
+def faults(nb: Notebook, guide: bool = False) -> list[str]:
     """One sentence for each rule of the form that the page breaks."""
     code = [cell for cell in nb.cells if cell.cell_type == "code"]
     found = [f"cell [{n}] {said}" for n, c in enumerate(code, 1) for said in _of_cell(c)]
     prose = "\n\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
-    return found + list(_of_imports(code)) + list(_of_prose(prose))
+    return found + list(_of_imports(code)) + list(_of_prose(prose, guide))
 
 
 def _tags(cell: Notebook) -> set[str]:
@@ -74,7 +74,7 @@ def _of_imports(code: list[Notebook]) -> Iterator[str]:
         yield f"imports in the cells {places}: once, at the top"
 
 
-def _of_prose(prose: str) -> Iterator[str]:
+def _of_prose(prose: str, guide: bool) -> Iterator[str]:
     """Boxes and exercises."""
     if (boxes := len(MISTAKE.findall(prose))) > MISTAKES:
         yield f"has {boxes} boxes 'A common mistake: ...', more than {MISTAKES}"
@@ -84,7 +84,7 @@ def _of_prose(prose: str) -> Iterator[str]:
     for title in titles:
         if not TITLE.fullmatch(title.strip()):
             yield f"titles an exercise {title!r}, not 'Name (10 minutes, level 1, objective 2)'"
-    if not any(title.startswith("Project: ") for title in titles):
+    if not guide and not any(title.startswith("Project: ") for title in titles):
         yield "has no exercise titled 'Project: ...'"
 
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SparseReconstruction:
-    """Squared error of an autoencoder, and a price for what it uses; an objective to train by.
+    """Squared error of an autoencoder, and a penalty on what it uses; an objective to train by.
 
     Implements eq-features-loss::
 
@@ -31,7 +31,7 @@ class SparseReconstruction:
     x - x̂ is a constant in it.
 
     Args:
-        sparsity: λ, price of a unit of a feature [length]; 0 for an autoencoder that takes the
+        sparsity: λ, cost of a unit of a feature [length]; 0 for an autoencoder that takes the
             largest.
         revival: Weight of the last term.
 

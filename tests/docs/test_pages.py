@@ -46,6 +46,8 @@ def test_every_chapter_on_disk_is_in_the_table_of_contents():
     listed = [name.removeprefix("book/") for name in contents() if re.search(r"/\d\d-", name)]
     assert sorted(listed) == chapters
     assert [name[:2] for name in listed] == [name[:2] for name in chapters]
+    guides = sorted(f"book/{path.stem}" for path in BOOK.glob("guide-*.ipynb"))
+    assert sorted(name for name in contents() if name.startswith("book/guide-")) == guides
 
 
 def test_every_term_that_is_linked_is_defined():

@@ -324,7 +324,7 @@ class World:
     def read(
         self, model: nn.Module, batch: Batch, *, temperature: float | int = 1.0
     ) -> Float[Tensor, "B T"]:
-        """:func:`mathlm.align.target_log_probabilities`, however many rows, at one price.
+        """:func:`mathlm.align.target_log_probabilities`, however many rows, at one β.
 
         The model reads every prefix of the world once and the rows look their numbers up.
 

@@ -173,7 +173,7 @@ class CorrectedGRPO(PolicyObjective):
 class DrGRPO(PolicyObjective):
     """:func:`dr_grpo_loss`: every text is divided by the same length, and nothing by a spread.
 
-    With :func:`centred_advantages`; a price on the divergence belongs into the credit.
+    With :func:`centred_advantages`; a KL penalty belongs into the credit.
 
     Args:
         length: L, the most tokens that a completion may have.
@@ -200,7 +200,7 @@ class PPO(PolicyObjective):
 
         Σ_t ppo_t + c_v value_t - c_H H_t + β k(y_t)   over all tokens of the batch
 
-    With :class:`TokenCredit` and a :class:`PolicyAndValue`. The price of the divergence is
+    With :class:`TokenCredit` and a :class:`PolicyAndValue`. The KL penalty is
     usually in the credit (KL in the reward); ``beta`` puts it into the loss.
 
     Args:

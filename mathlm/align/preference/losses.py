@@ -25,7 +25,7 @@ def implicit_reward(
     Args:
         logp: log π(y | x), summed over the tokens of y [nats].
         logp_ref: log π_ref(y | x) [nats].
-        beta: β > 0, price of a nat of divergence [reward/nat].
+        beta: β > 0, the KL coefficient [reward/nat].
 
     Returns:
         r̂ [reward].
