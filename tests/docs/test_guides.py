@@ -26,7 +26,7 @@ def provoked(path):
 
 
 def listed(path):
-    """The messages in the table of what can go wrong: rows that begin with code and nothing else."""
+    """The messages in the table of what can go wrong: rows that begin with code alone."""
     table = "\n".join(cells(path, "markdown")).split(TITLE)[1]
     return set(re.findall(r"^\| `([^`|]+)` \|", table, re.MULTILINE))
 
