@@ -15,7 +15,7 @@ def cells(path, kind):
 
 
 def provoked(path):
-    """The messages that the last code cell of a guide provokes, as its ``messages`` has them."""
+    """The messages that the last code cell of a guide provokes: its ``messages``."""
     tree = ast.parse(cells(path, "code")[-1])
     values = [
         node.value.values
