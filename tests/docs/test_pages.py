@@ -92,3 +92,9 @@ def test_no_page_asks_for_anything_from_outside():
     for path in (path for path in (BOOK / "_static").rglob("*") if path.is_file()):
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://|@import|url\(", text), path.name
+
+
+def test_the_start_page_and_the_readme_lead_to_the_guides():
+    guides = [path.name for path in BOOK.glob("guide-*.ipynb")]
+    assert sorted(re.findall(r"\((guide-[\w-]+\.ipynb)\)", read("index.md"))) == sorted(guides)
+    assert "(book/guide-tokenizer.ipynb)" in (ROOT / "README.md").read_text(encoding="utf-8")
