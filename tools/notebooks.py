@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -56,6 +57,7 @@ def tags(cell: Notebook) -> list[str]:
 # --- the Colab cell -------------------------------------------------------------------------
 
 
+@cache  # each page asks several times, and the file takes longer to parse than a page
 def repository() -> str:
     """Address of the repository, from the one place that holds it."""
     return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"][

@@ -1,4 +1,4 @@
-"""A guess accepted or replaced so that what comes out was drawn from the target.
+"""A draft token accepted or replaced so that what comes out was drawn from the target.
 
 Leviathan et al. (2023), arXiv:2211.17192; Chen et al. (2023), arXiv:2302.01318.
 """
@@ -15,7 +15,7 @@ from ..shapes import Float
 def acceptance_probability(
     p: Float[Tensor, "*batch V"], q: Float[Tensor, "*batch V"]
 ) -> Float[Tensor, "*batch"]:
-    """How often a guess drawn from q passes for one drawn from p.
+    """How often a draft token drawn from q passes for one drawn from p.
 
     Implements eq-fast-acceptance::
 
@@ -26,7 +26,7 @@ def acceptance_probability(
 
     Args:
         p: Probabilities under the target.
-        q: Probabilities under the draft, which the guess is drawn from.
+        q: Probabilities under the draft, which the draft token is drawn from.
 
     Returns:
         α, between 0 and 1.
@@ -47,13 +47,13 @@ def acceptance_probability(
 def residual_distribution(
     p: Float[Tensor, "*batch V"], q: Float[Tensor, "*batch V"]
 ) -> Float[Tensor, "*batch V"]:
-    """What a rejected guess is replaced from: what p holds beyond q.
+    """What a rejected draft token is replaced from: what p holds beyond q.
 
     Computes::
 
         r(x) = max(0, p(x) - q(x)) / Σ_y max(0, p(y) - q(y))
 
-    Where p = q no guess is rejected and r is 0 / 0; it is p there.
+    Where p = q no draft token is rejected and r is 0 / 0; it is p there.
 
     Args:
         p: Probabilities under the target.
@@ -65,6 +65,11 @@ def residual_distribution(
     Raises:
         InputError: If the shapes differ, or a row is no distribution.
         InputTypeError: If the dtypes differ or are not floating point.
+
+    Example:
+        >>> p, q = torch.tensor([0.75, 0.25]), torch.tensor([0.25, 0.75])
+        >>> residual_distribution(p, q)
+        tensor([1., 0.])
     """
     _require_distributions(p, q)
     return excess(p, q)
@@ -73,7 +78,7 @@ def residual_distribution(
 def output_distribution(
     p: Float[Tensor, "*batch V"], q: Float[Tensor, "*batch V"]
 ) -> Float[Tensor, "*batch V"]:
-    """Distribution of the token that comes out: a guess accepted, or its replacement.
+    """Distribution of the token that comes out: a draft token accepted, or its replacement.
 
     Implements eq-fast-exact::
 
@@ -91,6 +96,11 @@ def output_distribution(
     Raises:
         InputError: If the shapes differ, or a row is no distribution.
         InputTypeError: If the dtypes differ or are not floating point.
+
+    Example:
+        >>> p, q = torch.tensor([0.75, 0.25]), torch.tensor([0.25, 0.75])
+        >>> output_distribution(p, q)  # exactly p
+        tensor([0.7500, 0.2500])
     """
     _require_distributions(p, q)
     accept = (p / q.masked_fill(q == 0, 1.0)).clamp(max=1.0)  # q = 0 is never drawn
@@ -116,8 +126,8 @@ def expected_tokens(alpha: float | int, draft_length: int) -> float:
     is accepted with probability α, independently; one more token comes from the target.
 
     Args:
-        alpha: α, probability that a guess is accepted.
-        draft_length: γ, guesses in a round, 0 or more.
+        alpha: α, probability that a draft token is accepted.
+        draft_length: γ, draft tokens in a round, 0 or more.
 
     Returns:
         E [tokens/round], between 1 and γ + 1.
@@ -136,23 +146,23 @@ def expected_tokens(alpha: float | int, draft_length: int) -> float:
 def expected_speedup(
     alpha: float | int, draft_length: int, cost: float | int, verify: float | int = 1.0
 ) -> float:
-    """Tokens a second with guesses, over tokens a second without.
+    """Tokens a second with draft tokens, over tokens a second without.
 
     Implements eq-fast-speedup::
 
         S = (1 + α + … + α^γ) / (γ c + v),   S = 1 for γ = 0
 
-    Time is counted in steps of the target: one step without guesses gives one token. The
+    Time is counted in steps of the target: one step without draft tokens gives one token. The
     familiar formula has v = 1, for a machine that reads γ + 1 tokens in the time of one.
 
     Args:
-        alpha: α, probability that a guess is accepted.
-        draft_length: γ, guesses in a round, 0 or more.
+        alpha: α, probability that a draft token is accepted.
+        draft_length: γ, draft tokens in a round, 0 or more.
         cost: c, time of one step of the draft over that of one step of the target.
         verify: v, time in which the target reads γ + 1 tokens over that of one.
 
     Returns:
-        S; below 1 where guessing costs more than it saves.
+        S; below 1 where drafting costs more than it saves.
 
     Raises:
         InputError: If an argument is out of range.
@@ -171,7 +181,7 @@ def expected_speedup(
 def expected_operations(
     alpha: float | int, draft_length: int, cost: float | int = 0.0
 ) -> float:
-    """Operations a token with guesses, over operations a token without.
+    """Operations a token with draft tokens, over operations a token without.
 
     Computes::
 
@@ -181,8 +191,8 @@ def expected_operations(
     operations that were idle.
 
     Args:
-        alpha: α, probability that a guess is accepted.
-        draft_length: γ, guesses in a round, 0 or more.
+        alpha: α, probability that a draft token is accepted.
+        draft_length: γ, draft tokens in a round, 0 or more.
         cost: c, operations of one step of the draft over those of one step of the target.
 
     Returns:
@@ -197,22 +207,22 @@ def expected_operations(
 
 
 def best_draft_length(alpha: float | int, cost: float | int, most: int = 64) -> int:
-    """How many guesses a round should have.
+    """How many draft tokens a round should have.
 
     Computes::
 
         γ* = argmax_γ  (1 + α + … + α^γ) / (γ c + 1),   0 ≤ γ ≤ most
 
-    One guess more pays as long as α^(γ+1) > c S, S the speed-up so far. So there is something
-    to gain if and only if α > c.
+    One draft token more pays as long as α^(γ+1) > c S, S the speed-up so far. There is
+    something to gain if and only if α > c.
 
     Args:
-        alpha: α, probability that a guess is accepted.
+        alpha: α, probability that a draft token is accepted.
         cost: c, time of one step of the draft over that of one step of the target.
         most: Guesses at most; reached if the draft is free.
 
     Returns:
-        γ*, the smallest of equally good ones; 0 = do not guess.
+        γ*, the smallest of equally good ones; 0 = draft nothing.
 
     Raises:
         InputError: If an argument is out of range.
@@ -229,7 +239,7 @@ def _require_rate(alpha: float | int, draft_length: int) -> None:
     if not 0 <= alpha <= 1:
         raise InputError(f"alpha={alpha} is outside 0..1: it is a probability")
     if draft_length < 0:
-        raise InputError(f"{draft_length} guesses: give 0 or more")
+        raise InputError(f"{draft_length} draft tokens: give 0 or more")
 
 
 def _require_cost(cost: float | int) -> None:

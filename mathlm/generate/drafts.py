@@ -123,9 +123,9 @@ class Proposal(NamedTuple):
     """Guessed tokens, and the distributions that they were drawn from.
 
     Args:
-        tokens: The guesses, (n,), int64.
+        tokens: The draft_tokens, (n,), int64.
         q: Probabilities that each was drawn with given those before it, (n, V); None = there
-            was no chance in it, each guess had probability 1.
+            was no chance in it, each draft token had probability 1.
     """
 
     tokens: Tensor
@@ -134,7 +134,7 @@ class Proposal(NamedTuple):
 
 @runtime_checkable
 class Draft(Protocol):
-    """Draft of speculative decoding: guesses how a text goes on; any callable of this form."""
+    """Draft of speculative decoding: drafts how a text goes on; any callable of this form."""
 
     def __call__(self, ids: Tensor, draft_length: int, choices: Choices) -> Proposal:
         """Guess what follows.
@@ -148,7 +148,7 @@ class Draft(Protocol):
 
 
 class ModelDraft:
-    """Draft model: guesses drawn from a smaller model, token by token.
+    """Draft model: draft tokens drawn from a smaller model, token by token.
 
     It remembers what it has read of a text, and takes back what was rejected.
 
@@ -188,14 +188,14 @@ class ModelDraft:
 
 
 class PromptLookup:
-    """Prompt lookup: guesses copied from earlier in the text, where it went on like this.
+    """Prompt lookup: draft tokens copied from earlier in the text, where it went on like this.
 
     Computes::
 
         find the latest x[s-n … s-1] = x[T-n … T-1] with s < T, n as large as it gets;
-        guess x[s], x[s+1], …   and again from x[s] on where the text ends
+        draft x[s], x[s+1], …   and again from x[s] on where the text ends
 
-    It reads no model, and guesses nothing where the text repeats nothing.
+    It reads no model, and drafts nothing where the text repeats nothing.
 
     Args:
         longest: Tokens that must be equal, at first.

@@ -1,4 +1,4 @@
-"""Speculative decoding: guess several tokens, and read them all in one step of the target.
+"""Speculative decoding: draft several tokens, and read them all in one step of the target.
 
 Leviathan et al. (2023), arXiv:2211.17192; Chen et al. (2023), arXiv:2302.01318.
 """
@@ -35,15 +35,15 @@ class Round(NamedTuple):
     """One round of speculative decoding: what one reading of the target yielded.
 
     Args:
-        tokens: New tokens of the text: accepted guesses, and one more, (accepted + 1,).
-        guesses: All that was guessed, (n,).
-        accepted: How many of the guesses were accepted.
-        p: Probabilities of the target at each guess and behind the last, (n + 1, V).
-        q: Probabilities of the draft at each guess, (n, V).
+        tokens: New tokens of the text: accepted draft tokens, and one more, (accepted + 1,).
+        draft_tokens: All that were drafted, (n,).
+        accepted: How many of the draft tokens were accepted.
+        p: Probabilities of the target at each draft token and behind the last, (n + 1, V).
+        q: Probabilities of the draft at each draft token, (n, V).
     """
 
     tokens: Tensor
-    guesses: Tensor
+    draft_tokens: Tensor
     accepted: int
     p: Tensor
     q: Tensor
@@ -51,11 +51,11 @@ class Round(NamedTuple):
     @property
     def examined(self) -> int:
         """Guesses that were put to the test: all up to the first that was rejected."""
-        return min(self.accepted + 1, len(self.guesses))
+        return min(self.accepted + 1, len(self.draft_tokens))
 
     @property
     def chances(self) -> Tensor:
-        """Probability with which a guess was to be accepted, at each that was examined."""
+        """Acceptance probability of each draft token that was examined."""
         n = self.examined
         return acceptance_probability(self.p[:n], self.q[:n]) if n else self.p.new_zeros(0)
 
@@ -69,7 +69,7 @@ def speculate(
     choices: Choices,
     sampler: Sampler = PLAIN,
 ) -> Iterator[Round]:
-    """Speculative decoding of one text: round by round what was guessed and what accepted.
+    """Speculative decoding of one text: round by round what was drafted and what accepted.
 
     Computes::
 
@@ -84,8 +84,8 @@ def speculate(
         draft: A smaller model in evaluation mode, or another :class:`Draft`.
         ids: Prompt (T,), int64.
         max_new_tokens: Tokens to add.
-        draft_length: γ, guesses in a round; the last rounds make no more than there is room
-            for.
+        draft_length: γ, draft tokens in a round; fewer in the last rounds if there is no
+            room.
         choices: Makes the random choices.
         sampler: How a token is drawn, from both models.
 
@@ -94,7 +94,7 @@ def speculate(
 
     Raises:
         InputError: If the prompt is empty, the text gets longer than the context of a model,
-            the models have other tokens, ``draft_length`` is not positive, a guess is
+            the models have other tokens, ``draft_length`` is not positive, a draft token is
             impossible, or what it was drawn from is no distribution.
         InputTypeError: If the target cannot take back what it has read, or an argument or
             what the draft gives is of another kind.
@@ -125,54 +125,54 @@ def _rounds(
         room = min(draft_length, total - len(text) - 1)  # one more token comes from the target
         proposal = draft(text, room, choices) if room else Proposal(text[:0])
         _require_proposal(proposal)
-        guesses, q = proposal
-        _require_guesses(guesses, room, reader.model.config.vocab_size)
-        guessed = torch.cat((text, guesses))
-        logits = reader.read(guessed[None, reader.length :], last=False)[0]
-        p = probabilities_behind(logits, guessed, given, sampler)
-        done = _examine(guesses, p, _probabilities_of(guesses, q, p), choices)
+        draft_tokens, q = proposal
+        _require_draft_tokens(draft_tokens, room, reader.model.config.vocab_size)
+        drafted = torch.cat((text, draft_tokens))
+        logits = reader.read(drafted[None, reader.length :], last=False)[0]
+        p = probabilities_behind(logits, drafted, given, sampler)
+        done = _examine(draft_tokens, p, _probabilities_of(draft_tokens, q, p), choices)
         text = torch.cat((text, done.tokens))
         reader.rewind(len(text) - 1)
         yield done
 
 
-def _examine(guesses: Tensor, p: Tensor, q: Tensor, choices: Choices) -> Round:
-    """Accept guesses up to the first that fails, and add a token."""
-    n, index = len(guesses), guesses.unsqueeze(1)
+def _examine(draft_tokens: Tensor, p: Tensor, q: Tensor, choices: Choices) -> Round:
+    """Accept draft tokens up to the first that fails, and add a token."""
+    n, index = len(draft_tokens), draft_tokens.unsqueeze(1)
     ratios = (p[:n].gather(1, index) / q.gather(1, index))[:, 0].tolist()
     accepted = next((i for i in range(n) if not choices.accepts(ratios[i])), n)
     last = p[n] if accepted == n else excess(p[accepted], q[accepted])
-    token = guesses.new_tensor([choices.token(last)])
-    return Round(torch.cat((guesses[:accepted], token)), guesses, accepted, p, q)
+    token = draft_tokens.new_tensor([choices.token(last)])
+    return Round(torch.cat((draft_tokens[:accepted], token)), draft_tokens, accepted, p, q)
 
 
-def _probabilities_of(guesses: Tensor, q: Tensor | None, p: Tensor) -> Tensor:
-    """What the guesses were drawn from, as the target's probabilities are given."""
+def _probabilities_of(draft_tokens: Tensor, q: Tensor | None, p: Tensor) -> Tensor:
+    """What the draft tokens were drawn from, as the target's probabilities are given."""
     V = p.shape[1]
     if q is None:
-        return nn.functional.one_hot(guesses, V).to(p.dtype)
-    if q.shape != (len(guesses), V):
+        return nn.functional.one_hot(draft_tokens, V).to(p.dtype)
+    if q.shape != (len(draft_tokens), V):
         raise InputError(
-            f"the draft gave q of shape {tuple(q.shape)} for {len(guesses)} guesses, expected "
-            f"({len(guesses)}, {V}): a probability for each token of the target"
+            f"the draft gave q of shape {tuple(q.shape)} for {len(draft_tokens)} draft tokens, "
+            f"expected ({len(draft_tokens)}, {V}): a probability for each token of the target"
         )
     _require_distributions(q)
-    drawn = q.gather(1, guesses.unsqueeze(1))
+    drawn = q.gather(1, draft_tokens.unsqueeze(1))
     if not (drawn > 0).all():
         place = int((~(drawn > 0)).nonzero()[0, 0])
         raise InputError(
-            f"guess {place} of a round is token {int(guesses[place])}, which its own draft "
-            f"gives probability {drawn[place].item():.4g}: it cannot have been drawn"
+            f"draft token {place} of a round is token {int(draft_tokens[place])}, which its "
+            f"own draft gives probability {drawn[place].item():.4g}: it cannot have been drawn"
         )
     return q.to(p.dtype)
 
 
 def require_pair(target: GPT, draft: GPT | Draft) -> None:
-    """Refuse what cannot take back a rejected guess, or makes none."""
+    """Refuse what cannot take back a rejected draft token, or makes none."""
     if not isinstance(target, GPT):
         raise InputTypeError(
-            f"the target is a {type(target).__name__}: rejected guesses can only be taken back "
-            "by a GPT, with its key/value cache; use generate"
+            f"the target is a {type(target).__name__}: rejected draft tokens can only be "
+            "taken back by a GPT, with its key/value cache; use generate"
         )
     if isinstance(draft, Recurrent) or not callable(draft):
         raise InputTypeError(
@@ -182,11 +182,12 @@ def require_pair(target: GPT, draft: GPT | Draft) -> None:
 
 
 def require_speculation(target: GPT, draft: GPT | Draft, total: int, draft_length: int) -> None:
-    """Refuse texts that are too long, no guesses, and models that do not go together."""
+    """Refuse texts that are too long, no draft tokens, and models that do not go together."""
     require_integer("draft_length", draft_length)
     if draft_length < 1:
         raise InputError(
-            f"draft_length={draft_length} must be at least 1; without guesses, use generate"
+            f"draft_length={draft_length} must be at least 1; without draft tokens, "
+            "use generate"
         )
     _require_context("target", target, total)
     if not isinstance(draft, GPT):
@@ -242,7 +243,7 @@ def _require_distributions(q: Tensor) -> None:
     if (q < 0).any():
         place, token = (q < 0).nonzero()[0].tolist()
         raise InputError(
-            f"q of guess {place} gives token {token} the probability "
+            f"q of draft token {place} gives token {token} the probability "
             f"{q[place, token].item():.4g}: less than 0 is impossible"
         )
     mass = q.double().sum(1)
@@ -250,18 +251,18 @@ def _require_distributions(q: Tensor) -> None:
     if len(q) and off.max() > min(torch.finfo(q.dtype).eps ** 0.5, 1e-3):
         place = int(off.argmax())
         raise InputError(
-            f"q of guess {place} sums to {mass[place].item():.4g}, not 1: the output would not "
-            "be the target's; give the probabilities that the guess was drawn with"
+            f"q of draft token {place} sums to {mass[place].item():.4g}, not 1: the output "
+            "would not be the target's; give the probabilities that it was drawn with"
         )
 
 
-def _require_guesses(guesses: Tensor, room: int, V: int) -> None:
-    if guesses.ndim != 1 or guesses.dtype != torch.int64 or len(guesses) > room:
+def _require_draft_tokens(draft_tokens: Tensor, room: int, V: int) -> None:
+    if draft_tokens.ndim != 1 or draft_tokens.dtype != torch.int64 or len(draft_tokens) > room:
         raise InputError(
-            f"the draft gave guesses {guesses.dtype} of shape {tuple(guesses.shape)}, expected "
-            f"int64 (n,) with n <= {room}"
+            f"the draft gave draft tokens {draft_tokens.dtype} of shape "
+            f"{tuple(draft_tokens.shape)}, expected int64 (n,) with n <= {room}"
         )
-    require_token_ids(guesses, V, "guess")
+    require_token_ids(draft_tokens, V, "draft token")
 
 
 @torch.no_grad()
@@ -289,8 +290,8 @@ def speculative_generate(
     whatever the draft; a good draft makes it faster. At temperature 0 it is the same text.
     Otherwise a seed gives another text than there, for the random numbers go other ways.
     The sampler draws from both models alike; there is no constraint here. Each row
-    accepts another number of guesses, so rows are continued one after another; each has its
-    own stream of random numbers.
+    accepts another number of draft tokens, so rows are continued one after another; each has
+    its own stream of random numbers.
 
     Args:
         target: The model whose text is wanted.
@@ -298,7 +299,7 @@ def speculative_generate(
             :class:`PromptLookup`.
         ids: Prompts (B, T), int64.
         max_new_tokens: Tokens to add to each row.
-        draft_length: γ, guesses in a round.
+        draft_length: γ, draft tokens in a round.
         sampler: How a token is drawn, from both models: a :class:`Sampler`; or a temperature,
             and other fields of a sampler by name among the options.
         seed: Of the random numbers; None = fresh ones.
@@ -316,6 +317,17 @@ def speculative_generate(
             context of a model, the models have other tokens, an option is out of range, or a
             stop sequence is empty or outside the vocabulary.
         InputTypeError: If a dtype or a kind of argument is wrong.
+
+    Example:
+        >>> from mathlm.generate import generate
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_heads=2)
+        >>> target = GPT(GPTConfig(n_layers=2, **sizes))
+        >>> draft = GPT(GPTConfig(n_layers=1, **sizes))
+        >>> ids = torch.tensor([[84, 111]])
+        >>> written = speculative_generate(target, draft, ids, 12, temperature=0)
+        >>> torch.equal(written, generate(target, ids, 12, temperature=0))  # the same text
+        True
     """
     sampler = sampler_of(sampler, options)
     require_pair(target, draft)

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SparseReconstruction:
-    """Squared error of an autoencoder, and a price for what it uses; an objective to train by.
+    """Squared error of an autoencoder, and a penalty on what it uses; an objective to train by.
 
     Implements eq-features-loss::
 
@@ -31,7 +31,7 @@ class SparseReconstruction:
     x - x̂ is a constant in it.
 
     Args:
-        sparsity: λ, price of a unit of a feature [length]; 0 for an autoencoder that takes the
+        sparsity: λ, cost of a unit of a feature [length]; 0 for an autoencoder that takes the
             largest.
         revival: Weight of the last term.
 
@@ -123,6 +123,13 @@ def train_dictionary(
         ConfigError: If a number is out of range, or the steps to resample after do not rise.
         DataError: If there are fewer vectors than a step takes.
         InputError: If x is not (N, D), or not finite.
+
+    Example:
+        >>> x, sae = torch.randn(200, 8), SparseAutoencoder(d_model=8, features=16, active=4)
+        >>> how = {"steps": 50, "batch_size": 50, "lr": 0.01}
+        >>> history = train_dictionary(sae, x, SparseReconstruction(), **how)
+        >>> history[-1]["loss"] < history[0]["loss"]
+        True
     """
     ends = [*resample, steps]
     if any(a >= b for a, b in zip([0, *ends], ends, strict=False)):
@@ -300,6 +307,10 @@ def matched_cosine(
     Raises:
         InputError: If a direction has no length or is not finite, there are none, or the two
             are not equally wide.
+
+    Example:
+        >>> matched_cosine(torch.eye(3), 2 * torch.eye(3))
+        tensor([1., 1., 1.])
     """
     for rows in (found, true):
         require_vectors(rows)

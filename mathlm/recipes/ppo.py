@@ -32,7 +32,7 @@ class Critic:
 class PPOConfig(PolicyConfig):
     """Train a policy on a reward by PPO, with values of every token.
 
-    The price of the divergence is paid in the reward, token by token. The same command resumes
+    The KL penalty is subtracted from the reward, token by token. The same command resumes
     a run that was interrupted, within an iteration too. The values are part of its checkpoints,
     not of the result.
 

@@ -23,6 +23,7 @@ from .corpora import (
     numerals,
     preferences,
     pretrained,
+    questions,
     ratings,
     sentiment,
     tagged,
@@ -64,6 +65,7 @@ from .packing import Packed, number_documents, pack
 from .patterns import regular
 from .patterns.automaton import Automaton, TokenTrie, tokens_to_match
 from .patterns.parser import parse_pattern
+from .tokenizers.batches import TokenBatch
 from .tokenizers.bpe import (
     count_pairs,
     count_words,
@@ -121,6 +123,7 @@ __all__ = [
     "Packed",
     "Preference",
     "QualityRule",
+    "TokenBatch",
     "TokenManifest",
     "TokenTrie",
     "Vocabulary",
@@ -181,6 +184,7 @@ __all__ = [
     "pretrained",
     "prompt_and_completion",
     "prose_lines",
+    "questions",
     "ratings",
     "read_documents",
     "read_manifest",

@@ -89,7 +89,7 @@ def test_tokens_of_a_round_are_the_mean_over_how_many_are_accepted(alpha, draft_
     assert expected_tokens(alpha, draft_length) == pytest.approx(closed, rel=1e-14)
 
 
-def test_perfect_guesses_are_all_kept():
+def test_perfect_draft_tokens_are_all_kept():
     assert expected_tokens(1, 5) == 6
 
 
@@ -102,7 +102,7 @@ def test_speedups_of_the_paper():
     assert operations == [1.53, 1.58, 1.23, 1.63, 1.11, 1.60]
 
 
-def test_each_guess_of_the_draft_adds_its_operations():
+def test_each_draft_token_of_the_draft_adds_its_operations():
     """(3 · 0.1 + 4) steps' worth of operations for 1 + 0.5 + 0.25 + 0.125 tokens."""
     assert expected_operations(0.5, 3, 0.1) == pytest.approx(4.3 / 1.875, rel=1e-14)
 
@@ -112,13 +112,13 @@ def test_reading_several_tokens_may_cost_more_than_reading_one():
     assert expected_speedup(0.5, 1, 0.25, verify=1.25) == pytest.approx(1.0)
 
 
-def test_no_guesses_change_nothing():
+def test_no_draft_tokens_change_nothing():
     assert expected_speedup(0.5, 0, 0.3, verify=2.0) == 1.0
 
 
 @pytest.mark.parametrize("cost", [0.01, 0.1, 0.5, 0.9, 1.5])
 @pytest.mark.parametrize("alpha", [0.05, 0.4, 0.8, 1.0])
-def test_guessing_pays_exactly_if_a_guess_is_accepted_oftener_than_it_costs(alpha, cost):
+def test_drafting_pays_exactly_if_a_draft_token_is_accepted_oftener_than_it_costs(alpha, cost):
     draft_length = best_draft_length(alpha, cost)
     assert (draft_length > 0) == (alpha > cost)
     gains = [expected_speedup(alpha, n, cost) for n in range(65)]
@@ -126,12 +126,14 @@ def test_guessing_pays_exactly_if_a_guess_is_accepted_oftener_than_it_costs(alph
 
 
 @pytest.mark.parametrize(("alpha", "cost"), [(0.8, 0.05), (0.6, 0.02), (0.9, 0.2)])
-def test_one_guess_more_pays_as_long_as_its_chance_exceeds_cost_times_speedup(alpha, cost):
+def test_one_draft_token_more_pays_as_long_as_its_chance_exceeds_cost_times_speedup(
+    alpha, cost
+):
     pays = [alpha ** (n + 1) > cost * expected_speedup(alpha, n, cost) for n in range(65)]
     assert best_draft_length(alpha, cost) == pays.index(False)
 
 
-def test_free_and_perfect_guesses_are_made_without_end():
+def test_free_and_perfect_draft_tokens_are_made_without_end():
     assert best_draft_length(1, 0, most=9) == 9
 
 
@@ -140,12 +142,12 @@ def test_free_and_perfect_guesses_are_made_without_end():
     [
         (lambda: expected_tokens(1.2, 3), r"alpha=1.2 is outside 0..1"),
         (lambda: expected_tokens(math.nan, 3), r"alpha=nan is outside"),
-        (lambda: expected_tokens(0.5, -1), "-1 guesses: give 0 or more"),
+        (lambda: expected_tokens(0.5, -1), "-1 draft tokens: give 0 or more"),
         (lambda: expected_speedup(0.5, 3, -0.1), "cost=-0.1 must be finite"),
         (lambda: expected_operations(0.5, 3, -0.1), "cost=-0.1 must be finite"),
         (lambda: expected_speedup(0.5, 3, math.inf), "cost=inf must be finite"),
         (lambda: expected_speedup(0.5, 3, 0.1, 0), "verify=0 must be finite and positive"),
-        (lambda: best_draft_length(0.5, 0.1, -2), "-2 guesses"),
+        (lambda: best_draft_length(0.5, 0.1, -2), "-2 draft tokens"),
         (lambda: acceptance_probability(P, 2 * Q), "q is no distribution.*up to 1;"),
         (lambda: residual_distribution(P - 0.3, Q), "p is no distribution.*entry is -0.1"),
         (lambda: output_distribution(P * math.nan, Q), "p is no distribution.*nan"),

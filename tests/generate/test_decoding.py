@@ -224,7 +224,7 @@ WAYS = {  # each continues a text with a sampler, or with its fields by name
     "stream": lambda m, x, **how: torch.stack(
         [s.tokens for s in stream(m, x, 9, seed=1, **how)]
     ),
-    "guessed": lambda m, x, **how: speculative_generate(m, m, x, 9, 2, seed=1, **how),
+    "drafted": lambda m, x, **how: speculative_generate(m, m, x, 9, 2, seed=1, **how),
 }
 EVERY_WAY = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 

@@ -44,7 +44,7 @@ def test_a_run_that_reaches_the_end_is_copied_again_and_again():
 
 
 @pytest.mark.parametrize("text", ["a", "ab", "abcdb", "abcd"])
-def test_nothing_is_guessed_where_nothing_is_repeated(text):
+def test_nothing_is_drafted_where_nothing_is_repeated(text):
     assert lookup(text) == ""
 
 
@@ -60,7 +60,7 @@ def test_impossible_lengths_of_a_run_are_refused():
 
 
 @pytest.mark.parametrize("sampler", [Sampler(), Sampler(0.7, 4), Sampler(0.0)])
-def test_guesses_of_a_model_come_with_what_they_were_drawn_from(sampler):
+def test_draft_tokens_of_a_model_come_with_what_they_were_drawn_from(sampler):
     model, ids = make(), torch.randint(9, (6,))
     tokens, q = ModelDraft(model, sampler=sampler)(ids, 4, CHOICES)
     with torch.no_grad():
@@ -82,7 +82,7 @@ def test_what_a_draft_has_read_before_changes_nothing(family):
         assert torch.allclose(seen.q, fresh.q, rtol=1e-12, atol=1e-12)
 
 
-def test_penalties_hear_of_the_guesses_before():
+def test_penalties_hear_of_the_draft_tokens_before():
     model, ids = make(), torch.randint(9, (6,))
     sampler = Sampler(repetition_penalty=1.5, presence_penalty=1.0, frequency_penalty=0.5)
     tokens, q = ModelDraft(model, sampler=sampler, given=4)(ids, 3, CHOICES)

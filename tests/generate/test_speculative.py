@@ -117,7 +117,7 @@ def stubborn(ids, draft_length, choices):
 
 
 @pytest.mark.parametrize("draft", [PromptLookup(shortest=1), stubborn])
-def test_guesses_without_chance_leave_the_distribution_as_it_is(draft, tables):
+def test_draft_tokens_without_chance_leave_the_distribution_as_it_is(draft, tables):
     target, ids = make(0), torch.tensor([0, 1, 2, 0])
     law = law_of_speculation(target, draft, ids, 3, 2)
     assert law == pytest.approx(law_of_the_target(target, ids, 3), abs=1e-12)
@@ -137,8 +137,8 @@ def test_sampled_texts_are_distributed_as_those_of_the_target(tables):
 def test_at_temperature_zero_the_text_is_the_targets_own(family):
     target, draft, ids = make(0, 20, family), make(0, 20), prompt(20, 1, 7)
     expected = generate(target, ids, 9, 0.0)
-    for guess in (draft, PromptLookup(shortest=1)):
-        found = speculative_generate(target, guess, ids, 9, 3, 0.0)
+    for proposer in (draft, PromptLookup(shortest=1)):
+        found = speculative_generate(target, proposer, ids, 9, 3, 0.0)
         assert torch.equal(found, expected)
 
 
@@ -165,12 +165,12 @@ def test_rounds_tell_what_the_target_says_of_the_text():
     for done in rounds:
         kept = slice(place, place + len(done.tokens))
         assert torch.allclose(done.p[: len(done.tokens)], p[kept], rtol=1e-10, atol=1e-12)
-        assert torch.equal(done.tokens[:-1], done.guesses[: done.accepted])
+        assert torch.equal(done.tokens[:-1], done.draft_tokens[: done.accepted])
         place += len(done.tokens)
 
 
-def test_guesses_are_accepted_as_often_as_the_overlap_of_both_models_says(tables):
-    """Outcome less chance has mean 0 at each guess, variance β (1 - β); 3 deviations."""
+def test_draft_tokens_are_accepted_as_often_as_the_overlap_of_both_models_says(tables):
+    """Outcome less chance has mean 0 at each draft token, variance β (1 - β); 3 deviations."""
     target, draft = make(0, 9), make(1, 9)
     rounds = [done for seed in range(8) for done in rounds_of(target, draft, 50, seed)]
     beta = torch.cat([done.chances for done in rounds])
@@ -237,10 +237,16 @@ def undrawn(ids, draft_length, choices):
     [
         (make(1, 8), "the draft has a vocabulary of 8 tokens and the target one of 9"),
         (make(1, 9, context=10), "together 15, longer than the context 10 of the draft"),
-        (wrong_q, r"q of shape \(4, 4\) for 4 guesses, expected \(4, 9\)"),
-        (undrawn, "guess 0 of a round is token 0, which its own draft gives probability 0"),
+        (wrong_q, r"q of shape \(4, 4\) for 4 draft tokens, expected \(4, 9\)"),
+        (
+            undrawn,
+            "draft token 0 of a round is token 0, which its own draft gives probability 0",
+        ),
         (lambda ids, n, c: Proposal(ids.new_zeros(n + 1)), r"shape \(5,\), expected .* n <= 4"),
-        (lambda ids, n, c: Proposal(ids.new_full((n,), 9)), r"guess 9 at \[0\] is outside"),
+        (
+            lambda ids, n, c: Proposal(ids.new_full((n,), 9)),
+            r"draft token 9 at \[0\] is outside",
+        ),
     ],
 )
 def test_drafts_that_do_not_fit_are_refused(draft, message):
@@ -257,7 +263,7 @@ def test_drafts_that_do_not_fit_are_refused(draft, message):
         (
             (prompt(9, 1, 5), 5, 0),
             {},
-            "draft_length=0 must be at least 1; without guesses, use gen",
+            "draft_length=0 must be at least 1; without draft tokens, use gen",
         ),
         ((prompt(9, 1, 5), 5, 4, -0.5), {}, "temperature=-0.5 must be finite"),
         ((prompt(9, 1, 5), 5), {"stop": [[]]}, r"stop\[0\] is empty"),
@@ -270,10 +276,10 @@ def test_what_cannot_be_continued_is_refused(arguments, options, message):
         speculative_generate(make(0, 9), make(1, 9), *arguments, **options)
 
 
-def test_models_that_cannot_take_back_a_guess_are_refused(unchecked):
+def test_models_that_cannot_take_back_a_draft_token_are_refused(unchecked):
     gpt, gru = make(0, 9), Recurrent(kind="gru", vocab_size=9, d_model=8, n_layers=1)
     with pytest.raises(
-        InputTypeError, match="target is a Recurrent: rejected guesses can only"
+        InputTypeError, match="target is a Recurrent: rejected draft tokens can only"
     ):
         speculative_generate(gru, gpt, prompt(9, 1, 5), 5)
     with pytest.raises(InputTypeError, match="the draft is a Recurrent: give a GPT, which can"):
@@ -285,13 +291,19 @@ def test_models_that_cannot_take_back_a_guess_are_refused(unchecked):
 @pytest.mark.parametrize(
     ("q", "message"),
     [
-        (torch.ones(9), "q of guess 0 sums to 9, not 1: the output would not be the target's"),
-        (torch.tensor([1.5, -0.5, *[0.0] * 7]), "guess 0 gives token 1 the probability -0.5"),
-        (torch.tensor([0.5, *[0.0] * 8]), "q of guess 0 sums to 0.5, not 1"),
-        (torch.tensor([1.0, torch.nan, *[0.0] * 7]), "q of guess 0 sums to nan"),
+        (
+            torch.ones(9),
+            "q of draft token 0 sums to 9, not 1: the output would not be the target's",
+        ),
+        (
+            torch.tensor([1.5, -0.5, *[0.0] * 7]),
+            "draft token 0 gives token 1 the probability -0.5",
+        ),
+        (torch.tensor([0.5, *[0.0] * 8]), "q of draft token 0 sums to 0.5, not 1"),
+        (torch.tensor([1.0, torch.nan, *[0.0] * 7]), "q of draft token 0 sums to nan"),
     ],
 )
-def test_what_guesses_were_drawn_from_must_be_a_distribution(q, message):
+def test_what_draft_tokens_were_drawn_from_must_be_a_distribution(q, message):
     draft = lambda ids, n, choices: Proposal(ids.new_zeros(n), q.repeat(n, 1))  # noqa: E731
     with pytest.raises(InputError, match=message):
         speculative_generate(make(0, 9), draft, prompt(9, 1, 5), 10)

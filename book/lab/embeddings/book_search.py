@@ -104,7 +104,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {  # and the sections that answer them
     "learning from pairs of answers that people compared": (
         "22-reward-models: Comparisons or ratings",
         "22-reward-models: The model",
-        "22-reward-models: Why judgements",
+        "22-reward-models: Why judgments",
         "22-reward-models: Whose preferences",
     ),
     "predicting words that are hidden": (

@@ -1,9 +1,9 @@
 """What serves the page 20-fast-generation alone.
 
 * ``plot``: What the page calls plot: its figures and demos, and those that it shares.
-* ``figures``: Figures on the speed of writing: what a token costs, what is guessed, what is
+* ``figures``: Figures on the speed of writing: what a token costs, what is drafted, what is
   rounded.
-* ``demos``: Moving demos on the speed of writing: a cache calculator, and guesses one at a
+* ``demos``: Moving demos on the speed of writing: a cache calculator, and draft tokens one at a
   time; their JavaScript is in the .js files.
 * ``decoding_measures``: What texts cost their writer and a judge, and how much they repeat
   themselves.
@@ -14,7 +14,7 @@
 * ``quantization``: What few bits a weight cost a model: surprise, divergence and bytes.
 * ``quantization_study``: Bits against perplexity, and which matrices can do with the fewest;
   of both models.
-* ``speculation``: How often guesses are accepted, and what they save: measured, and as the
+* ``speculation``: How often draft tokens are accepted, and what they save: measured, and as the
   formulas say.
 * ``speculation_study``: Guesses for a target: how many are accepted and what they save, on
   plays and on SmolLM2.

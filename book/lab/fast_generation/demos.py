@@ -127,7 +127,7 @@ def _power(name: str, label: str, low: int, high: int, exponent: int) -> str:
     return made.replace(f'{name}-value">{exponent}<', f'{name}-value">{2**exponent:,}<')
 
 
-def guesses_demo(prompt: str, rounds: Sequence[Round], show: Callable[[int], str]) -> Demo:
+def draft_tokens_demo(prompt: str, rounds: Sequence[Round], show: Callable[[int], str]) -> Demo:
     """Step through draft tokens that a target accepts or replaces, one token at a time.
 
     Args:
@@ -145,9 +145,9 @@ def guesses_demo(prompt: str, rounds: Sequence[Round], show: Callable[[int], str
         f'<span data-name="piece" class="{step["kind"]}">{escape(str(step["text"]))}</span>'
         for step in steps
     )
-    first = f"The draft proposes {', '.join(_quoted(rounds[0].guesses.tolist(), show))}."
+    first = f"The draft proposes {', '.join(_quoted(rounds[0].draft_tokens.tolist(), show))}."
     return Demo(
-        kind="guesses",
+        kind="draft_tokens",
         title="Draft tokens of a small model, verified by a large one",
         hint="Press next. Accepted tokens are blue, replaced ones orange, extra tokens bold.",
         state={"first": first, "steps": [{k: s[k] for k in ("round", "told")} for s in steps]},
@@ -156,7 +156,7 @@ def guesses_demo(prompt: str, rounds: Sequence[Round], show: Callable[[int], str
         + live_text(f'<span data-name="told">{escape(str(steps[-1]["told"]))}</span>')
         + f"<p>{value('tokens', str(len(steps)))} tokens from "
         f"{value('readings', str(len(rounds)))} readings of the large model.</p>",
-        script=script_beside(__file__, "guesses"),
+        script=script_beside(__file__, "draft_tokens"),
         css=".mathlm-demo .written{white-space:pre-wrap;font-family:ui-monospace,monospace}"
         ".mathlm-demo .accepted{color:var(--accent)}.mathlm-demo .extra{font-weight:700}"
         ".mathlm-demo .replaced{color:var(--second);text-decoration:underline}",
@@ -168,15 +168,17 @@ def told_steps(
 ) -> list[dict[str, int | str]]:
     """Each token of a round: what it is, where it came from, and a sentence on it."""
     steps: list[dict[str, int | str]] = []
-    tokens, guesses = done.tokens.tolist(), done.guesses.tolist()
+    tokens, draft_tokens = done.tokens.tolist(), done.draft_tokens.tolist()
     for i, token in enumerate(tokens):
-        if i < len(guesses):
-            p, q = done.p[i, guesses[i]].item(), done.q[i, guesses[i]].item()
-            told = f"{show(guesses[i])!r}: p = {p:.3f}, q = {q:.3f}, so it is accepted with "
+        if i < len(draft_tokens):
+            p, q = done.p[i, draft_tokens[i]].item(), done.q[i, draft_tokens[i]].item()
+            told = (
+                f"{show(draft_tokens[i])!r}: p = {p:.3f}, q = {q:.3f}, so it is accepted with "
+            )
             told += f"probability {min(1.0, p / q):.2f}. "
         if i < done.accepted:
             kind, told = "accepted", told + "Accepted."
-        elif i < len(guesses):
+        elif i < len(draft_tokens):
             kind, told = "replaced", told + f"Refused; {show(token)!r} is drawn instead."
         else:
             kind, told = "extra", f"All were accepted; {show(token)!r} comes free with them."

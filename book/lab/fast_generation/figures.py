@@ -1,4 +1,4 @@
-"""Figures on the speed of writing: what a token costs, what is guessed, what is rounded."""
+"""Figures on the speed of writing: what a token costs, what is drafted, what is rounded."""
 
 from collections.abc import Mapping, Sequence
 

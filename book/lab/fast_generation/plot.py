@@ -2,7 +2,7 @@
 
 from mathlm.plot import style
 
-from .demos import cache_calculator_demo, guesses_demo
+from .demos import cache_calculator_demo, draft_tokens_demo
 from .figures import (
     cache_answers,
     cache_steps,
@@ -21,7 +21,7 @@ __all__ = [
     "cache_calculator_demo",
     "cache_steps",
     "divergence_by_bits",
-    "guesses_demo",
+    "draft_tokens_demo",
     "noise_by_bits",
     "rates_against_expected",
     "reading_rates",

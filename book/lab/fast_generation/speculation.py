@@ -1,4 +1,4 @@
-"""How often guesses are accepted, and what they save: measured, and as the formulas say."""
+"""How often draft tokens are accepted, what they save: measured, and by the formulas."""
 
 import time
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from mathlm.models import GPT
 
 
 class Fates(TypedDict):
-    """What became of guesses.
+    """What became of draft tokens.
 
     Args:
-        chance: Mean of Σ min(p, q) over the guesses that were examined.
+        chance: Mean of Σ min(p, q) over the draft tokens that were examined.
         accepted: Share of these that were accepted.
-        tokens: Mean over the rounds with as many guesses as were asked for [tokens/round].
+        tokens: Mean over the rounds with as many draft tokens as were asked for [tokens/round].
         formula: What the chance says that this is [tokens/round].
         rounds: Readings of the target.
-        silent: Those of them without any guess.
+        silent: Those of them without any draft token.
     """
 
     chance: float
@@ -42,7 +42,7 @@ def measure(
     temperature: float | int = 1.0,
     seed: int = 0,
 ) -> Fates:
-    """What becomes of guesses while a text is written behind each prompt (N, T)."""
+    """What becomes of draft tokens while a text is written behind each prompt (N, T)."""
     rounds: list[Round] = []
     for i, ids in enumerate(prompts):
         choices = gen.RandomChoices(np.random.default_rng((seed, i)))
@@ -51,14 +51,14 @@ def measure(
         )
     examined = max(sum(done.examined for done in rounds), 1)
     chance = min(sum(done.chances.sum().item() for done in rounds) / examined, 1.0)
-    full = [len(done.tokens) for done in rounds if len(done.guesses) == draft_length]
+    full = [len(done.tokens) for done in rounds if len(done.draft_tokens) == draft_length]
     return {
         "chance": chance,
         "accepted": sum(done.accepted for done in rounds) / examined,
         "tokens": float(np.mean(full or [1])),
         "formula": expected_tokens(chance, draft_length),
         "rounds": len(rounds),
-        "silent": sum(len(done.guesses) == 0 for done in rounds),
+        "silent": sum(len(done.draft_tokens) == 0 for done in rounds),
     }
 
 
@@ -78,7 +78,7 @@ def speedup(
     temperature: float | int = 1.0,
     turns: int = 3,
 ) -> float:
-    """Time of one text without guesses over that of one with them; the median over turns."""
+    """Time of one text without draft tokens over that with them; the median over turns."""
 
     def ratio(seed: int) -> float:
         plain = seconds(lambda: gen.generate(target, prompt[None], new, temperature, seed=seed))

@@ -38,9 +38,9 @@ def case(
     temperature: float,
     turns: int,
 ) -> dict[str, Any]:
-    """Fates of the guesses of one draft, what a step costs, and the speed-up by both ways.
+    """Fates of the draft tokens of one draft, what a step costs, and the speed-up by both ways.
 
-    The formula is of rounds with guesses; where most rounds are silent it does not apply.
+    The formula is of rounds with draft tokens; where most rounds are silent it does not apply.
     """
     fates = measure(target, draft, prompts, new, draft_length, temperature)
     one = reading_seconds(target, prompts[0], 1)

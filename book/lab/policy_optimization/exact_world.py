@@ -22,7 +22,7 @@ from mathlm.optim import AdamW, warmup_cosine
 from mathlm.train import Trainer, TrainerConfig
 from mathlm.train.objectives import Batch, Objective
 
-BETA = 0.5  # price of the divergence [reward/nat]
+BETA = 0.5  # the KL coefficient [reward/nat]
 PEAK = 4e-3  # largest step size
 
 

@@ -12,10 +12,10 @@ from ...shapes import Float
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best policy for a reward and a price on leaving the reference.
+    """The best policy for a reward and a KL coefficient.
 
     Attributes:
-        beta: β, the price [reward/nat].
+        beta: β, the KL coefficient [reward/nat].
         logp: log π*(y), (P, Y) [nats].
         value: What it reaches, E[r] - β KL = β log Z, (P,).
         reward: E[r] under it, (P,).
@@ -67,7 +67,7 @@ def regularized_reward(
     rewards: Float[Tensor, "P Y"],
     beta: float | int,
 ) -> Float[Tensor, " P"]:
-    """What alignment maximizes: mean reward less the price of leaving the reference.
+    """What alignment maximizes: mean reward less β times the divergence from the reference.
 
     Implements eq-policy-gap::
 
@@ -130,7 +130,7 @@ def _tilted(logp_ref: Tensor, rewards: Tensor, beta: float | int) -> Tensor:
 
 
 def require_beta(beta: float | int, infinite: bool = False) -> None:
-    """Refuse a price below 0, and an infinite one where it has no meaning."""
+    """Refuse a KL coefficient below 0, and an infinite one where it has no meaning."""
     if not 0 <= beta <= math.inf or (beta == math.inf and not infinite):
         raise InputError(f"beta={beta} must be at least 0" + ("" if infinite else ", finite"))
 
@@ -176,6 +176,6 @@ def score_function_objective(
         baseline: b, of each prompt.
     """
     require_beta(beta)
-    price = beta * (logp - logp_ref) if beta else torch.zeros_like(logp)
-    weight = logp.exp() * (rewards - price - baseline)
+    penalty = beta * (logp - logp_ref) if beta else torch.zeros_like(logp)
+    weight = logp.exp() * (rewards - penalty - baseline)
     return (weight.detach() * logp).sum(-1)

@@ -248,7 +248,7 @@ def _body(world: World) -> GPT:
     return body
 
 
-BETA = 0.5  # the price of the standard world [reward/nat]
+BETA = 0.5  # KL coefficient of the standard world [reward/nat]
 TWICE: dict[str, Any] = {"share": 2, "epochs": 2}  # as many steps, on half of the texts
 OFTEN: dict[str, Any] = {"share": 10, "epochs": 10, "every": 2}
 

@@ -75,7 +75,7 @@ def policy_values(
     Args:
         world: Gives reference, rewards and prefixes.
         logp: log π(y) [nats].
-        beta: β ≥ 0, the price of the divergence in the reward.
+        beta: β ≥ 0, the KL coefficient, for a penalty in the reward.
 
     Returns:
         V of each prefix; that of the empty one is the policy's objective.

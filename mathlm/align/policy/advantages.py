@@ -46,6 +46,10 @@ def gae(
             infinite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> gae(torch.tensor([[0.0, 0.0, 1.0]]), torch.zeros(1, 3), gamma=1.0, lam=0.5)
+        tensor([[0.2500, 0.5000, 1.0000]])
+
     References:
         Schulman et al. (2016), arXiv:1506.02438, eq. (16).
     """
@@ -101,6 +105,10 @@ def returns(
 
     Raises:
         InputError, InputTypeError: As :func:`gae`.
+
+    Example:
+        >>> returns(torch.tensor([[0.0, 0.0, 1.0]]), gamma=0.5)
+        tensor([[0.2500, 0.5000, 1.0000]])
     """
     return gae(rewards, torch.zeros_like(rewards), gamma, 1.0, last_value, mask)
 
@@ -134,6 +142,12 @@ def rewards_with_kl(
     Raises:
         InputError: If shapes differ, a reward is not finite, β is negative, or a text is empty.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([[-1.0, -1.0]]), torch.tensor([[-2.0, -1.0]])
+        >>> mask = torch.ones(1, 2, dtype=torch.bool)
+        >>> rewards_with_kl(torch.tensor([1.0]), logp, logp_ref, mask, beta=0.1)
+        tensor([[-0.1000,  1.0000]])
 
     References:
         Ziegler et al. (2019), arXiv:1909.08593, eq. (2).
@@ -177,6 +191,10 @@ def group_advantages(
     Raises:
         InputError: If a group has one sample, a reward is NaN or infinite, c is neither 0 nor
             1, or ε is not positive.
+
+    Example:
+        >>> group_advantages(torch.tensor([[0.0, 0.0, 1.0, 1.0]])).round(decimals=3)
+        tensor([[-1., -1.,  1.,  1.]])
 
     References:
         Shao et al. (2024), arXiv:2402.03300, section 4.1.2.
@@ -239,12 +257,101 @@ def leave_one_out_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G 
     Raises:
         InputError: As :func:`group_advantages`.
 
+    Example:
+        >>> leave_one_out_advantages(torch.tensor([[1.0, 3.0]]))
+        tensor([[-2.,  2.]])
+
     References:
         Kool, van Hoof and Welling (2019), Buy 4 REINFORCE samples, get a baseline for free.
         Ahmadian et al. (2024), arXiv:2402.14740.
     """
     N = rewards.shape[1]
     return centred_advantages(rewards) * (N / max(1, N - 1))
+
+
+def maxrl_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
+    """Rewards of 0 or 1, less their mean and divided by it: maximum likelihood of success.
+
+    Computes::
+
+        A_i = (r_i - mean r) / mean r   over the N samples of a group; 0 if none succeeds
+        E[1/N Σ_i A_i ∇log π(y_i)] = (1 + (1 - p) + … + (1 - p)^(N-2)) ∇p
+                                   → ∇p / p = ∇log p   for many samples,   p = E_π[r]
+
+    The mean reward has the gradient ∇p, so a prompt counts by how fast it improves; log p
+    divides that by p, so prompts that are hardly ever answered count most. N samples give the
+    series -Σ_k (1 - p)^k / k of log p to its order N - 1: what they can tell of pass@k.
+
+    Args:
+        rewards: N ≥ 2 samples of each of G prompts, each 0 or 1.
+
+    Returns:
+        A, with mean 0 in each group; exactly 0 where none or all succeed.
+
+    Raises:
+        InputError: As :func:`group_advantages`, or if a reward is neither 0 nor 1.
+
+    Example:
+        >>> maxrl_advantages(torch.tensor([[0.0, 0.0, 0.0, 1.0]]))  # (r - 1/4) / (1/4)
+        tensor([[-1., -1., -1.,  3.]])
+
+    References:
+        Tajwar et al. (2026), arXiv:2602.02710, theorem 1.
+    """
+    centred = centred_advantages(rewards)
+    other = (rewards != 0) & (rewards != 1)
+    if other.any():
+        group, sample = other.nonzero()[0].tolist()
+        raise InputError(
+            f"reward of group {group}, sample {sample} is {rewards[group, sample].item():g}: "
+            "the likelihood of success needs rewards of 0 and 1; use group_advantages"
+        )
+    return centred / rewards.mean(1, keepdim=True).clamp(min=1 / rewards.shape[1])
+
+
+def gdpo_advantages(
+    rewards: Float[Tensor, "R G N"],
+    weights: Float[Tensor, " R"] | None = None,
+    eps: float | int = GROUP_EPS,
+) -> Float[Tensor, "G N"]:
+    """Several rewards, each judged against its own group before they are added.
+
+    Computes::
+
+        A = whiten(Σ_k w_k A^(k)),   A^(k) = group_advantages(r^(k))
+
+    The group advantage of a sum cannot tell which reward was earned: with two rewards of 0 or
+    1, a group with totals 0 and 1 and one with totals 0 and 2 have the same advantages. Here
+    the second group counts twice as much, and a reward of small spread as much as one of large
+    spread.
+
+    Args:
+        rewards: R rewards of N ≥ 2 samples of each of G prompts.
+        weights: w, one for each reward; None = 1.
+        eps: ε > 0 of :func:`group_advantages` [reward].
+
+    Returns:
+        A, with mean 0 and spread 1 over the batch; exactly 0 if all rewards are equal.
+
+    Raises:
+        InputError: As :func:`group_advantages`, or if there is not one weight for each reward.
+
+    Example:
+        >>> gdpo_advantages(torch.tensor([[[0.0, 0.0, 1.0, 1.0]]])).round(decimals=3)
+        tensor([[-1., -1.,  1.,  1.]])
+
+    References:
+        Liu et al. (2026), arXiv:2601.05242.
+    """
+    if rewards.ndim != 3 or (weights is not None and weights.shape != rewards.shape[:1]):
+        found = None if weights is None else tuple(weights.shape)
+        raise InputError(
+            f"rewards have shape {tuple(rewards.shape)} and weights {found}: expected "
+            "(R, G, N), reward by prompt by sample, and (R,)"
+        )
+    parts = torch.stack([group_advantages(one, eps=eps) for one in rewards])
+    w = rewards.new_ones(len(rewards)) if weights is None else weights.to(rewards)
+    return whiten((w[:, None, None] * parts).sum(0))
 
 
 WHITEN_EPS = 1e-4  # as for groups: below it a spread is taken for noise
@@ -271,6 +378,10 @@ def whiten(
     Raises:
         InputError: If less than two numbers count, one is NaN or infinite, or shapes differ.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> whiten(torch.tensor([1.0, 3.0])).round(decimals=3)
+        tensor([-1.,  1.])
     """
     require_alike(x=x, mask=mask)
     chosen = x.flatten() if mask is None else x[mask]

@@ -38,7 +38,7 @@ class GroupCredit:
         baseline: From rewards (groups, samples) to advantages: :func:`group_advantages`,
             :func:`centred_advantages`, :func:`leave_one_out_advantages`, :func:`batch_mean`
             or :func:`no_baseline`.
-        beta: β ≥ 0, the price of the divergence in the reward; 0 leaves it to the objective.
+        beta: β ≥ 0: KL coefficient of a penalty in the reward; 0 leaves it to the objective.
         cut: Reward of a text that had no end when its tokens were used up: a number, or
             "score" for what the reward function says.
     """
@@ -79,7 +79,7 @@ class TokenCredit:
     Args:
         gamma: γ in [0, 1].
         lam: λ in [0, 1].
-        beta: β ≥ 0, the price of the divergence, paid token by token.
+        beta: β ≥ 0, the KL coefficient; the penalty is subtracted token by token.
         whiten: Whether the advantages of all tokens of an iteration are brought to mean 0 and
             spread 1; the returns are not.
         cut: What is worth a text that had no end when its tokens were used up: a number, in
@@ -118,11 +118,11 @@ class TokenCredit:
 
 
 def priced(batch: Batch, rewards: Tensor, beta: float | int) -> Tensor:
-    """Reward of each token, (B, T): its price at once, the text's reward at its end."""
-    require_columns(batch, "a price on the divergence", "logp_old", "targets")
+    """Reward of each token, (B, T): its KL penalty at once, the text's reward at its end."""
+    require_columns(batch, "a KL penalty", "logp_old", "targets")
     logp, mask = batch["logp_old"], batch["targets"] != IGNORED
     if beta and "logp_ref" not in batch:
-        raise ConfigError(f"beta={beta} is a price on leaving a reference: give one")
+        raise ConfigError(f"beta={beta} is a KL coefficient and needs a reference: give one")
     return rewards_with_kl(rewards.to(logp), logp, batch.get("logp_ref", logp), mask, beta)
 
 

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ...checks import require_nonnegative
+from ...checks import require_nonnegative, require_positive
 from ...errors import InputError
 from ...shapes import Bool, Float
 from ..masks import counted, require_alike, require_row_each
@@ -38,6 +38,10 @@ def reinforce_loss(
     Raises:
         InputError: If the shapes differ.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> reinforce_loss(torch.tensor([-1.0]), torch.tensor([2.0]))
+        tensor([2.])
 
     References:
         Williams (1992), Simple statistical gradient-following algorithms.
@@ -76,6 +80,11 @@ def ppo_loss(
     Raises:
         InputError: If the shapes differ or ε is outside (0, 1).
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, logp_old = torch.tensor([2.0, 2.0]).log(), torch.zeros(2)  # a ratio of 2
+        >>> ppo_loss(logp, logp_old, torch.tensor([1.0, -1.0]))  # clipped once
+        tensor([-1.2000,  2.0000])
 
     References:
         Schulman et al. (2017), arXiv:1707.06347, eq. (7).
@@ -136,6 +145,11 @@ def value_loss(
         InputError: If the shapes differ or c is not positive.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> values, returns = torch.tensor([1.0]), torch.tensor([3.0])
+        >>> value_loss(values, values, returns)  # 2² / 2
+        tensor([2.])
+
     References:
         Dhariwal et al. (2017), OpenAI Baselines, ppo2; Huang et al. (2022), The 37
         implementation details of proximal policy optimization.
@@ -175,6 +189,11 @@ def rloo_loss(
     Raises:
         InputError: If the shapes do not fit.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.full((1, 2), -1.0), torch.ones(1, 2, dtype=torch.bool)
+        >>> rloo_loss(logp, torch.tensor([0.5]), mask)  # -A log π of the whole text
+        tensor([1.])
 
     References:
         Ahmadian et al. (2024), arXiv:2402.14740, section 2.3.
@@ -217,6 +236,11 @@ def grpo_loss(
     Raises:
         InputError: If the shapes do not fit, a text is empty, or a number is out of range.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.full((1, 2), -1.0), torch.ones(1, 2, dtype=torch.bool)
+        >>> grpo_loss(logp, logp, logp, torch.tensor([0.5]), mask)  # ratios of 1, no divergence
+        tensor([-0.5000])
 
     References:
         Shao et al. (2024), arXiv:2402.03300, eq. (3) and (4).
@@ -296,6 +320,11 @@ def dapo_loss(
         InputError: If the shapes do not fit or a number is out of range.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> logp, mask = torch.tensor([[2.0, 1.0]]).log(), torch.ones(1, 2, dtype=torch.bool)
+        >>> dapo_loss(logp, torch.zeros(1, 2), torch.tensor([1.0]), mask)  # clipped at 1.28
+        tensor([[-1.2800, -1.0000]])
+
     References:
         Yu et al. (2025), arXiv:2503.14476, eq. (8).
     """
@@ -331,12 +360,124 @@ def gspo_loss(
         InputError: If the shapes do not fit, a text is empty, or a number is out of range.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> logp, mask = torch.tensor([[4.0, 1.0]]).log(), torch.ones(1, 2, dtype=torch.bool)
+        >>> loss = gspo_loss(logp, torch.zeros(1, 2), torch.tensor([-1.0]), mask)
+        >>> loss  # one ratio, √(4 · 1), which is not clipped where it is the worse
+        tensor([2.])
+
     References:
         Zheng et al. (2025), arXiv:2507.18071, section 4.1.
     """
     require_row_each(advantages, logp, "advantages")
     log_s = mean_of_each(log_ratio(logp, logp_old, mask), mask)
     return clipped_surrogate(log_s, advantages, clip_low, clip_high)
+
+
+def cispo_loss(
+    logp: Float[Tensor, "B T"],
+    logp_old: Float[Tensor, "B T"],
+    advantages: Float[Tensor, " B"],
+    mask: Bool[Tensor, "B T"],
+    clip_low: float | int = 1.0,
+    clip_high: float | int = 4.0,
+) -> Float[Tensor, "B T"]:
+    """REINFORCE with the ratio as a weight that is cut: no token loses its gradient.
+
+    Computes::
+
+        ℓ_t = -w_t A log π(y_t),   w_t = clip(ρ_t, 1 - ε_low, 1 + ε_high), held constant
+        ∇ℓ_t = -w_t A ∇log π(y_t)
+
+    Where the clipped ratio of PPO has the gradient 0, this one has that of the bound, so that a
+    rare token of a good answer is still learned after its ratio has grown. To be averaged over
+    all tokens by :func:`token_mean`, with :func:`group_advantages`.
+
+    Args:
+        logp: log π of each token [nats].
+        logp_old: log π_old of the same, under the policy that wrote them.
+        advantages: A of each text.
+        mask: True where a token counts.
+        clip_low: ε_low in (0, 1]; with 1, as published, nothing is cut below.
+        clip_high: ε_high above 0.
+
+    Returns:
+        ℓ of each token; exactly 0 where none counts. Only its gradient means something.
+
+    Raises:
+        InputError: If the shapes do not fit or a number is out of range.
+        InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.tensor([[-1.0]]), torch.tensor([[True]])
+        >>> logp_old = logp - torch.tensor(2.0).log()  # a ratio of 2
+        >>> cispo_loss(logp, logp_old, torch.tensor([1.0]), mask)
+        tensor([[2.]])
+
+    References:
+        MiniMax (2025), arXiv:2506.13585, on CISPO.
+    """
+    require_row_each(advantages, logp, "advantages")
+    if not (0 < clip_low <= 1 and 0 < clip_high < math.inf):
+        raise InputError(
+            f"the ratio may go {clip_low} below 1 and {clip_high} above: need numbers above 0, "
+            "the first at most 1"
+        )
+    log_rho = log_ratio(logp, logp_old, mask).detach()
+    weight = log_rho.clamp(max=math.log1p(clip_high)).exp().clamp(min=1 - clip_low)
+    A = counted(advantages.detach()[:, None].expand_as(logp), mask)
+    return -weight * A * counted(logp, mask)
+
+
+def sapo_loss(
+    logp: Float[Tensor, "B T"],
+    logp_old: Float[Tensor, "B T"],
+    advantages: Float[Tensor, " B"],
+    mask: Bool[Tensor, "B T"],
+    gate: float | int = 1.0,
+    gate_negative: float | int = 1.05,
+) -> Float[Tensor, " B"]:
+    """A smooth gate in place of the clip: the further a ratio is from 1, the less it counts.
+
+    Computes::
+
+        ℓ = -1/|y| Σ_t f(ρ_t) A,   f(ρ) = 4/τ σ(τ (ρ - 1)),   τ = τ₊ if A > 0, else τ₋
+        f'(ρ) = 1 / cosh²(τ (ρ - 1) / 2): 1 at ρ = 1, and never 0
+
+    A larger τ for answers below the mean lets go of them sooner: their gradient raises all
+    tokens that were not written, most of which are wrong too.
+
+    Args:
+        logp: log π of each token [nats].
+        logp_old: log π_old of the same, under the policy that wrote them.
+        advantages: A of each text.
+        mask: True where a token counts.
+        gate: τ₊ > 0.
+        gate_negative: τ₋ > 0.
+
+    Returns:
+        ℓ of each text, a mean over its tokens.
+
+    Raises:
+        InputError: If the shapes do not fit, a text is empty, or a τ is not positive.
+        InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.tensor([[-1.0]]), torch.tensor([[True]])
+        >>> sapo_loss(logp, logp, torch.tensor([1.0]), mask)  # -4 σ(0) at a ratio of 1
+        tensor([-2.])
+
+    References:
+        Gao et al. (2025), arXiv:2511.20347.
+    """
+    require_row_each(advantages, logp, "advantages")
+    require_positive(gate=gate, gate_negative=gate_negative)
+    A = advantages.detach()[:, None]
+    tau = torch.where(A > 0, float(gate), float(gate_negative)).to(logp.dtype)
+    # σ is 1 to the last bit long before a ratio overflows
+    rho = log_ratio(logp, logp_old, mask).clamp(max=80.0).exp()
+    surrogate = -4 / tau * (tau * (rho - 1)).sigmoid() * A
+    return mean_of_each(counted(surrogate, mask), mask)
 
 
 def corrected_grpo_loss(

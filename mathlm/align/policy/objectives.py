@@ -50,6 +50,10 @@ def token_entropies(
 
     Raises:
         InputError: If the shapes do not fit, or a logit that counts is NaN or +inf.
+
+    Example:
+        >>> token_entropies(torch.zeros(1, 1, 2), torch.tensor([[0]]))  # ln 2
+        tensor([[0.6931]])
     """
     if logits.shape[:-1] != targets.shape:
         raise InputError(
@@ -173,7 +177,7 @@ class CorrectedGRPO(PolicyObjective):
 class DrGRPO(PolicyObjective):
     """:func:`dr_grpo_loss`: every text is divided by the same length, and nothing by a spread.
 
-    With :func:`centred_advantages`; a price on the divergence belongs into the credit.
+    With :func:`centred_advantages`; a KL penalty belongs into the credit.
 
     Args:
         length: L, the most tokens that a completion may have.
@@ -200,7 +204,7 @@ class PPO(PolicyObjective):
 
         Σ_t ppo_t + c_v value_t - c_H H_t + β k(y_t)   over all tokens of the batch
 
-    With :class:`TokenCredit` and a :class:`PolicyAndValue`. The price of the divergence is
+    With :class:`TokenCredit` and a :class:`PolicyAndValue`. The KL penalty is
     usually in the credit (KL in the reward); ``beta`` puts it into the loss.
 
     Args:

@@ -196,7 +196,7 @@ def read(path: str | os.PathLike[str]) -> list[Preference]:
 
 
 def read_unpaired(path: str | os.PathLike[str]) -> list[Unpaired]:
-    """Unpaired preferences of a file in JSON lines: single answers, each with a judgement.
+    """Unpaired preferences of a file in JSON lines: single answers, each with a judgment.
 
     A line is ``{"prompt": "...", "completion": "...", "label": true}``, the label true or
     false; the prompt may be a list of messages.

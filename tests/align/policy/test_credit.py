@@ -111,7 +111,9 @@ def test_what_makes_no_sense_is_refused(make, error, says):
 
 def test_a_price_without_a_reference_is_refused():
     batch = {name: x for name, x in rollouts().items() if name != "logp_ref"}
-    with pytest.raises(ConfigError, match="beta=1 is a price on leaving a reference: give one"):
+    with pytest.raises(
+        ConfigError, match="beta=1 is a KL coefficient and needs a reference: give one"
+    ):
         TokenCredit(beta=1)(batch, 1)
 
 
@@ -125,7 +127,7 @@ def test_a_cut_text_whose_last_token_is_not_among_the_ids_is_refused():
     ("credit", "name", "says"),
     [
         (GroupCredit(), "rewards", "GroupCredit needs rewards"),
-        (GroupCredit(beta=0.1), "targets", "a price on the divergence needs targets"),
+        (GroupCredit(beta=0.1), "targets", "a KL penalty needs targets"),
         (GroupCredit(cut=0.0), "finished", "cut=0.0 needs finished"),
         (TokenCredit(), "logp_old", "TokenCredit needs logp_old"),
     ],

@@ -96,7 +96,7 @@ def test_one_key_head_for_each_query_head_makes_the_cache_eight_times_as_large()
 
 
 def rounds():
-    """Two guesses, the first accepted, the second replaced; then one guess and a free token."""
+    """Two draft tokens, the first accepted, the second replaced; then one and a free token."""
     p = torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [0.2, 0.3, 0.5]])
     q = torch.tensor([[0.25, 0.75, 0.0], [0.5, 0.5, 0.0]])
     first = Round(torch.tensor([0, 2]), torch.tensor([0, 1]), 1, p, q)
@@ -105,7 +105,7 @@ def rounds():
 
 
 def test_every_token_is_told_with_its_chance():
-    demo = demos.guesses_demo("x", rounds(), "abc".__getitem__)
+    demo = demos.draft_tokens_demo("x", rounds(), "abc".__getitem__)
     told = [step["told"] for step in demo.state["steps"]]
     half = "'b': p = 0.250, q = 0.500, so it is accepted with probability 0.50."
     assert told == [
@@ -136,7 +136,7 @@ def test_every_token_is_told_with_its_chance():
     ],
 )
 def test_each_press_shows_one_token_more_or_less(presses, n):
-    demo = demos.guesses_demo("x", rounds(), "abc".__getitem__)
+    demo = demos.draft_tokens_demo("x", rounds(), "abc".__getitem__)
     replaced = type(demo)(
         kind=demo.kind, title="t", view="", state=demo.state, script=demo.script + PRESS
     )
@@ -148,4 +148,4 @@ def test_each_press_shows_one_token_more_or_less(presses, n):
 
 def test_no_rounds_are_refused():
     with pytest.raises(InputError, match="no rounds to show: give those of one text"):
-        demos.guesses_demo("x", [], str)
+        demos.draft_tokens_demo("x", [], str)

@@ -37,7 +37,7 @@ def test_shared_and_own_mass_fill_both_distributions():
     np.testing.assert_allclose([bar.get_height() for bar in other], [0, 0.2])
 
 
-def test_the_best_number_of_guesses_is_marked():
+def test_the_best_number_of_draft_tokens_is_marked():
     ax = figures.speedup_lines([0, 1, 2], {"a": [1.0, 1.5, 1.2]}).axes[0]
     assert list(ax.get_lines()[1].get_xdata()) == [1]
     assert list(ax.get_lines()[1].get_ydata()) == [1.5]

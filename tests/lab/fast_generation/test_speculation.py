@@ -20,7 +20,7 @@ def make(seed):
     return GPT(GPTConfig(**sizes)).eval()
 
 
-def test_a_draft_that_is_the_target_keeps_every_guess():
+def test_a_draft_that_is_the_target_keeps_every_draft_token():
     """Three rounds of four tokens for each of two texts."""
     fates = measure(make(0), make(0), PROMPTS, 12, 3)
     assert fates["chance"] == pytest.approx(1.0)
@@ -28,21 +28,21 @@ def test_a_draft_that_is_the_target_keeps_every_guess():
     assert fates["formula"] == pytest.approx(4.0)
 
 
-def test_a_draft_that_is_always_wrong_keeps_no_guess():
+def test_a_draft_that_is_always_wrong_keeps_no_draft_token():
     """Token 6 has no chance, so that each round yields the token of the target alone."""
     target = make(0)
     torch.nn.init.zeros_(target.final_norm.gamma)
     target.final_norm.beta.data = -50 * target.head.weight[6].detach().sign()
-    fates = measure(target, lambda ids, n, c: guess(ids, n), PROMPTS, 6, 2, temperature=0)
+    fates = measure(target, lambda ids, n, c: proposal(ids, n), PROMPTS, 6, 2, temperature=0)
     assert (fates["accepted"], fates["tokens"], fates["chance"]) == (0.0, 1.0, 0.0)
     assert fates["formula"] == expected_tokens(0.0, 2) == 1.0
 
 
-def guess(ids, draft_length):
+def proposal(ids, draft_length):
     return Proposal(ids.new_full((draft_length,), 6))
 
 
-def test_rounds_without_any_guess_are_counted():
+def test_rounds_without_any_draft_token_are_counted():
     fates = measure(make(0), PromptLookup(longest=8, shortest=8), PROMPTS[1:], 3, 2)
     assert (fates["silent"], fates["rounds"]) == (3, 3)
     assert fates["chance"] == 0.0
