@@ -4,12 +4,13 @@ JOBS ?= 2
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.complete
+SOURCES := mathlm tests tools benchmarks book/lab
 PIP := $(BIN)/python -m pip install -q
 OR_SAY := || { echo "set-up stopped: see that this machine has a network and 3 GB of room, then run the same command again" >&2; exit 1; }
 export PYTHONHASHSEED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units nbval cuda machines clean types form site-test pdf address
+.PHONY: setup data book chapter test check bench gpu gpu-data mutate historic serve quick units notebooks nbval cuda machines clean types form format site-test pdf address
 
 setup: $(STAMP)
 
@@ -46,6 +47,10 @@ units: $(STAMP)
 nbval: $(STAMP)
 	$(BIN)/python tools/machines.py --machine $(or $(MACHINE),native) --jobs $(JOBS)
 
+# the pages as notebooks without MyST, which Colab opens; numbers and links are compared with the site of make book
+notebooks: $(STAMP)
+	$(BIN)/python tools/plain_notebooks.py
+
 cuda: $(STAMP)
 	$(BIN)/python tools/make_book.py execute --device cuda
 
@@ -55,15 +60,22 @@ check: $(STAMP)
 types:
 	$(BIN)/mypy
 
+# what ruff can mend by itself
+format: $(STAMP)
+	$(BIN)/ruff check --fix --exit-zero $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
 form:
-	$(BIN)/ruff format --check mathlm tests tools benchmarks book/lab
-	$(BIN)/ruff check mathlm tests tools benchmarks book/lab
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python tools/claims.py check
 	$(BIN)/python tools/index_page.py check
 	$(BIN)/python tools/data_packages.py check
 	$(BIN)/python tools/address.py check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/python -m pytest --jaxtyping-packages= tests/test_project.py tests/test_architecture.py tests/docs/test_api_pages.py
 
 # pages and tests as if on other processors: one of them MACHINE=avx2, some chapters ONLY="07 23"

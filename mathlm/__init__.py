@@ -6,7 +6,7 @@ imports torch. They are listed here in dependency order: each may import only th
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 __all__ = [  # dependency order
     "shapes",
     "errors",
@@ -27,6 +27,7 @@ __all__ = [  # dependency order
     "interpret",
     "scaling",
     "chat",
+    "evaluation",
     "plot",
     "recipes",
 ]

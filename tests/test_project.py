@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import make_book
 import pytest
+import setuptools
 import yaml
+from packaging.version import Version
 from sources import expect_in_none, expect_nothing
 
 import mathlm
@@ -77,9 +80,16 @@ def test_the_walk_sees_the_project():
 # --- versions -------------------------------------------------------------------------------
 
 
-def test_the_newest_version_of_the_changelog_is_the_version_of_the_package():
-    versions = re.findall(r"^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$", CHANGELOG, re.MULTILINE)
-    assert versions[0] == mathlm.__version__
+RELEASES = re.findall(r"^## \[(\d[^\]]*)\] - (\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE)
+
+
+def test_the_version_is_the_newest_of_the_changelog_or_one_that_comes_after_it():
+    newest, now = Version(RELEASES[0][0]), Version(mathlm.__version__)
+    if not now.is_devrelease:
+        assert now == newest
+    else:
+        assert (now > newest, now.dev) == (True, 0)
+        assert "## [Unreleased]\n" in CHANGELOG
 
 
 def test_the_changelog_uses_the_sections_of_its_form():
@@ -93,6 +103,11 @@ def test_the_changelog_uses_the_sections_of_its_form():
 def test_the_citation_has_the_version_and_the_names_of_the_project():
     assert CITATION["version"] == mathlm.__version__
     assert CITATION["authors"] == PROJECT["authors"]
+
+
+def test_the_citation_names_a_day_only_of_a_release():
+    days = dict(RELEASES)
+    assert str(CITATION.get("date-released")) == str(days.get(mathlm.__version__))
 
 
 def test_the_citation_file_is_valid():
@@ -176,6 +191,29 @@ def test_links_lead_to_files(text):
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_on_the_package_index_every_link_of_the_readme_leads_to_the_repository(monkeypatch):
+    given = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **options: given.update(options))
+    runpy.run_path(str(ROOT / "setup.py"))
+    targets = re.findall(r"\]\(([^)]+)\)", given["long_description"])
+    assert len(targets) == len(re.findall(r"\]\(", README)) > 20
+    for target in targets:
+        assert target.startswith(f"{ADDRESS}/blob/HEAD/"), target
+        assert (ROOT / target.removeprefix(f"{ADDRESS}/blob/HEAD/")).exists(), target
+    assert given["long_description_content_type"] == "text/markdown"
+    assert "readme" in PROJECT["dynamic"]
+
+
+def test_the_package_index_links_to_documentation_changelog_and_issues():
+    assert PROJECT["urls"] == {
+        "Documentation": PAGES,
+        "Repository": ADDRESS,
+        "Changelog": f"{ADDRESS}/blob/HEAD/CHANGELOG.md",
+        "Issues": f"{ADDRESS}/issues",
+    }
+    assert (ROOT / "CHANGELOG.md").exists()
+
+
 def test_paths_named_to_contributors_exist():
     named = re.findall(r"`((?:mathlm|tests|tools|book|\.ci|_toc)[\w./]*)`", CONTRIBUTING)
     assert len(named) > 5
@@ -208,8 +246,16 @@ def test_binder_installs_the_package_and_what_make_data_installs():
 
 def test_both_licenses_are_there():
     assert TEXTS["LICENSE"].startswith("MIT License")
-    assert "SPDX-License-Identifier: CC-BY-4.0" in TEXTS["LICENSE-text"]
-    assert set(CITATION["license"]) == {"MIT", "CC-BY-4.0"}
+    text = TEXTS["LICENSE-text"]
+    assert "SPDX-License-Identifier: CC-BY-4.0" in text
+    assert re.findall(r"^Section (\d) -- ", text, re.MULTILINE) == list("12345678")
+    assert "creativecommons.org/policies" in text  # the last paragraph
+
+
+def test_the_citation_names_one_license_for_the_package_and_one_for_the_book():
+    """A list would mean "one of these": schema-guide of the Citation File Format 1.2.0."""
+    assert CITATION["license"] == PROJECT["license"] == "MIT"
+    assert CITATION["preferred-citation"]["license"] == "CC-BY-4.0"
 
 
 # --- workflows ------------------------------------------------------------------------------
@@ -233,12 +279,42 @@ def test_a_workflow_cannot_hang_or_pile_up():
     assert {name: m for name, m in minutes.items() if not 0 < m <= 150} == {}
 
 
-def test_actions_are_pinned_to_a_major_version():
+PINNED = r"[\w./-]+@[0-9a-f]{40}"
+
+
+def holds_a_token(job):
+    """Whether a job may write: to the repository, its pages, or a package index."""
+    return "write" in job.get("permissions", {}).values()
+
+
+def test_actions_are_pinned_to_a_major_version_and_to_a_commit_in_a_job_that_may_write():
     def unpinned(path):
-        used = [step["uses"] for step in steps(path) if "uses" in step]
-        return [name for name in used if not re.fullmatch(r"[\w./-]+@(release/)?v\d+", name)]
+        return [
+            step["uses"]
+            for job in workflow(path)["jobs"].values()
+            for step in job["steps"]
+            if "uses" in step
+            and not re.fullmatch(
+                PINNED if holds_a_token(job) else r"[\w./-]+@v\d+", step["uses"]
+            )
+        ]
 
     expect_in_none(unpinned, WORKFLOWS)
+    jobs = [j for path in WORKFLOWS for j in workflow(path)["jobs"].values()]
+    assert len([job for job in jobs if holds_a_token(job)]) == 3
+
+
+def test_a_commit_of_an_action_has_its_version_beside_it_and_one_version_one_commit():
+    named = [
+        (action, commit, version)
+        for path in WORKFLOWS
+        for action, commit, version in re.findall(
+            r"uses: (\S+)@([0-9a-f]{40})(.*)$", path.read_text("utf-8"), re.MULTILINE
+        )
+    ]
+    assert len(named) > 5
+    expect_nothing(n for n in named if not re.fullmatch(r" # v\d+\.\d+\.\d+", n[2]))
+    assert len(set(named)) == len({action for action, _, _ in named})
 
 
 def test_a_checkout_keeps_no_credentials():
@@ -287,10 +363,106 @@ def test_continuous_integration_runs_the_script_of_contributors():
     assert "bash .ci/run" in commands(path)
 
 
-@pytest.mark.parametrize("name", ["ci", "mutate", "pages"])
+def test_pages_are_published_from_what_ci_built_once_its_tests_have_passed():
+    (pages,) = [workflow(path) for path in WORKFLOWS if path.stem == "pages"]
+    (ci,) = [path for path in WORKFLOWS if path.stem == "ci"]
+    assert pages["on"] == {
+        "workflow_run": {
+            "workflows": [workflow(ci)["name"]],
+            "types": ["completed"],
+            "branches": ["main"],
+        }
+    }
+    condition = pages["jobs"]["site"]["if"]
+    assert "workflow_run.conclusion == 'success'" in condition
+    assert "workflow_run.event != 'pull_request'" in condition
+    assert pages["jobs"]["notebooks"]["needs"] == "site"
+    taken = {
+        step["with"]["name"]
+        for job in pages["jobs"].values()
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/download-artifact@")
+        and step["with"]["run-id"] == "${{ github.event.workflow_run.id }}"
+    }
+    built = [s["with"] for s in steps(ci) if "upload-artifact" in s.get("uses", "")]
+    assert taken == {artifact["name"] for artifact in built} == {"pages", "notebooks"}
+    assert not [job for job in pages["jobs"].values() if "make book" in str(job)]
+
+
+@pytest.mark.parametrize("name", ["ci", "mutate"])
 def test_machines_without_an_accelerator_do_not_fetch_cuda(name):
     (path,) = [path for path in WORKFLOWS if path.stem == name]
     assert "--index-url https://download.pytorch.org/whl/cpu" in commands(path)
+
+
+def test_a_release_says_what_the_changelog_says_of_its_version(tmp_path):
+    (path,) = [path for path in WORKFLOWS if path.stem == "release"]
+    (step,) = [s for s in steps(path) if s.get("name", "").startswith("What the changelog")]
+    (tmp_path / "CHANGELOG.md").write_text(
+        "# Changelog\n\n## [Unreleased]\n\n- no\n\n## [1.2.0] - 2026-01-02\n\n- yes\n- and\n"
+        "\n## [1.1.0] - 2026-01-01\n\n- before\n",
+        encoding="utf-8",
+    )
+    environment = os.environ | {"GITHUB_REF_NAME": "v1.2.0"}
+    command = ["bash", "-e", "-c", step["run"]]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "notes" / "notes.md").read_text("utf-8") == "\n- yes\n- and\n\n"
+    assert "--notes-file notes/notes.md" in commands(path)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "said"), [(1, 0, ""), (3, 0, "more than its"), (5, 1, "three times")]
+)
+def test_a_budget_is_said_and_three_budgets_fail(seconds, status, said):
+    """Bash counts its seconds in a variable, which the timed command may set."""
+    text = TEXTS[".ci/run"]
+    function = text[text.index("timed() {") : text.index("\n}\n") + 3]
+    late = f"late() {{ SECONDS=$((SECONDS + {seconds})); }}"
+    script = f"set -euo pipefail\n{late}\n{function}timed 1 late"
+    run = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert run.returncode == status
+    assert said in run.stdout + run.stderr
+    assert ("budget" in run.stdout + run.stderr) is bool(said)
+
+
+# --- what contributors meet -----------------------------------------------------------------
+
+
+def test_editors_break_python_where_ruff_does():
+    ruff = tomllib.loads(TEXTS["pyproject.toml"])["tool"]["ruff"]
+    rules = (ROOT / ".editorconfig").read_text("utf-8")
+    (length,) = re.findall(r"^max_line_length = (\d+)$", rules, re.MULTILINE)
+    assert int(length) == ruff["line-length"]
+    assert ruff.get("indent-width", 4) == 4
+    assert "[*.{py,toml}]\nindent_size = 4\n" in rules
+
+
+def test_the_form_for_a_number_asks_for_place_print_expectation_and_source():
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/number.yml").read_text("utf-8"))
+    asked = {f["id"] for f in form["body"] if f.get("validations", {}).get("required")}
+    assert asked == {"place", "printed", "expected", "source"}
+
+
+def test_a_pull_request_has_a_list_of_five():
+    assert (ROOT / ".github/pull_request_template.md").read_text("utf-8").count("- [ ] ") == 5
+
+
+def test_actions_are_kept_up_to_date():
+    (update,) = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text("utf-8"))["updates"]
+    assert (update["package-ecosystem"], update["directory"]) == ("github-actions", "/")
+
+
+@pytest.mark.parametrize(
+    "place", ["`__all__`", "`book/api/", "index_page.py write", "`make format`", "*Unreleased*"]
+)
+def test_the_steps_of_a_method_name_every_place_that_a_test_asks_for(place):
+    method = CONTRIBUTING.split("## How to add a method")[1].split("\n## ")[0]
+    assert place in method
+
+
+def test_format_goes_over_what_check_looks_at():
+    assert MAKEFILE.count("$(SOURCES)\n") == 4
+    assert "\nSOURCES := mathlm tests tools benchmarks book/lab\n" in MAKEFILE
 
 
 # --- what must not stand anywhere -----------------------------------------------------------

@@ -1,5 +1,7 @@
 """Which tests concern a file."""
 
+from pathlib import Path
+
 import pytest
 import quick
 from sources import FILES, PACKAGE
@@ -42,14 +44,22 @@ def test_without_a_file_long_cases_and_recipes_are_left_out():
     assert "not slow" in command[command.index("-m", 3) + 1]
 
 
-def test_a_file_gets_ruff_its_tests_and_the_rules_about_sources():
-    ruff, lint, tests, rules = quick.commands("mathlm/optim/adam.py", jobs=2)
-    assert (ruff[1:], lint[1:]) == (
+def test_a_file_gets_ruff_types_its_tests_and_the_rules_about_sources():
+    form, lint, types, tests, rules = quick.commands("mathlm/optim/adam.py", jobs=2)
+    assert (form[1:], lint[1:], types[1:]) == (
         ["format", "--check", "mathlm/optim/adam.py"],
         ["check", "mathlm/optim/adam.py"],
+        ["mathlm/optim/adam.py"],
     )
+    assert [Path(c[0]).name for c in (form, lint, types)] == ["ruff", "ruff", "mypy"]
     assert "tests/optim/test_adam.py" in tests
     assert "tests/docs/test_api_pages.py" in rules
+
+
+def test_a_tool_has_neither_types_nor_an_api_page():
+    *form, tests = quick.commands("tools/quick.py", jobs=2)
+    assert [Path(c[0]).name for c in form] == ["ruff", "ruff"]
+    assert tests[-1] == "tests/test_quick.py"
 
 
 def test_a_file_that_is_not_there_is_named():

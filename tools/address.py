@@ -26,7 +26,12 @@ MENTIONS = {
     "_config.yml": ("  url: {url}\n", "  baseurl: {pages}\n", "    ogp_site_url: {pages}\n"),
     "CITATION.cff": ("\nrepository-code: {url}\n", "\nurl: {pages}\n", "\n  url: {pages}\n"),
     "README.md": ("<{pages}>",),
-    "pyproject.toml": ('\nRepository = "{url}"\n',),
+    "pyproject.toml": (
+        '\nDocumentation = "{pages}"\n',
+        '\nRepository = "{url}"\n',
+        '\nChangelog = "{url}/blob/HEAD/CHANGELOG.md"\n',
+        '\nIssues = "{url}/issues"\n',
+    ),
 }
 CLONE = "git clone -q --depth 1 {url} {folder}\\n"  # in a notebook, which is JSON
 

@@ -4,8 +4,8 @@
     python tools/quick.py mathlm/optim/adam.py                  what concerns this file
 
 The first leaves out cases marked ``slow`` and the folders of ``LEFT_OUT``, and checks no
-annotations. The second runs ruff, the tests that mirror the file, with annotations, and the
-rules about sources and API pages. ``make test`` runs everything.
+annotations. The second runs ruff and mypy, the tests that mirror the file, with annotations,
+and the rules about sources and API pages. ``make test`` runs everything.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ def commands(file: str, jobs: int) -> list[list[str]]:
         left_out = [f"--ignore=tests/{name}" for name in LEFT_OUT]
         spread = ["-n", str(jobs), "--dist", "worksteal"]
         return [[*pytest, *spread, UNCHECKED, *MARKED, *left_out, "tests"]]
-    ruff = [str(Path(sys.executable).parent / "ruff")]
+    ruff, mypy = (str(Path(sys.executable).parent / name) for name in ("ruff", "mypy"))
+    form = [[ruff, "format", "--check", file], [ruff, "check", file]]
     tests = [[*pytest, *found]] if (found := mirrors(file)) else []
-    rules = [[*pytest, UNCHECKED, *RULES]] if file.startswith(("mathlm/", "book/lab/")) else []
-    return [[*ruff, "format", "--check", file], [*ruff, "check", file], *tests, *rules]
+    if not file.startswith(("mathlm/", "book/lab/")):
+        return [*form, *tests]
+    return [*form, [mypy, file], *tests, [*pytest, UNCHECKED, *RULES]]
 
 
 def main(argv: list[str]) -> int:

@@ -4,6 +4,9 @@
 it. Until then no page has a button for Colab, Binder, the repository or an issue, a link to
 source code, or an address at which it claims to be published. Text that holds only with an
 address stands in ``{only} published``.
+
+Colab does not understand MyST. So its button leads to the branch on which the workflow of the
+pages keeps them as plain notebooks: see ``tools/plain_notebooks.py``.
 """
 
 import re
@@ -13,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 OWNER = "example"
+PLAIN = "colab"  # the branch of the plain notebooks
 BUTTONS = ("repository", "issues", "source", "edit_page")
 OWN = re.compile(r'\s*<meta property="og:url"[^>]*>')  # where a page says it is published
 
@@ -41,8 +45,20 @@ def drop_own_address(
         context["metatags"] = OWN.sub("", context.get("metatags", ""))
 
 
+def lead_to_plain_notebooks(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    """Have the button for Colab open the page without MyST."""
+    branch = app.config.html_theme_options.get("repository_branch", "main")
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []):
+            if button.get("text") == "Colab":
+                button["url"] = button["url"].replace(f"/blob/{branch}/", f"/blob/{PLAIN}/")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Decide when the settings are read, before other extensions use them."""
     app.connect("config-inited", hide_what_leads_nowhere, priority=400)
     app.connect("html-page-context", drop_own_address, priority=900)
+    app.connect("html-page-context", lead_to_plain_notebooks, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

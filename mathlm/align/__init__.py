@@ -5,8 +5,10 @@ from .answers import answer_log_probabilities, answer_logits, target_log_probabi
 from .policy.advantages import (
     centred_advantages,
     gae,
+    gdpo_advantages,
     group_advantages,
     leave_one_out_advantages,
+    maxrl_advantages,
     returns,
     rewards_with_kl,
     whiten,
@@ -23,6 +25,7 @@ from .policy.diagnostics import (
 )
 from .policy.kl import kl_k1, kl_k2, kl_k3
 from .policy.losses import (
+    cispo_loss,
     corrected_grpo_loss,
     dapo_loss,
     dr_grpo_loss,
@@ -31,6 +34,7 @@ from .policy.losses import (
     ppo_loss,
     reinforce_loss,
     rloo_loss,
+    sapo_loss,
     value_loss,
 )
 from .policy.objectives import (
@@ -177,6 +181,7 @@ __all__ = [
     "bradley_terry_loss",
     "cautious_reward",
     "centred_advantages",
+    "cispo_loss",
     "centring_penalty",
     "clip_share",
     "compare",
@@ -199,6 +204,7 @@ __all__ = [
     "fit_strengths_by_mm",
     "fixed_length_mean",
     "gae",
+    "gdpo_advantages",
     "group_advantages",
     "grpo_loss",
     "gspo_loss",
@@ -212,6 +218,7 @@ __all__ = [
     "kl_k3",
     "kto_loss",
     "leave_one_out_advantages",
+    "maxrl_advantages",
     "length_normalized_reward",
     "log_odds",
     "mismatched_kl",
@@ -228,6 +235,7 @@ __all__ = [
     "reward_metrics",
     "rewards_with_kl",
     "rloo_loss",
+    "sapo_loss",
     "robust_dpo_loss",
     "roll_out",
     "rollout_batch",

@@ -17,6 +17,11 @@ from .calibration import (
     top_prediction,
 )
 from .circuits import head_contributions, output_value_circuit, query_key_circuit
+from .distillation import (
+    distillation_loss,
+    jensen_shannon_distillation_loss,
+    reverse_distillation_loss,
+)
 from .jacobian_norms import influence
 from .latent_attention import absorbed_latent_attention, latent_attention
 from .likelihood import pad_documents, perplexity, strided_likelihood
@@ -136,6 +141,7 @@ __all__ = [
     "centered_rms_norm",
     "cross_entropy",
     "decibels",
+    "distillation_loss",
     "document_mask",
     "document_positions",
     "dot_product_attention",
@@ -226,6 +232,8 @@ __all__ = [
     "delta_rule",
     "delta_rule_chunked",
     "gated_linear_attention",
+    "reverse_distillation_loss",
+    "jensen_shannon_distillation_loss",
     "selective_scan",
     "ssd_chunked",
     "zero_order_hold",

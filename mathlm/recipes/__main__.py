@@ -19,6 +19,7 @@ COMMANDS = {
     "score": "score a completion by a reward",
     "generate": "continue a text",
     "chat": "talk with a model",
+    "evaluate": "ask one or two models questions with several answers",
     "judge": "score the checkpoints of a run on held-out text",
     "plot": "draw the loss, the step size and the norms of a run",
     "merge": "make an adapter part of its base: a folder that needs no other",

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from mathlm.align import (
     bradley_terry_loss,
     centring_penalty,
+    cispo_loss,
     clip_share,
     dapo_loss,
     dpo_loss,
@@ -25,6 +26,7 @@ from mathlm.align import (
     orpo_loss,
     rloo_loss,
     robust_dpo_loss,
+    sapo_loss,
     simpo_loss,
     token_entropies,
     token_mean,
@@ -138,6 +140,8 @@ GROUP = {
     "bnpo": lambda x, o, r, A: mean(token_mean(dapo_loss(x, o, A, MASK, 0.2, 0.2), MASK)),
     "dapo": lambda x, o, r, A: mean(token_mean(dapo_loss(x, o, A, MASK, 0.2, 0.28), MASK)),
     "dr_grpo": lambda x, o, r, A: dr_grpo_loss(x, o, A, MASK, 7).mean(),
+    "cispo": lambda x, o, r, A: mean(token_mean(cispo_loss(x, o, A, MASK, 1.0, 0.7), MASK)),
+    "sapo": lambda x, o, r, A: sapo_loss(x, o, A, MASK, 0.9, 1.2).mean(),
 }
 
 
@@ -150,7 +154,8 @@ def tokens():
 
 @pytest.mark.parametrize("kind", GROUP)
 def test_losses_of_groups_are_those_of_trl(kind, tokens):
-    clips = (0.2, 0.28) if kind == "dapo" else (0.2, 0.2)
+    """Its epsilon_high for CISPO is the bound itself, not how far it is above 1."""
+    clips = {"dapo": (0.2, 0.28), "cispo": (0.2, 1.7)}.get(kind, (0.2, 0.2))
     logp, old, ref, A = tokens
     theirs, _ = trl_alone.grpo(
         logp, old, ref, A, MASK, kind, clips=clips, max_completion_length=7

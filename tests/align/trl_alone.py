@@ -27,7 +27,11 @@ def trainer(**settings):
         "model": SimpleNamespace(training=True),
         "accelerator": OneProcess,
         "args": SimpleNamespace(
-            delta=None, use_bias_correction_kl=False, steps_per_generation=1
+            delta=None,
+            use_bias_correction_kl=False,
+            steps_per_generation=1,
+            sapo_temperature_pos=0.9,
+            sapo_temperature_neg=1.2,
         ),
         "aux_loss_enabled": False,
         "precompute_ref_logps": True,

@@ -247,6 +247,83 @@ def leave_one_out_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G 
     return centred_advantages(rewards) * (N / max(1, N - 1))
 
 
+def maxrl_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
+    """Rewards of 0 or 1, less their mean and divided by it: maximum likelihood of success.
+
+    Computes::
+
+        A_i = (r_i - mean r) / mean r   over the N samples of a group; 0 if none succeeds
+        E[1/N Σ_i A_i ∇log π(y_i)] = (1 + (1 - p) + … + (1 - p)^(N-2)) ∇p
+                                   → ∇p / p = ∇log p   for many samples,   p = E_π[r]
+
+    The mean reward has the gradient ∇p, so a prompt counts by how fast it improves; log p
+    divides that by p, so prompts that are hardly ever answered count most. N samples give the
+    series -Σ_k (1 - p)^k / k of log p to its order N - 1: what they can tell of pass@k.
+
+    Args:
+        rewards: N ≥ 2 samples of each of G prompts, each 0 or 1.
+
+    Returns:
+        A, with mean 0 in each group; exactly 0 where none or all succeed.
+
+    Raises:
+        InputError: As :func:`group_advantages`, or if a reward is neither 0 nor 1.
+
+    References:
+        Tajwar et al. (2026), arXiv:2602.02710, theorem 1.
+    """
+    centred = centred_advantages(rewards)
+    other = (rewards != 0) & (rewards != 1)
+    if other.any():
+        group, sample = other.nonzero()[0].tolist()
+        raise InputError(
+            f"reward of group {group}, sample {sample} is {rewards[group, sample].item():g}: "
+            "the likelihood of success needs rewards of 0 and 1; use group_advantages"
+        )
+    return centred / rewards.mean(1, keepdim=True).clamp(min=1 / rewards.shape[1])
+
+
+def gdpo_advantages(
+    rewards: Float[Tensor, "R G N"],
+    weights: Float[Tensor, " R"] | None = None,
+    eps: float | int = GROUP_EPS,
+) -> Float[Tensor, "G N"]:
+    """Several rewards, each judged against its own group before they are added.
+
+    Computes::
+
+        A = whiten(Σ_k w_k A^(k)),   A^(k) = group_advantages(r^(k))
+
+    The group advantage of a sum cannot tell which reward was earned: with two rewards of 0 or
+    1, a group with totals 0 and 1 and one with totals 0 and 2 have the same advantages. Here
+    the second group counts twice as much, and a reward of small spread as much as one of large
+    spread.
+
+    Args:
+        rewards: R rewards of N ≥ 2 samples of each of G prompts.
+        weights: w, one for each reward; None = 1.
+        eps: ε > 0 of :func:`group_advantages` [reward].
+
+    Returns:
+        A, with mean 0 and spread 1 over the batch; exactly 0 if all rewards are equal.
+
+    Raises:
+        InputError: As :func:`group_advantages`, or if there is not one weight for each reward.
+
+    References:
+        Liu et al. (2026), arXiv:2601.05242.
+    """
+    if rewards.ndim != 3 or (weights is not None and weights.shape != rewards.shape[:1]):
+        found = None if weights is None else tuple(weights.shape)
+        raise InputError(
+            f"rewards have shape {tuple(rewards.shape)} and weights {found}: expected "
+            "(R, G, N), reward by prompt by sample, and (R,)"
+        )
+    parts = torch.stack([group_advantages(one, eps=eps) for one in rewards])
+    w = rewards.new_ones(len(rewards)) if weights is None else weights.to(rewards)
+    return whiten((w[:, None, None] * parts).sum(0))
+
+
 WHITEN_EPS = 1e-4  # as for groups: below it a spread is taken for noise
 
 

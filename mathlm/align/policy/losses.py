@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ...checks import require_nonnegative
+from ...checks import require_nonnegative, require_positive
 from ...errors import InputError
 from ...shapes import Bool, Float
 from ..masks import counted, require_alike, require_row_each
@@ -337,6 +337,101 @@ def gspo_loss(
     require_row_each(advantages, logp, "advantages")
     log_s = mean_of_each(log_ratio(logp, logp_old, mask), mask)
     return clipped_surrogate(log_s, advantages, clip_low, clip_high)
+
+
+def cispo_loss(
+    logp: Float[Tensor, "B T"],
+    logp_old: Float[Tensor, "B T"],
+    advantages: Float[Tensor, " B"],
+    mask: Bool[Tensor, "B T"],
+    clip_low: float | int = 1.0,
+    clip_high: float | int = 4.0,
+) -> Float[Tensor, "B T"]:
+    """REINFORCE with the ratio as a weight that is cut: no token loses its gradient.
+
+    Computes::
+
+        ℓ_t = -w_t A log π(y_t),   w_t = clip(ρ_t, 1 - ε_low, 1 + ε_high), held constant
+        ∇ℓ_t = -w_t A ∇log π(y_t)
+
+    Where the clipped ratio of PPO has the gradient 0, this one has that of the bound, so that a
+    rare token of a good answer is still learned after its ratio has grown. To be averaged over
+    all tokens by :func:`token_mean`, with :func:`group_advantages`.
+
+    Args:
+        logp: log π of each token [nats].
+        logp_old: log π_old of the same, under the policy that wrote them.
+        advantages: A of each text.
+        mask: True where a token counts.
+        clip_low: ε_low in (0, 1]; with 1, as published, nothing is cut below.
+        clip_high: ε_high above 0.
+
+    Returns:
+        ℓ of each token; exactly 0 where none counts. Only its gradient means something.
+
+    Raises:
+        InputError: If the shapes do not fit or a number is out of range.
+        InputTypeError: If the mask is not boolean.
+
+    References:
+        MiniMax (2025), arXiv:2506.13585, on CISPO.
+    """
+    require_row_each(advantages, logp, "advantages")
+    if not (0 < clip_low <= 1 and 0 < clip_high < math.inf):
+        raise InputError(
+            f"the ratio may go {clip_low} below 1 and {clip_high} above: need numbers above 0, "
+            "the first at most 1"
+        )
+    log_rho = log_ratio(logp, logp_old, mask).detach()
+    weight = log_rho.clamp(max=math.log1p(clip_high)).exp().clamp(min=1 - clip_low)
+    A = counted(advantages.detach()[:, None].expand_as(logp), mask)
+    return -weight * A * counted(logp, mask)
+
+
+def sapo_loss(
+    logp: Float[Tensor, "B T"],
+    logp_old: Float[Tensor, "B T"],
+    advantages: Float[Tensor, " B"],
+    mask: Bool[Tensor, "B T"],
+    gate: float | int = 1.0,
+    gate_negative: float | int = 1.05,
+) -> Float[Tensor, " B"]:
+    """A smooth gate in place of the clip: the further a ratio is from 1, the less it counts.
+
+    Computes::
+
+        ℓ = -1/|y| Σ_t f(ρ_t) A,   f(ρ) = 4/τ σ(τ (ρ - 1)),   τ = τ₊ if A > 0, else τ₋
+        f'(ρ) = 1 / cosh²(τ (ρ - 1) / 2): 1 at ρ = 1, and never 0
+
+    A larger τ for answers below the mean lets go of them sooner: their gradient raises all
+    tokens that were not written, most of which are wrong too.
+
+    Args:
+        logp: log π of each token [nats].
+        logp_old: log π_old of the same, under the policy that wrote them.
+        advantages: A of each text.
+        mask: True where a token counts.
+        gate: τ₊ > 0.
+        gate_negative: τ₋ > 0.
+
+    Returns:
+        ℓ of each text, a mean over its tokens.
+
+    Raises:
+        InputError: If the shapes do not fit, a text is empty, or a τ is not positive.
+        InputTypeError: If the mask is not boolean.
+
+    References:
+        Gao et al. (2025), arXiv:2511.20347.
+    """
+    require_row_each(advantages, logp, "advantages")
+    require_positive(gate=gate, gate_negative=gate_negative)
+    A = advantages.detach()[:, None]
+    tau = torch.where(A > 0, float(gate), float(gate_negative)).to(logp.dtype)
+    # σ is 1 to the last bit long before a ratio overflows
+    rho = log_ratio(logp, logp_old, mask).clamp(max=80.0).exp()
+    surrogate = -4 / tau * (tau * (rho - 1)).sigmoid() * A
+    return mean_of_each(counted(surrogate, mask), mask)
 
 
 def corrected_grpo_loss(

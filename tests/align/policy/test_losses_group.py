@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from mathlm.align import (
     centred_advantages,
+    cispo_loss,
     corrected_grpo_loss,
     dapo_loss,
     dr_grpo_loss,
@@ -19,6 +20,7 @@ from mathlm.align import (
     ppo_loss,
     rewards_with_kl,
     rloo_loss,
+    sapo_loss,
     sequence_mean,
     sequence_sum,
 )
@@ -27,7 +29,13 @@ from mathlm.errors import InputError
 MASK = torch.tensor([[True, False, False], [True, True, True]])
 E = math.e
 WITH_REFERENCE = {grpo_loss: {}, corrected_grpo_loss: {}}
-WITHOUT = {dr_grpo_loss: {"length": 4}, dapo_loss: {}, gspo_loss: {}}
+WITHOUT = {
+    dr_grpo_loss: {"length": 4},
+    dapo_loss: {},
+    gspo_loss: {},
+    cispo_loss: {"clip_low": 0.5, "clip_high": 0.7},
+    sapo_loss: {},
+}
 LOSSES = [*WITH_REFERENCE, *WITHOUT, rloo_loss]
 every = pytest.mark.parametrize("loss", LOSSES, ids=lambda f: f.__name__)
 
@@ -44,7 +52,8 @@ def test_one_fixture_tells_all_of_them_apart():
     """log ρ = 1 for a text of one token with A = 1, and -1, 0, 0 for three with A = -2.
 
     Cut at ε = 0.2, the surrogates are -1.2 and 1.6, 2, 2. log π is 0 where not said, so that
-    log π/π_ref is 1 and -1 in all, and k₃ = 1/e and e - 2 at those two tokens.
+    log π/π_ref is 1 and -1 in all, and k₃ = 1/e and e - 2 at those two tokens. CISPO
+    cuts ρ at 1.7 and 0.5. SAPO has 4 σ(ρ - 1) above the mean, 4/1.05 σ(1.05 (ρ - 1)) below.
     """
     logp = torch.tensor([[1.0, 9, 9], [-1, 0, 0]])
     zero, A = torch.zeros(2, 3), torch.tensor([1.0, -2.0])
@@ -54,6 +63,11 @@ def test_one_fixture_tells_all_of_them_apart():
         dr_grpo_loss: [-1.2 / 4, 5.6 / 4],
         dapo_loss: [[-1.28, 0, 0], [1.6, 2, 2]],
         gspo_loss: [-1.0004, 2 * 0.9997],
+        cispo_loss: [[-1.7, 0, 0], [2 * 0.5 * -1, 0, 0]],
+        sapo_loss: [
+            -4 / (1 + math.exp(1 - E)),
+            2 / 3 * (4 / 1.05) * (1 / (1 + math.exp(1.05 * (1 - 1 / E))) + 0.5 + 0.5),
+        ],
         corrected_grpo_loss: [-1.2 + 0.02, 5.6 + 0.02],
     }
     for loss, numbers in expected.items():
@@ -75,6 +89,45 @@ def test_a_sequence_ratio_is_the_geometric_mean_of_its_tokens():
     log_rho = 1e-3 * torch.tensor([[0.2, 0, 0], [0.3, 0.1, -0.1]])
     found = gspo_loss(log_rho, torch.zeros(2, 3), torch.ones(2), MASK)
     assert_close(found, -torch.tensor([2e-4, 1e-4]).exp(), rtol=0, atol=1e-15)
+
+
+def gradient_weights(loss, log_rho, A):
+    """Weight of -A ∇log π of one token, at each of the ratios."""
+    logp = log_rho[:, None].clone().requires_grad_()
+    one = torch.ones(len(logp), 1, dtype=torch.bool)
+    loss(logp, torch.zeros_like(logp), torch.full((len(logp),), A), one).sum().backward()
+    return -logp.grad[:, 0] / A
+
+
+def test_the_weight_of_cispo_is_the_ratio_within_its_bounds():
+    """As published nothing is cut below; the ratio of PPO would have weight 0 above 1.2."""
+    log_rho = torch.tensor([-30.0, -1, 0, 1, math.log(5), 3, 1000])
+    for A in (0.7, -0.7):
+        found = gradient_weights(cispo_loss, log_rho, A)
+        assert_close(found, torch.tensor([math.exp(-30), 1 / E, 1, E, 5, 5, 5]))
+
+
+def test_the_weight_of_sapo_is_the_ratio_over_a_squared_hyperbolic_cosine():
+    log_rho = torch.linspace(-3, 3, 13)
+    rho = log_rho.exp()
+    for A, tau in ((0.7, 1.0), (-0.7, 1.05)):
+        expected = rho / (tau * (rho - 1) / 2).cosh().square()
+        assert_close(gradient_weights(sapo_loss, log_rho, A), expected)
+    assert_close(gradient_weights(sapo_loss, torch.tensor([1000.0]), 1.0), torch.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("loss", "options", "message"),
+    [
+        (cispo_loss, {"clip_low": 1.1}, r"may go 1\.1 below 1 and 4\.0 above"),
+        (cispo_loss, {"clip_high": math.inf}, r"may go 1\.0 below 1 and inf above"),
+        (sapo_loss, {"gate": 0.0}, r"gate=0\.0 must be a positive"),
+        (sapo_loss, {"gate_negative": -1.0}, r"gate_negative=-1\.0 must be a positive"),
+    ],
+)
+def test_bounds_and_gates_outside_their_range_are_refused(loss, options, message):
+    with pytest.raises(InputError, match=message):
+        loss(*torch.zeros(2, 2, 3), torch.zeros(2), MASK, **options)
 
 
 @every
@@ -108,7 +161,7 @@ def test_advantages_of_tokens_are_refused(loss, unchecked):
         run(loss, *torch.zeros(4, 2, 3))
 
 
-@pytest.mark.parametrize("loss", [grpo_loss, gspo_loss], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("loss", [grpo_loss, gspo_loss, sapo_loss], ids=lambda f: f.__name__)
 def test_an_empty_answer_is_refused_where_its_mean_would_be_taken(loss):
     empty = torch.tensor([[True, True, True], [False, False, False]])
     with pytest.raises(InputError, match="sequence 1 has no token that counts"):

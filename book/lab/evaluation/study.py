@@ -1,0 +1,151 @@
+"""The record of the page: SmolLM2 on three sets of questions, judged in three ways.
+
+    cd book
+    python -m lab.evaluation.study --record results/evaluation.json
+
+Each part is written as soon as it is there; a part that the record has is not run again.
+"""
+
+import argparse
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mathlm.chat import folder
+from mathlm.chat.model import ChatModel
+from mathlm.evaluation import ChoiceScores, score_choices, score_letters
+from mathlm.generate import generate_ragged, quantize
+from mathlm.text import Message, questions
+from mathlm.text.corpora.questions import Question
+from mathlm.train.record import versions
+
+log = logging.getLogger(__name__)
+ASKED = {"piqa": 400, "openbookqa": 500, "mmlu": 285}  # of each set, spread evenly over it
+WRITTEN = 150  # of OpenBookQA, answered in words
+NEW_TOKENS = 32
+PROMPTS = {  # the words around a question
+    "Question: ... Answer:": "Question: {}\nAnswer:",
+    "Q: ... A:": "Q: {}\nA:",
+    "the question alone": "{}",
+    "a request before it": "Choose the best answer to this question.\n{}\nThe answer is",
+}
+
+
+def some(name: str, count: int | None = None) -> list[Question]:
+    """Questions of a set, spread evenly over it."""
+    whole = questions.load(name)
+    places = np.linspace(0, len(whole) - 1, count or ASKED[name]).round().astype(int)
+    return [whole[i] for i in places]
+
+
+def kept(scores: Sequence[ChoiceScores]) -> list[dict[str, list[float]]]:
+    """Scores as they are written to a file."""
+    return [
+        {
+            "logp": [round(x, 4) for x in one.logp.tolist()],
+            "tokens": one.tokens.tolist(),
+            "bytes": one.bytes.tolist(),
+        }
+        for one in scores
+    ]
+
+
+def scores_of(rows: Sequence[dict[str, list[float]]]) -> list[ChoiceScores]:
+    """Scores as they were before."""
+    return [
+        ChoiceScores(np.array(r["logp"]), np.array(r["tokens"]), np.array(r["bytes"]))
+        for r in rows
+    ]
+
+
+@torch.no_grad()
+def write_answers(
+    chat_model: ChatModel, asked: Sequence[Question], batch: int = 25
+) -> list[str]:
+    """What the model answers in a chat, its likeliest token each time."""
+    end = chat_model.tokenizer.special[chat_model.format.end]
+    said: list[str] = []
+    for start in range(0, len(asked), batch):
+        turns = [
+            Message("user", q.lettered.removesuffix("Answer:") + "Answer with one letter.")
+            for q in asked[start : start + batch]
+        ]
+        prompts = [
+            chat_model.format.encode([turn], chat_model.tokenizer, answer=True).ids
+            for turn in turns
+        ]
+        ids = [torch.as_tensor(p) for p in prompts]
+        found = generate_ragged(chat_model.model, ids, NEW_TOKENS, 0.0, stop=[end])
+        said += [
+            chat_model.tokenizer.decode([i for i in row[len(p) :].tolist() if i != end])
+            for row, p in zip(found, ids, strict=True)
+        ]
+        log.info("%d of %d questions answered", len(said), len(asked))
+    return said
+
+
+class Study:
+    """Parts of the record, each run once."""
+
+    def __init__(self, record: Path) -> None:
+        self.record = record
+        self.data: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
+
+    def part(self, name: str, make: Any) -> None:
+        """Run a part unless the record has it, and write it now."""
+        if name in self.data:
+            return
+        log.info("%s ...", name)
+        self.data[name] = make()
+        text = json.dumps(self.data, ensure_ascii=False, separators=(",", ":")) + "\n"
+        new = self.record.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(self.record)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the record."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", type=Path, required=True)
+    args = parser.parse_args(argv)
+    study = Study(args.record)
+    base = folder.load("smollm2", tokenizer=None, form="auto", device="cpu")
+    model, tokenizer = base.model, base.tokenizer
+    study.part("versions", versions)
+    study.part("asked", lambda: ASKED)
+    for name in ASKED:
+        study.part(
+            f"answers {name}", lambda n=name: kept(score_choices(model, tokenizer, some(n)))
+        )
+    for name in ASKED:
+        study.part(
+            f"letters {name}", lambda n=name: kept(score_letters(model, tokenizer, some(n)))
+        )
+    for words in [*PROMPTS][1:]:
+        study.part(
+            f"prompt {words}",
+            lambda w=words: kept(
+                score_choices(
+                    model, tokenizer, some("openbookqa"), lambda q: PROMPTS[w].format(q.text)
+                )
+            ),
+        )
+    study.part("written", lambda: write_answers(base, some("openbookqa", WRITTEN)))
+    brief = folder.load("results/smollm2-brief", tokenizer=None, form="auto", device="cpu")
+    study.part("brief", lambda: kept(score_choices(brief.model, tokenizer, some("openbookqa"))))
+    for bits in (8, 4):
+        small = quantize(model, bits)
+        study.part(
+            f"{bits} bits",
+            lambda m=small: kept(score_choices(m, tokenizer, some("openbookqa"))),
+        )
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    main()
