@@ -170,6 +170,10 @@ class constant:
 
     Raises:
         ConfigError: Unless ``peak`` is positive.
+
+    Example:
+        >>> constant(0.1)(1000)
+        0.1
     """
 
     peak: float

@@ -19,6 +19,7 @@ from .budget import (
     training_bill,
 )
 from .chinchilla import (
+    ChinchillaFit,
     ChinchillaLaw,
     chinchilla_intervals,
     fit_chinchilla,
@@ -33,7 +34,7 @@ from .flops import (
     training_days,
 )
 from .isoflop import Envelope, Parabolas, Points, envelope, isoflop_optimum, isoflop_points
-from .kaplan import KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
+from .kaplan import KaplanFit, KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
 from .memory import (
     inference_memory,
     kept_with_segments,
@@ -55,10 +56,12 @@ from .published import PUBLISHED
 __all__ = [
     "ASSUMED",
     "BudgetPlan",
+    "ChinchillaFit",
     "ChinchillaLaw",
     "DEVICES",
     "Envelope",
     "KNOWN_RUNS",
+    "KaplanFit",
     "KaplanLaw",
     "LifetimePlan",
     "PUBLISHED",

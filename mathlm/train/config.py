@@ -50,6 +50,13 @@ class TrainerConfig:
     Raises:
         ConfigError: If a number is not positive, or outside its range, or a name unknown, or
             there is patience without ``eval_every``.
+
+    Example:
+        >>> from mathlm.optim import warmup_cosine
+        >>> schedule = warmup_cosine(peak=1e-3, warmup=10, steps=100)
+        >>> config = TrainerConfig(steps=100, schedule=schedule, eval_every=50)
+        >>> config.clip
+        1.0
     """
 
     steps: int

@@ -31,6 +31,10 @@ def resolve_device(name: DeviceName = "auto") -> torch.device:
     Raises:
         ConfigError: If the name is another one.
         DeviceError: If CUDA is asked for and torch sees none.
+
+    Example:
+        >>> resolve_device("cpu")
+        device(type='cpu')
     """
     if name not in ("cpu", "cuda", "auto"):
         raise ConfigError(f"device={name!r} must be 'cpu', 'cuda' or 'auto'")

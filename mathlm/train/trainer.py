@@ -99,6 +99,23 @@ class Trainer:
     Raises:
         ConfigError: If the model is not distributed as ``config.parallel`` says, or cannot be
             compiled, or there is patience but nothing to evaluate on.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> from mathlm.optim import AdamW
+        >>> from mathlm.text import Bytes
+        >>> from mathlm.train import TokenizedWindows, next_token
+        >>> tokenizer = Bytes()
+        >>> ids = tokenizer.encode("to be or not to be, that is the question; " * 20)
+        >>> data = TokenizedWindows(ids, tokenizer, context=16, batch_size=8)
+        >>> sizes = dict(vocab_size=256, context=16, d_model=16, n_layers=1, n_heads=2)
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> optimizer = AdamW(model.parameters(), lr=0.01)
+        >>> history = Trainer(model, next_token, data, optimizer, TrainerConfig(steps=30)).fit()
+        >>> bool(abs(history[0]["loss"] - np.log(256)) < 0.2)  # before anything is learned
+        True
+        >>> history[-1]["loss"] < 4
+        True
     """
 
     def __init__(

@@ -131,6 +131,8 @@ def test_a_literal_block_keeps_its_bars_and_ends_with_its_indent():
 
 def test_a_doctest_keeps_its_bars():
     assert processed(">>> a | b") == [">>> a | b"]
+    found = processed(">>> print(a)", "<|user|> it::", "<|end|>", "", "Then |x|.")
+    assert found == [">>> print(a)", "<|user|> it::", "<|end|>", "", r"Then \|x\|."]
 
 
 # --- links to the source --------------------------------------------------------------------

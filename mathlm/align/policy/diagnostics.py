@@ -40,6 +40,11 @@ def clip_share(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, zero = torch.tensor([2.0, 1.0]).log(), torch.zeros(2)
+        >>> clip_share(logp, zero, torch.ones(2))
+        0.5
     """
     require_alike(logp=logp, logp_old=logp_old, advantages=advantages, mask=mask)
     log_rho, A = (_chosen(x, mask) for x in (logp - logp_old, advantages))
@@ -70,6 +75,11 @@ def approximate_kl(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp = torch.tensor([0.5]).log()
+        >>> round(approximate_kl(logp, torch.zeros(1)), 4)  # 1/2 - 1 + ln 2
+        0.1931
     """
     return float(_chosen(kl_k3(logp_old, logp, mask), mask).mean())
 
@@ -96,6 +106,10 @@ def explained_variance(
     Raises:
         InputError: If the shapes differ or nothing counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> explained_variance(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]))
+        1.0
     """
     require_alike(values=values, returns=returns, mask=mask)
     V, R = (_chosen(x, mask) for x in (values, returns))
