@@ -52,6 +52,7 @@ from .parameters import (
 from .plan import BudgetPlan, plan_budget
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
+from .run_table import RunTable, read_runs
 
 __all__ = [
     "ASSUMED",
@@ -68,6 +69,7 @@ __all__ = [
     "Parabolas",
     "Points",
     "PowerLaw",
+    "RunTable",
     "Span",
     "TrainingBill",
     "active_parameters",
@@ -99,6 +101,7 @@ __all__ = [
     "optimal_allocation",
     "parameters_and_tokens",
     "plan_budget",
+    "read_runs",
     "repeated_loss",
     "saved_numbers",
     "sharded_memory",
