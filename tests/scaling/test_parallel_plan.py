@@ -12,6 +12,7 @@ from mathlm.scaling import (
     ParallelPlan,
     flops_per_token,
     forward_flops,
+    kernel_efficiency,
     memory_per_device,
     saved_numbers,
     traffic_per_device,
@@ -176,14 +177,21 @@ def test_alone_a_device_reaches_its_efficiency():
     assert run.utilization == pytest.approx(0.4 * needed / (needed + again))
 
 
+def test_products_reach_more_in_wide_models_and_half_of_the_most_at_1200():
+    assert [kernel_efficiency(D) for D in (1200, 6800)] == pytest.approx([0.32, 0.544])
+    plan = ParallelPlan(activation_checkpointing="none")
+    run = training_time(SMALL, Cluster(device=UNIT, count=1), plan, 1e6)
+    assert run.utilization == pytest.approx(0.64 * 32 / 1232)
+
+
 @pytest.mark.parametrize(("shard", "hides"), [
     ("optimizer", 2 / 3 / 4), ("gradients", 2 / 3), ("all", 1),
 ])  # fmt: skip
 def test_what_computing_hides_is_not_waited_for(shard, hides):
     plan = ParallelPlan(data=2, shard=shard, accumulate=4)
-    cluster = Cluster(device=UNIT, count=2, per_node=1, link_between=1e6)
-    run = training_time(SMALL, cluster, plan, 1e6)
-    wait = run.sent["data"] / 1e6 - hides * run.seconds["compute"]
+    cluster = Cluster(device=UNIT, count=2, per_node=1, link_between=1e5)
+    run = training_time(SMALL, cluster, plan, 1e6, efficiency=0.5)
+    wait = run.sent["data"] / 1e5 - hides * run.seconds["compute"]
     assert run.seconds["data"] == pytest.approx(wait)
     fast = replace(cluster, link_between=1e15)
     assert training_time(SMALL, fast, plan, 1e6).seconds["data"] == 0
@@ -216,6 +224,7 @@ BAD_RUNS = {
     "devices": ({"data": 2}, 8, {}, "are 2 devices, and the cluster has 8"),
     "room": ({"micro_batch": 20_000}, 1, {}, "a device needs .* GB and has 1 GB"),
     "efficiency": ({}, 1, {"efficiency": 1.5}, "efficiency=1.5 is a share: at most 1"),
+    "no efficiency": ({}, 1, {"efficiency": 0}, "efficiency=0 must be a positive"),
     "tokens": ({}, 1, {"tokens": 0}, "tokens=0 must be a positive, finite number"),
 }
 
@@ -232,6 +241,11 @@ def test_runs_that_do_not_fit_are_refused(plan, count, changes, message):
 def test_unknown_devices_and_other_models_are_refused():
     with pytest.raises(ConfigError, match="device='B1' is unknown; there are V100, A100"):
         Cluster(device="B1")
+
+
+def test_a_width_of_nothing_is_refused():
+    with pytest.raises(InputError, match="width=0 must be an integer of at least 1"):
+        kernel_efficiency(0)
 
 
 @pytest.mark.usefixtures("unchecked")

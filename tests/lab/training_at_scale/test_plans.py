@@ -21,19 +21,31 @@ def label(run):
     return f"{run.run}: {run.what}"
 
 
+def plan_label(run):
+    return f"{run.source}: {run.run}, {run.given}"
+
+
 @pytest.mark.parametrize("run", RECOMPUTED, ids=label)
 def test_hours_and_rates_follow_from_the_printed_utilization(run):
     assert abs(run.deviation) < 0.15
 
 
-@pytest.mark.parametrize("run", PLANNED[1:], ids=label)
-def test_rates_follow_from_the_plan_and_one_efficiency(run):
+def hidden_in_full(run):
+    """The smallest ZeRO 3 run of a model, in which sending takes as long as computing."""
+    return "ZeRO 3" in run.source and ("384" in run.run or " 640 " in run.run)
+
+
+@pytest.mark.parametrize("run", [r for r in PLANNED if not hidden_in_full(r)], ids=plan_label)
+def test_rates_and_times_follow_from_the_plan(run):
+    """Ten of them were fitted, by two numbers; the others are predicted."""
     assert abs(run.deviation) < 0.15
 
 
-def test_the_narrowest_model_is_slower_than_its_plan_says():
-    """Products of width 2,304 do not reach the efficiency of wide ones."""
-    assert 0.15 < PLANNED[0].deviation < 0.20
+def test_sending_is_not_hidden_as_well_as_the_plan_has_it():
+    """Two runs with ZeRO 3 are a quarter slower than max(computing, sending)."""
+    runs = [run for run in PLANNED if hidden_in_full(run)]
+    assert len(runs) == 2
+    assert all(0.2 < run.deviation < 0.3 for run in runs)
 
 
 def test_papers_print_so_many_parameters():
@@ -90,3 +102,10 @@ def test_a_table_shows_what_the_run_says():
         f"{run.days:.0f}",
     ):
         assert f"| {shown} |" in last
+
+
+def test_deviations_are_summed_up_by_source():
+    one, two = PLANNED[0], PLANNED[1]
+    runs = [one._replace(printed=1.0, ours=1.1), two._replace(printed=1.0, ours=0.7)]
+    last = plans.by_source(runs).splitlines()[-1]
+    assert last == "| Narayanan et al. (2021), table 1 | 2 | 20.0% | -30.0% | +10.0% |"
