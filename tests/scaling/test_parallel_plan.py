@@ -149,6 +149,12 @@ def test_stages_send_one_stream_forward_and_one_back(pipeline, interleave, messa
     assert traffic_per_device(SMALL, plan)["pipeline"] == 3 * messages * stream / 2
 
 
+def test_the_bubble_shrinks_with_micro_batches_and_pieces():
+    """Narayanan et al. (2021), section 2.2: (p - 1) / m, and a v-th with v pieces."""
+    plan = ParallelPlan(pipeline=5, accumulate=8)
+    assert (plan.bubble, replace(plan, interleave=4).bubble) == (4 / 8, 4 / 32)
+
+
 def test_a_step_by_hand():
     """Two replicas of two stages of two devices; links of 1e6 and 1e5 bytes/s, nodes of 2."""
     plan = ParallelPlan(data=2, tensor=2, pipeline=2, accumulate=4)
