@@ -12,7 +12,7 @@ import tyro
 from ..errors import ConfigError, DataNotFoundError
 from ..train import newest_checkpoint
 from ..train.checkpoint import read_state
-from .command import execute, parse
+from .command import Maybe, execute, parse
 
 log = logging.getLogger(__name__)
 
@@ -21,18 +21,20 @@ log = logging.getLogger(__name__)
 class PlotConfig:
     """Draw what a run did: loss, step size, norm of the gradient and what else it recorded.
 
-    mathlm plot runs/mine
-    mathlm plot record.json --out curves.png
+    The figure has a panel for each kind of number, over the steps.
+
+        mathlm plot runs/mine
+        mathlm plot record.json --out curves.png
     """
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run, of which the newest checkpoint is read, or a file of --record."""
-    out: Path | None = None
+    out: Maybe[Path] = None
     """PNG, PDF or SVG file to write; None: plot.png in the folder, or beside the record."""
 
 
-def history_of(run: Path) -> list[dict[str, Any]]:
-    """The records of a run.
+def record_of(run: Path) -> dict[str, Any]:
+    """What a run recorded: a file of ``--record``, or the state of its newest checkpoint.
 
     Raises:
         DataNotFoundError: If there is neither a checkpoint nor a record.
@@ -40,14 +42,20 @@ def history_of(run: Path) -> list[dict[str, Any]]:
     """
     if run.is_file():
         try:
-            return list(json.loads(run.read_text(encoding="utf-8"))["history"])
+            record = json.loads(run.read_text(encoding="utf-8"))
+            return {**record, "history": list(record["history"])}
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigError(f"{run} holds no history: name a file of --record") from error
     for folder in (run, run / "checkpoints"):
         newest = newest_checkpoint(folder)
         if newest is not None:
-            return list(read_state(newest)["history"])
+            return read_state(newest)
     raise DataNotFoundError(f"{run} holds no checkpoint of a run, and is no file of --record")
+
+
+def history_of(run: Path) -> list[dict[str, Any]]:
+    """The records of a run; as :func:`record_of`."""
+    return list(record_of(run)["history"])
 
 
 def run(config: PlotConfig) -> Path:

@@ -61,6 +61,7 @@ from .parameters import (
 from .plan import BudgetPlan, plan_budget
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
+from .run_table import RunTable, read_runs
 
 __all__ = [
     "ASSUMED",
@@ -79,6 +80,7 @@ __all__ = [
     "ParallelPlan",
     "Points",
     "PowerLaw",
+    "RunTable",
     "Span",
     "TrainingBill",
     "TrainingRun",
@@ -113,6 +115,7 @@ __all__ = [
     "optimal_allocation",
     "parameters_and_tokens",
     "plan_budget",
+    "read_runs",
     "repeated_loss",
     "saved_numbers",
     "sharded_memory",

@@ -3,8 +3,11 @@
 from .activation_checkpointing import checkpoint_activations
 from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
+from .diagnosis import Expected, Finding, RunHistory, diagnose, expected_first, run_history
 from .distributed import RankError, process_group, resolve_device
 from .ema import Averages
+from .log_line import LogLines
+from .loggers import CSVLogger, JSONLLogger, TensorBoardLogger, WandbLogger, run_loggers
 from .memory import LiveBytes
 from .objective_batches import (
     CorruptedWindows,
@@ -40,10 +43,15 @@ from .word2vec import NegativeSampling, SkipGramBatches
 __all__ = [
     "Averages",
     "BalancedExperts",
+    "CSVLogger",
     "CorruptedWindows",
     "CutSpans",
     "DrawPrefix",
+    "Expected",
+    "Finding",
+    "JSONLLogger",
     "LiveBytes",
+    "LogLines",
     "LossScale",
     "MaskLevels",
     "MaskTokens",
@@ -51,18 +59,23 @@ __all__ = [
     "MultiToken",
     "NegativeSampling",
     "RankError",
+    "RunHistory",
     "SentencePairBatches",
     "SkipGramBatches",
+    "TensorBoardLogger",
     "TokenLoss",
     "TokenWindows",
     "TokenizedWindows",
     "Trainer",
     "TrainerConfig",
+    "WandbLogger",
     "check_ids",
     "checkpoint_activations",
     "checkpoints",
     "describe",
+    "diagnose",
     "distribute",
+    "expected_first",
     "load_checkpoint",
     "masked_diffusion",
     "masked_token",
@@ -76,6 +89,8 @@ __all__ = [
     "read_prefix",
     "read_spans",
     "resolve_device",
+    "run_history",
+    "run_loggers",
     "save_checkpoint",
     "span_corruption",
     "unwrap",

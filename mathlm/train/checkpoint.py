@@ -337,7 +337,7 @@ def refuse_changes(saved: Mapping[str, Any], own: Mapping[str, Any]) -> None:
         lines = [difference(key, old.get(key), new.get(key)) for key in keys]
         raise CheckpointMismatchError(
             f"resume config differs: {'; '.join(lines)}. Use the saved values, another folder, "
-            "or allow the change"
+            "or allow the change (allow_change=True; of a command --allow-change)"
         )
 
 

@@ -6,14 +6,13 @@ and say so by name where one is missing.
 
 import gzip
 import re
-import shutil
 import time
 import warnings
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from make_pdf import BROWSERS
+from make_pdf import program
 
 pytestmark = [
     pytest.mark.browser,
@@ -51,13 +50,12 @@ every_page = pytest.mark.parametrize("page", PAGES)
 def chromium():
     """One browser for all cases."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not here")
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    if (found := program()) is None:
         pytest.skip("no Chromium is here: apt-get install chromium")
     if not (SITE / "book" / "index.html").exists():
         pytest.skip("no site is here: make book")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
 
@@ -119,6 +117,28 @@ def test_every_picture_says_what_it_shows(visit, page):
         ".map(e => e.src)"
     )
     assert without == []
+
+
+FIGURES = """
+() => [...document.querySelectorAll(".bd-article figure img")]
+  .filter(e => e.offsetParent && e.style.getPropertyValue("--least"))
+  .map(e => ({
+    figure: e.closest("figure").id,
+    wide: e.getBoundingClientRect().width,
+    least: parseFloat(e.style.getPropertyValue("--least")),
+    hidden: e.parentElement.scrollWidth - e.parentElement.clientWidth,
+    said: e.parentElement.classList.contains("scrolls"),
+  }))
+"""
+
+
+@pytest.mark.parametrize("page", ["book/10-attention", "book/25-interpretability"])
+def test_letters_of_figures_can_be_read_on_a_phone(visit, page):
+    tab = visit(page, "phone")
+    found = tab.evaluate(FIGURES)
+    assert found
+    assert [one for one in found if one["wide"] < one["least"] - 1] == []
+    assert [one for one in found if one["said"] != (one["hidden"] > 2)] == []
 
 
 @every_page

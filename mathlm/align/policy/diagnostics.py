@@ -185,16 +185,26 @@ def update_record(batch: Batch, logp: Tensor, clip: float | int) -> dict[str, fl
     }
 
 
+SAID = {"kl": "KL", "explained_variance": "explained variance"}
+QUIET = ("iteration", "kl_k3", "reward_std")  # these are in the history
+
+
 def said(record: dict[str, Any]) -> str:
-    """The numbers of a record in one line."""
-    return ", ".join(f"{k} {v:.4g}" for k, v in record.items() if isinstance(v, float | int))
+    """The numbers of a record in one line; beside the first KL what it should be."""
+    words, first = [f"iteration {record['iteration']}"], record["iteration"] == 0
+    for name, x in sorted(record.items(), key=lambda item: item[0] not in ("reward", "kl")):
+        if isinstance(x, float | int) and name not in QUIET and (x or name != "dropped"):
+            expected = " (expected about 0 if it begins as its reference)"
+            tail = expected if first and name == "kl" else ""
+            words.append(f"{SAID.get(name, name)} {x:.4g}{tail}")
+    return "  ".join(words)
 
 
 def first_of(samples: list[dict[str, Any]]) -> str:
     """The first completion, in words for a log."""
     if not samples:
         return ""
-    return f"; {samples[0]['completion']!r:.120} (reward {samples[0]['reward']:.3g})"
+    return f"  {samples[0]['completion']!r:.120} (reward {samples[0]['reward']:.3g})"
 
 
 def plain(text: Any) -> Any:
