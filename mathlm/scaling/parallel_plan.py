@@ -62,7 +62,7 @@ class Cluster:
 
     def link(self, span: int) -> float:
         """Bytes per second of a device in a ring through ``span`` devices in a row."""
-        return self.link_within if span <= self.per_node else self.link_between
+        return float(self.link_within if span <= self.per_node else self.link_between)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class ParallelPlan:
     def in_flight(self) -> float:
         """Micro-batches whose activations the first stage holds, in units of a whole stage."""
         p, v, m = self.pipeline, self.interleave, self.accumulate
-        return min(p if v == 1 else p + (p - 1) / v, m)
+        return float(min(p if v == 1 else p + (p - 1) / v, m))
 
 
 def memory_per_device(config: GPTConfig, plan: ParallelPlan) -> Parts:
@@ -344,7 +344,7 @@ def training_time(
 
     Example:
         >>> from mathlm.scaling import PUBLISHED
-        >>> plan = ParallelPlan(data=64, shard="all", micro_batch=2)
+        >>> plan = ParallelPlan(data=64, shard="optimizer", micro_batch=4)
         >>> run = training_time(PUBLISHED["llama-7b"], Cluster(count=64), plan, tokens=1e12)
         >>> 15 < run.days < 25
         True

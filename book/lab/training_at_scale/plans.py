@@ -29,7 +29,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def compared(
-    config: GPTConfig, cluster: Cluster, plans: dict[str, ParallelPlan], tokens: float
+    config: GPTConfig, cluster: Cluster, plans: dict[str, ParallelPlan], tokens: float | int
 ) -> str:
     """What each plan stores and sends, and what the run of so many tokens takes, as a table."""
     head = ["plan", "state", "activations", "tensor", "pipeline", "data", "a step", "bubble",
@@ -38,7 +38,7 @@ def compared(
 
 
 def row(
-    config: GPTConfig, cluster: Cluster, name: str, plan: ParallelPlan, tokens: float
+    config: GPTConfig, cluster: Cluster, name: str, plan: ParallelPlan, tokens: float | int
 ) -> list[str]:
     """One plan: gigabytes kept, gigabytes sent, seconds, and the rest if it fits."""
     parts = memory_per_device(config, plan)
@@ -74,8 +74,8 @@ class Published(NamedTuple):
     run: str
     given: str
     what: str
-    printed: float
-    ours: float
+    printed: float | int
+    ours: float | int
     source: str
 
     @property
@@ -202,7 +202,7 @@ def a100s(count: int) -> Cluster:
 
 
 def megatron_run(
-    D: int, L: int, H: int, t: int, p: int, devices: int, batch: int, B: int, rate: float,
+    D: int, L: int, H: int, t: int, p: int, devices: int, batch: int, B: int, rate: float | int,
     *, table: int, shard: Shard = "none",
 ) -> Published:  # fmt: skip
     """One row of Narayanan et al. (2021), with everything computed again.
@@ -229,7 +229,7 @@ def zero(shard: Shard) -> str:
 
 def step_run(
     D: int, L: int, H: int, p: int, devices: int, batch: int, B: int, v: int,
-    full: float, selective: float, again: Checkpointing,
+    full: float | int, selective: float | int, again: Checkpointing,
 ) -> Published:  # fmt: skip
     """One row of Korthikanti et al. (2022): seconds of a step on one replica, t = 8."""
     plan = ParallelPlan(tensor=8, pipeline=p, micro_batch=B, accumulate=batch // B,
@@ -243,7 +243,7 @@ def step_run(
     return Published(name, given, "s", printed, ours, "Korthikanti et al. (2022), table 5")
 
 
-def llama_run(devices: int, d: int, m: int, rate: float) -> Published:
+def llama_run(devices: int, d: int, m: int, rate: float | int) -> Published:
     """One row of table 4, with the smallest pieces: 126 blocks and two ends in 16 times 8.
 
     The paper says that memory suffices without recomputation because tensors are freed early,
@@ -279,6 +279,6 @@ def by_source(runs: Sequence[Published]) -> str:
     return markdown(["source", "runs", "mean of the sizes", "lowest", "highest"], rows)
 
 
-def shown(number: float) -> str:
+def shown(number: float | int) -> str:
     """A number in the table: whole where it is large, else with one digit after the point."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.1f}"
