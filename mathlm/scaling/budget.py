@@ -72,10 +72,12 @@ class Device(NamedTuple):
     Attributes:
         peak: Dense operations of 16 bits [FLOP/s].
         watts: Thermal design power of the device alone.
+        memory: Of the device [bytes].
     """
 
     peak: float
     watts: float
+    memory: float = 80e9
 
 
 class Assumption(NamedTuple):
@@ -115,7 +117,7 @@ class KnownRun(NamedTuple):
 
 
 DEVICES = {
-    "V100": Device(125e12, 300.0),
+    "V100": Device(125e12, 300.0, 32e9),
     "A100": Device(312e12, 400.0),
     "H100": Device(989e12, 700.0),
 }
