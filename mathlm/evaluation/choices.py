@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..checks import require_counts
 from ..errors import InputError
-from ..generate import score
+from ..generate import IncrementalReader, score
 from ..models import GPT, Recurrent
 from ..progress import track
 from ..text.corpora.questions import LETTERS, Question
@@ -151,8 +152,8 @@ def _scored(
     for start in track(range(0, len(questions), batch), "questions"):
         asked = questions[start : start + batch]
         texts = [answers(q) for q in asked]
-        prompts = [ids(prompt(q)) for q, many in zip(asked, texts, strict=True) for _ in many]
-        rows = score(model, prompts, [ids(text) for many in texts for text in many])
+        prompts = [ids(prompt(q)) for q in asked]
+        rows = _given(model, prompts, [[ids(text) for text in many] for many in texts])
         totals = iter([float(row.double().sum()) for row in rows])
         lengths = iter([len(row) for row in rows])
         for many in texts:
@@ -164,6 +165,21 @@ def _scored(
                 )
             )
     return found
+
+
+def _given(
+    model: GPT | Recurrent, prompts: Sequence[Tensor], answers: Sequence[Sequence[Tensor]]
+) -> list[Tensor]:
+    """Log-probabilities of the tokens of every answer, given the prompt of its question."""
+    if any(len(ids) > 1 for many in answers for ids in many):
+        of_each = [p for p, many in zip(prompts, answers, strict=True) for _ in many]
+        return score(model, of_each, [ids for many in answers for ids in many])
+    # letters: one reading of each prompt says how likely every next token is
+    real = pad_sequence([torch.ones_like(p) for p in prompts], batch_first=True).bool()
+    reader = IncrementalReader(model, len(prompts), real.shape[1])
+    logp = reader.read(pad_sequence(list(prompts), batch_first=True), real).log_softmax(-1)
+    pairs = zip(logp, answers, strict=True)
+    return [row[ids] for row, many in pairs for ids in many]
 
 
 NAMED = r"\b(?i:answer|option|choice)\b[^A-Z]{0,12}\b([A-Z])\b"

@@ -110,3 +110,21 @@ def test_no_gradient_is_kept(model):
     (scores,) = score_choices(model, Bytes(), [TWO])
     assert math.isfinite(scores.logp.sum())
     assert all(p.grad is None for p in model.parameters())
+
+
+@torch.no_grad()
+def test_a_prompt_is_read_once_for_answers_of_one_token(model):
+    """Of two questions of unequal length; a token has the number that it has alone."""
+    tokenizer = Bytes()
+    one_byte = [Question(q.text, ("x", "q"), 0) for q in (FOUR, TWO)]
+
+    class Tight:
+        def encode(self, text):
+            return tokenizer.encode(text.strip() if len(text) == 2 else text)
+
+    found = score_choices(model, Tight(), one_byte)
+    for question, scores in zip(one_byte, found, strict=True):
+        prompt = f"Question: {question.text}\nAnswer:"
+        expected = [by_hand(model, prompt, c) for c in question.choices]
+        np.testing.assert_allclose(scores.logp, expected, rtol=1e-5)
+        assert scores.tokens.tolist() == [1, 1]

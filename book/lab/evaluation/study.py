@@ -25,8 +25,9 @@ from mathlm.text.corpora.questions import Question
 from mathlm.train.record import versions
 
 log = logging.getLogger(__name__)
-ASKED = {"piqa": 400, "openbookqa": 500, "mmlu": 285}  # of each set, spread evenly over it
-WRITTEN = 150  # of OpenBookQA, answered in words
+ASKED = {"piqa": 400, "openbookqa": 500, "mmlu": 171}  # of each set, spread evenly over it
+FEWER = 250  # of OpenBookQA, for other prompts and other models
+WRITTEN = 100  # of OpenBookQA, answered in words
 NEW_TOKENS = 32
 PROMPTS = {  # the words around a question
     "Question: ... Answer:": "Question: {}\nAnswer:",
@@ -131,18 +132,23 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"prompt {words}",
             lambda w=words: kept(
                 score_choices(
-                    model, tokenizer, some("openbookqa"), lambda q: PROMPTS[w].format(q.text)
+                    model,
+                    tokenizer,
+                    some("openbookqa", FEWER),
+                    lambda q: PROMPTS[w].format(q.text),
                 )
             ),
         )
     study.part("written", lambda: write_answers(base, some("openbookqa", WRITTEN)))
     brief = folder.load("results/smollm2-brief", tokenizer=None, form="auto", device="cpu")
-    study.part("brief", lambda: kept(score_choices(brief.model, tokenizer, some("openbookqa"))))
+    study.part(
+        "brief", lambda: kept(score_choices(brief.model, tokenizer, some("openbookqa", FEWER)))
+    )
     for bits in (8, 4):
         small = quantize(model, bits)
         study.part(
             f"{bits} bits",
-            lambda m=small: kept(score_choices(m, tokenizer, some("openbookqa"))),
+            lambda m=small: kept(score_choices(m, tokenizer, some("openbookqa", FEWER))),
         )
 
 
