@@ -86,14 +86,14 @@ machines: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
-# the built site in a browser; what is missing for it is said by name
+# the built site in a browser, and what is missing for it by name; a part of it: make site-test ARGS="-k phone"
 site-test: $(STAMP)
-	@$(PIP) -c constraints.txt '.[site]' $(OR_SAY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -p no:nbval -p no:typeguard --jaxtyping-packages= -rs tests/site
+	@$(PIP) -c constraints.txt -e '.[site]' $(OR_SAY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -p no:nbval -p no:typeguard --jaxtyping-packages= -rs tests/site $(ARGS)
 
 # the whole book as one PDF, from the built site
 pdf: $(STAMP)
-	@$(PIP) -c constraints.txt '.[site]' $(OR_SAY)
+	@$(PIP) -c constraints.txt -e '.[site]' $(OR_SAY)
 	@$(BIN)/python tools/make_pdf.py
 
 # also on a bare machine, without set-up; options: make gpu ARGS=--dry

@@ -159,6 +159,10 @@ def remark(
 
     Raises:
         InputError: If ``id``, ``kind`` or ``severity`` is malformed or ``corrected`` is empty.
+
+    Example:
+        >>> remark("OPT-2-2", corrected="Scores are divided by the root of the width.")
+        OPT-2-2 remarked: Scores are divided by the root of the width.
     """
     _require_form(id, kind, severity)
     if not corrected.strip():

@@ -107,7 +107,12 @@ class Progress:
 
 
 def track(items: Iterable[Item], description: str = "") -> Iterator[Item]:
-    """Yield ``items`` and show how many are done."""
+    """Yield ``items`` and show how many are done.
+
+    Example:
+        >>> sum(track([1, 2, 3], "adding"))
+        6
+    """
     items = list(items)
     with Progress(len(items), description) as bar:
         for item in items:

@@ -84,7 +84,8 @@ def show(*functions: Any) -> Shown:
 
     Example:
         >>> from mathlm import reference, show
-        >>> show(reference.silu)  # doctest: +SKIP
+        >>> show(reference.silu).places[0]
+        'mathlm/reference/network/activation.py'
     """
     if not functions:
         raise InputTypeError("show() needs a function, a class or a method, got nothing")

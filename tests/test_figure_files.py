@@ -147,6 +147,19 @@ def test_a_width_that_the_page_gives_stays():
     assert nb.cells[0].metadata.mystnb["image"]["width"] == "300px"
 
 
+def test_a_figure_notes_the_width_at_which_its_smallest_letters_have_nine_pixels():
+    def text(axes):
+        axes.tick_params(labelsize=10)
+        axes.text(0.1, 0.1, "six", fontsize=6)
+        axes.text(0.1, 0.6, "$x^2$", fontsize=14)  # an exponent may be smaller
+
+    svg = drawn(text)
+    points = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+    classes = shown(bundle(svg, png(1432))).metadata.mystnb["image"]["classes"]
+    assert classes == f"least-{np.ceil(9 / 6 * points):.0f}"
+    assert "classes" not in shown(bundle("<svg></svg>", png(800))).metadata.mystnb["image"]
+
+
 def test_the_settings_are_those_of_a_kernel(tmp_path):
     folder = figure_files.kernel_settings(tmp_path / "settings")
     text = (folder / "profile_default" / "ipython_kernel_config.py").read_text()

@@ -21,8 +21,8 @@ from mathlm.interpret import activation_patching, without_heads
 from mathlm.text import corpus
 
 LIVE = tool.ROOT / "book" / "_static" / "live"
-ENGINE, PANEL, LATER, STYLE = (
-    LIVE / name for name in ("engine.js", "live.js", "views.js", "live.css")
+ENGINE, PANEL, LATER, EDITS, STYLE = (
+    LIVE / name for name in ("engine.js", "live.js", "views.js", "edits.js", "live.css")
 )
 LIMIT = 1e-9  # of logits; the same formula in another order of additions gives 3e-14
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
@@ -36,14 +36,15 @@ const engine = require(engineFile);
 require(weightsFile);
 const m = engine.model(globalThis.mathlmLive.weights);
 const input = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const read = (ids, switches) => {
-  const run = engine.newRun(m, switches);
-  engine.read(m, run, ids);
+const read = (ids, switches, model = m) => {
+  const run = engine.newRun(model, switches);
+  engine.read(model, run, ids);
   return run;
 };
 const rows = (run) => run.ids.map((_, t) => [...engine.logitsAt(m, run, t)]);
 const carried = (p) => engine.patchFrom(m, read(p.ids), p.layer, p.at);
-const logits = (c) => rows(read(c.ids, { ...c, patches: (c.patches ?? []).map(carried) }));
+const logits = (c) => rows(read(c.ids, { ...c, patches: (c.patches ?? []).map(carried) },
+  c.edits ? engine.edited(m, c.edits) : m));
 """
 
 
@@ -80,6 +81,11 @@ def deviation(model, weights, case, file=ENGINE):
 
 # --- the engine is the package --------------------------------------------------------------
 
+CHANGES = [
+    *("2o-h1-x0", "E-r79-x1.5", "0v-c5-x-1", "1out-r2c9-s0.75", "3n2-c7-x2", "n-a-x0.5"),
+    *("1q-h3-x2", "2k-h0-x-1", "3v-h2-s0.01", "0in-r254-x0", "3gate-c126-s-1e-1", "0n1-a-s.9"),
+    *("2o-r3-x0", "1out-a-x1.1", "0o-h1-x0.5"),
+]
 CASES = {
     "plain": {"ids": SHORT},
     "bytes": {"ids": [0, 255, 128, 10]},
@@ -87,8 +93,10 @@ CASES = {
     "heads off": {"ids": SHORT, "off": [[0, 1], [0, 3], [2, 2]]},
     "no positions": {"ids": SHORT, "positions": False},
     "patched": {"ids": SHORT, "patches": [{"layer": 2, "at": 12, "ids": OTHER}]},
+    "weights changed": {"ids": SHORT, "edits": CHANGES},
     "all": {
         "ids": SHORT,
+        "edits": ["1v-r40-x3", "E-r101c3-s1"],
         "off": [[3, 0]],
         "positions": False,
         "patches": [{"layer": 0, "at": 3, "ids": OTHER}, {"layer": 3, "at": 12, "ids": OTHER}],
@@ -109,7 +117,7 @@ def test_it_does_so_up_to_the_last_position_of_the_context(model, weights):
     assert deviation(model, weights, {"ids": ids}) <= LIMIT
 
 
-@pytest.mark.parametrize("name", ["heads off", "no positions", "patched"])
+@pytest.mark.parametrize("name", ["heads off", "no positions", "patched", "weights changed"])
 def test_each_switch_changes_what_the_package_computes(model, name):
     changed = tool.logits(model, CASES[name]) - tool.logits(model, CASES["plain"])
     assert float(changed.abs().max()) > 0.1
@@ -154,6 +162,167 @@ def test_a_head_that_stays_on_or_a_patch_that_is_forgotten_is_seen(model, weight
     assert deviation(model, weights, CASES["heads off"], on) > LIMIT
     forgotten = faulty(tmp_path, [("x.set(patch.vector)", "0")])
     assert deviation(model, weights, CASES["patched"], forgotten) > LIMIT
+
+
+# --- weights that a reader changes ----------------------------------------------------------
+
+TOUCHED = """(() => {
+  const changed = engine.edited(m, input), before = engine.arrays(m);
+  const pairs = Object.entries(engine.arrays(changed)).map(([short, a]) => {
+    const was = before[short].owner[before[short].key], now = [...a.owner[a.key]];
+    const moved = now.flatMap((w, i) => w === was[i] ? [] :
+      [[Math.floor(i / a.columns), i % a.columns, was[i], w]]);
+    return [a.name, moved];
+  });
+  const shapes = Object.values(before).map((a) => [a.name, a.rows, a.columns]);
+  return { after: Object.fromEntries(pairs), shapes };
+})()"""
+PLACES = {  # a change, and by hand the entries of the array that it must touch
+    "E-r79-x2": ("token_embedding.weight", {(79, c) for c in range(128)}),
+    "0v-c5-x2": ("blocks.0.attention.W_v.weight", {(r, 5) for r in range(128)}),
+    "1out-r2c9-x2": ("blocks.1.feed_forward.W_out.weight", {(2, 9)}),
+    "2o-h1-x2": (
+        "blocks.2.attention.W_o.weight",
+        {(r, c) for r in range(128) for c in range(32, 64)},
+    ),
+    "2k-h3-x2": (
+        "blocks.2.attention.W_k.weight",
+        {(r, c) for r in range(96, 128) for c in range(128)},
+    ),
+    "3n2-c7-x2": ("blocks.3.feed_forward_norm.gamma", {(0, 7)}),
+    "n-a-x2": ("final_norm.gamma", {(0, c) for c in range(128)}),
+}
+
+
+@needs_node
+@pytest.mark.parametrize("code", PLACES)
+def test_a_change_touches_its_part_and_nothing_else(model, weights, code):
+    name, wanted = PLACES[code]
+    before = model.get_parameter(name)
+    wanted = {(r, c) for r, c in wanted if before.view(-1, before.shape[-1])[r, c] != 0}
+    found = engine(weights, TOUCHED, [code])["after"]
+    touched = found.pop(name)
+    assert {(r, c) for r, c, *_ in touched} == wanted
+    assert all(now == 2 * was for *_, was, now in touched)
+    assert all(not entries for entries in found.values())
+    after = tool.edited(model, [code]).get_parameter(name)
+    own = (after != before).view(-1, after.shape[-1]).nonzero().tolist()
+    assert set(map(tuple, own)) == wanted
+
+
+@needs_node
+def test_the_arrays_have_the_names_and_shapes_of_the_package(model, weights):
+    shapes = engine(weights, TOUCHED, [])["shapes"]
+    own = {name: (1, *p.shape)[-2:] for name, p in model.named_parameters()}
+    assert {name: (rows, columns) for name, rows, columns in shapes} == own
+
+
+@needs_node
+def test_a_head_whose_output_columns_are_zero_is_off(weights):
+    off = engine(weights, "logits(input)", {"ids": SHORT, "off": [[2, 1]]})
+    zero = engine(weights, "logits(input)", {"ids": SHORT, "edits": ["2o-h1-x0"]})
+    assert float((torch.tensor(off) - torch.tensor(zero)).abs().max()) <= LIMIT
+    plain = engine(weights, "logits(input)", {"ids": SHORT})
+    assert float((torch.tensor(off) - torch.tensor(plain)).abs().max()) > 0.1
+
+
+EDIT_FAULTS = {
+    "rows and columns swapped": ("yield i * columns + j", "yield j * columns + i"),
+    "one row on": ("[Number(i), Number(i) + 1]", "[Number(i) + 1, Number(i) + 2]"),
+    "factor lost": ("W[i] * number : number", "W[i] : number"),
+    "set is a factor": ('change === "x" ?', "true ?"),
+    "head by rows everywhere": ("if (/[qkv]$/.test(short))", "if (true)"),
+    "one block for all": ("put(l + short, b, key", "put(l + short, m.blocks[0], key"),
+    "width of a head": ("head * K + K]", "head * K + 1]"),
+    "gains swapped": ('"n1", "norm1"', '"n1", "norm2"'),
+}  # fmt: skip
+
+
+@needs_node
+@pytest.mark.parametrize("name", EDIT_FAULTS)
+def test_a_planted_fault_of_a_change_is_seen(model, weights, tmp_path, name):
+    file = faulty(tmp_path, [EDIT_FAULTS[name]])
+    assert not deviation(model, weights, CASES["weights changed"], file) <= LIMIT
+
+
+@needs_node
+def test_the_page_that_checks_itself_sees_a_fault_of_a_change(model, weights, tmp_path):
+    (case,) = (c for c in tool.CASES if "edits" in c)
+    check = {"cases": [tool.recorded(model, case)], "texts": []}
+    assert checked(weights, check)["deviation"] <= LIMIT
+    for fault in ("rows and columns swapped", "factor lost", "head by rows everywhere"):
+        file = faulty(tmp_path, [EDIT_FAULTS[fault]])
+        assert not checked(weights, check, file)["deviation"] <= LIMIT
+
+
+REFUSED = {
+    "9q-r3-x0": "The model has no array “9q”.",
+    "2out-h1-x0": "blocks.2.feed_forward.W_out.weight has no heads.",
+    "2o-h4-x0": "“2o-h4-x0” is outside of blocks.2.attention.W_o.weight, (128, 128).",
+    "E-r256-x0": "“E-r256-x0” is outside of token_embedding.weight, (256, 128).",
+    "n-r1-x0": "“n-r1-x0” is outside of final_norm.gamma, (1, 128).",
+    "E-r1": "“E-r1” is no change of a weight.",
+    "E-r1-y2": "“E-r1-y2” is no change of a weight.",
+    "E--x2": "“E--x2” is no change of a weight.",
+    "E-r1-x1e9": "“E-r1-x1e9”: the number must lie between −1000 and 1000.",
+    "toString-a-x0": "The model has no array “toString”.",
+}
+
+
+@needs_node
+def test_a_change_of_what_is_not_there_says_so_and_the_others_hold(model, weights):
+    edits = [*REFUSED, "2o-h1-x0"]
+    asked = {"off": [], "positions": True, "layer": 0, "head": 0}
+    view = {"kind": "view", "ids": SHORT, **asked, "edits": edits, "answers": 2}
+    refused, seen = served(weights, view)[1:]
+    assert (refused["kind"], refused["why"]) == ("refused", list(REFUSED.values()))
+    assert refused["edits"] == ["2o-h1-x0"]
+    p = tool.logits(model, {"ids": SHORT, "off": [[2, 1]]})
+    found = torch.tensor(seen["logits"], dtype=torch.float64).view_as(p)
+    assert float((found - p).abs().max()) <= LIMIT
+    plain = tool.logits(model, {"ids": SHORT})
+    trained = torch.tensor(seen["trained"]["logits"], dtype=torch.float64).view_as(p)
+    assert float((trained - plain).abs().max()) <= LIMIT  # beside it the model as trained
+    for code in ("9q-r3-x0", "E-r256-x0", "E-r1"):
+        with pytest.raises((ValueError, IndexError, AttributeError)):
+            tool.edited(model, [code])
+
+
+@needs_node
+def test_a_change_that_is_undone_leaves_nothing(weights):
+    asked = {"off": [], "positions": True, "layer": 0, "head": 0, "answers": 1}
+    texts = [[], ["2o-h1-x0"], []]
+    views = [{"kind": "view", "ids": SHORT, **asked, "edits": edits} for edits in texts]
+    first, changed, last = (a for a in served(weights, *views) if a["kind"] == "view")
+    assert first["logits"] == last["logits"] != changed["logits"]
+    assert "trained" in changed
+    assert "trained" not in last
+
+
+@needs_node
+def test_what_a_part_holds_before_and_after(model, weights):
+    asked = {"off": [], "positions": True, "layer": 0, "head": 0, "answers": 1}
+    view = {"kind": "view", "ids": SHORT, **asked, "edits": ["0v-c5-x2", "E-r1c2-s-1.5"]}
+    places = ["0v-c5", "0v-r3", "E-r1c2", "2o-h1", "n-a"]
+    asks = [{"kind": "size", "place": place, "answers": 1} for place in places]
+    found = [a for a in served(weights, view, *asks) if a["kind"] == "size"]
+    W, E = (
+        model.get_parameter(name).detach()
+        for name in ("blocks.0.attention.W_v.weight", "token_embedding.weight")
+    )
+    parts = [W[:, 5], W[3], E[1, 2][None]]
+    parts += [model.blocks[2].attention.W_o.weight.detach()[:, 32:64], model.final_norm.gamma]
+    for answer, part in zip(found, parts, strict=True):
+        assert answer["was"]["count"] == part.numel()
+        value = (
+            float(part) if part.numel() == 1 else float(part.detach().square().mean().sqrt())
+        )
+        assert answer["was"]["value"] == pytest.approx(value, rel=1e-12)
+    factors = [a["now"]["value"] / a["was"]["value"] for a in (found[0], found[3], found[4])]
+    assert factors == pytest.approx([2, 1, 1])
+    squares = W[3].square().sum() + 3 * W[3, 5] ** 2
+    assert found[1]["now"]["value"] == pytest.approx(float((squares / 128).sqrt()))
+    assert found[2]["now"]["value"] == -1.5
 
 
 EDITED = """(() => {
@@ -331,23 +500,28 @@ def test_the_numbers_are_spread_evenly():
 
 @needs_node
 def test_what_the_page_is_compared_with_is_what_the_engine_computes(model, weights):
-    """The comparison that a reader runs, on a record of two cases and a short text."""
+    """The comparison that a reader runs, on a record of three cases and a short text."""
     text = {"ids": SHORT, "n": 8, "temperature": 0.8, "topP": 0.9, "seed": 19}
     own = tool.written(model, SHORT, 8, 0.8, 0.9, 19)
-    cases = [{"name": "a", **CASES["patched"]}, {"name": "b", **CASES["heads off"]}]
+    cases = [CASES[name] for name in ("patched", "heads off", "weights changed")]
     check = {
         "cases": [tool.recorded(model, case) for case in cases],
         "texts": [{**text, "written": own}, {**text, "written": [*own[:-1], own[-1] ^ 1]}],
     }
+    found = checked(weights, check)
+    assert found["deviation"] <= LIMIT
+    assert (found["compared"], found["cases"]) == (9 * 256, 3)
+    assert (found["equal"], found["texts"]) == (1, 2)
+
+
+def checked(weights, check, file=ENGINE):
+    """What the comparison that a reader runs finds."""
     program = f"""(() => {{ const {{ serve }} = require({json.dumps(str(PANEL))}), out = [];
       const take = serve(engine, (message) => out.push(message));
       take({{ kind: "load", weights: globalThis.mathlmLive.weights }});
       take({{ kind: "check", check: input }});
       return out[1]; }})()"""
-    found = engine(weights, program, check)
-    assert found["deviation"] <= LIMIT
-    assert (found["compared"], found["cases"]) == (6 * 256, 2)
-    assert (found["equal"], found["texts"]) == (1, 2)
+    return engine(weights, program, check, file)
 
 
 # --- bytes, signs and the link --------------------------------------------------------------
@@ -385,6 +559,7 @@ STATE = {
     "byte2": 255,
     "other": [*range(20)],
     "depth": 4,
+    "edits": [f"{layer}gate-r255c127-s-0.12345{k}" for layer in range(4) for k in range(4)],
     "view": "patching",
 }
 
@@ -818,7 +993,8 @@ def test_what_is_fetched_is_within_its_budget():
         return len(gzip.compress(data, mtime=0))
 
     assert packed(ENGINE.read_bytes()) <= 8_000
-    assert packed(PANEL.read_bytes() + STYLE.read_bytes()) <= 16_000
+    assert packed(PANEL.read_bytes() + STYLE.read_bytes()) <= 16_500
+    assert packed(EDITS.read_bytes()) <= 4_000
     assert packed(LATER.read_bytes()) <= 8_000
     assert packed(tool.script("weights", tool.quantized()[1]).encode()) <= 850_000
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import asdict
+from html.parser import HTMLParser
 
 import live_weights
 import pair_picture as tool
@@ -146,22 +147,42 @@ def test_what_the_page_says_of_the_record():
         assert (f"{low} and {high}" if low != high else low) in cell
 
 
-def test_the_texts_are_those_that_both_models_write(models):
+def cell_of(page):
+    """The text of the cell that holds the pair."""
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    (text,) = (s for c in cells if "data-pair" in (s := "".join(c["source"])))
+    return text
+
+
+PLACES = [(tool.PAGE, tool.PROMPT), (tool.STACK, tool.SPEAKER)]
+
+
+@pytest.mark.parametrize(("page", "prompt"), PLACES, ids=["24", "27"])
+def test_the_texts_are_those_that_both_models_write(models, page, prompt):
     record = json.loads(tool.TEXTS.read_text(encoding="utf-8"))
+    record = record if page == tool.PAGE else record["speaker"]
     texts, means = record["texts"], record["means"]
     options = {"n": 30, "temperature": tool.TEMPERATURE, "top_p": 1.0, "seed": tool.SEED}
     assert [t[:30] for t in texts] == [
-        live_weights.written(m, PROMPT, **options) for m in models
+        live_weights.written(m, list(prompt), **options) for m in models
     ]
-    nb = json.loads(tool.PAGE.read_text(encoding="utf-8"))
-    (cell,) = (s for c in nb["cells"] if "data-pair" in (s := "".join(c["source"])))
+    cell = cell_of(page)
     html = re.search(r"<section.*</section>", cell, re.DOTALL)[0]
-    assert html == tool.section(texts)
+    assert html == tool.section(texts, prompt)
     for before, after in means.values():  # of empty lines, questions and marks
         assert after > before
         assert f" {after:g} " in cell
-        assert f" {before:g} " in cell
+        assert re.search(rf" {before:g}\b", cell)
     assert "\n\n" not in html
+
+
+def test_the_first_prompt_of_a_page_survives_its_html():
+    start = HTMLParser()
+    found = {}
+    start.handle_starttag = lambda tag, pairs: tag == "section" and found.update(pairs)
+    start.feed(tool.section([[65], [66]], b'A & "B":\n<C>\n'))
+    assert found["data-prompt"] == 'A & "B":\n<C>\n'
+    assert "data-prompt" not in tool.section([[65], [66]])
 
 
 def test_signs_are_counted_per_text():

@@ -400,6 +400,20 @@ def test_a_saved_model_is_one_of_the_package():
     assert torch.cat([p.detach().flatten() for p in own(model)]).tolist() == found["theta"]
 
 
+SCHEDULES = [
+    ([], 0, True), ([[0, 0.02]], 5, True), ([[0, 0.02], [3, 0.06]], 5, True),
+    (None, 0, False), ([], 5, False), ([[1, 0.02]], 5, False),
+    ([[0, 0.02], [5, 0.06]], 5, False),
+    ([[0, 0.02], [0, 0.06]], 5, False), ([[0, "x"]], 5, False), ([[0, -1]], 5, False),
+]  # fmt: skip
+
+
+def test_a_saved_run_says_its_step_sizes():
+    assert engine(SAVED, run_given())["file"]["rates"] == [[0, 0.02]]
+    given = [pair[:2] for pair in SCHEDULES]
+    assert engine("input.map((x) => e.isSchedule(...x))", given) == [s[2] for s in SCHEDULES]
+
+
 def test_a_file_of_another_kind_is_refused_in_words():
     for said in engine(SAVED, run_given())["refused"]:
         assert said
@@ -470,6 +484,59 @@ def test_a_change_of_the_step_size_counts_from_the_next_step_on():
     changed = losses(served(GO, on={"step": [{"kind": "rate", "rate": 0.06}]}))
     assert plain[:2] == changed[:2]
     assert plain[2] != changed[2]
+
+
+def ended(heard):
+    return [message for message in heard if message["kind"] == "paused"][-1]
+
+
+def test_a_run_of_a_link_is_the_run_that_it_was_made_from():
+    one = {"kind": "one", "rate": 0.06}
+    go_on = {"kind": "run", "rate": 0.006, "until": 8}
+    by_hand = served(one, one, {**one, "rate": 0.02}, go_on)
+    rates = [[0, 0.06], [2, 0.02], [3, 0.006]]
+    assert ended(by_hand)["rates"] == rates
+    again = {"kind": "run", "rate": 0.06, "later": rates[1:], "until": 8}
+    assert losses(served(again)) == losses(by_hand)
+    assert ended(served(again)) == ended(by_hand)
+    assert losses(served({**again, "later": []}))[3:] != losses(by_hand)[3:]
+
+
+def test_a_change_during_a_run_of_a_link_counts_and_ends_its_step_sizes():
+    again = {"kind": "run", "rate": 0.02, "later": [[3, 0.06]], "until": 5}
+    changed = served(again, on={"step": [{"kind": "rate", "rate": 0.002}]})
+    assert ended(changed)["rates"] == [[0, 0.02], [1, 0.002]]
+    file = served({"kind": "one", "rate": 0.02}, {"kind": "save"})[-1]["file"]
+    resumed = served({"kind": "load", "file": file}, {"kind": "one", "rate": 0.06})
+    assert ended(resumed)["rates"] == [[0, 0.02], [1, 0.06]]
+    del file["rates"]  # a file of the version before
+    assert ended(served({"kind": "load", "file": file}, GO))["rates"] is None
+
+
+RUNS = [
+    {"size": "full", "seed": 0, "rates": [], "steps": 0},
+    {"size": "small", "seed": 2**32 - 1, "rates": [[0, 0.0006], [7, 0.06]], "steps": 450},
+]
+NONSENSE = [
+    "", "n=huge&s=1&d=0", "n=full&s=-1&d=0", "n=full&s=4294967296&d=0",
+    "n=full&s=1&d=1e9&r=0-0.006", "n=full&s=1&d=5", "n=full&s=1&d=0&r=0-0.006",
+    "n=full&s=1&d=5&r=1-0.006", "n=full&s=1&d=5&r=0-0.5", "n=full&s=1&d=5&r=0-x",
+    "n=full&s=1&d=5&r=0-0.006_9-0.02",
+]  # fmt: skip
+
+
+def test_a_link_holds_a_run_and_says_where_it_holds_none():
+    both = "(run) => [panel.toLink(run), panel.fromLink(panel.toLink(run))]"
+    program = f"print({json.dumps(RUNS)}.map({both}));"
+    for run, (link, back) in zip(RUNS, tool.node(program), strict=True):
+        assert back == run
+        assert re.fullmatch(r"#train:[\w=&.-]+", link)  # no program breaks it in two
+    assert tool.node(f"print(panel.toLink({json.dumps(RUNS[1])}));") == (
+        "#train:n=small&s=4294967295&d=450&r=0-0.0006_7-0.06"
+    )
+    links = [*("#train:" + text for text in NONSENSE), "#text", ""]
+    said = tool.node(f"print({json.dumps(links)}.map(panel.fromLink));")
+    assert said == ["The link holds no run that this page knows."] * len(NONSENSE) + [None] * 2
 
 
 def test_one_step_and_a_saved_model_that_is_loaded():

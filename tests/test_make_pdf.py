@@ -34,17 +34,23 @@ def test_pages_come_in_the_order_of_the_contents_with_their_parts():
     ]
 
 
+HEADINGS = ["10. Attention as soft lookup", "4a.7. The other rules", "Summary", "A no no"]
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        ("10.1. Attention on three keys#", "10.1. Attention on three keys"),
+        ("10. Attention assoft lookup#", "10. Attention as soft lookup"),
+        ("Attention as softlookup", "10. Attention as soft lookup"),
         ("4a.7. 4a.7. The other rulesThe other rules", "4a.7. The other rules"),
-        ("Summary", "Summary"),
-        ("The shapes", "The shapes"),
+        ("SummarySummary#", "Summary"),
+        ("A no no", "A no no"),
+        ("Of no page#", "Of no page"),
     ],
 )
-def test_a_heading_is_said_once(found, said):
-    assert make_pdf.heading(found) == said
+def test_a_heading_is_said_once_and_with_its_blanks(found, said):
+    titles = {heading.replace(" ", ""): heading for heading in HEADINGS}
+    assert make_pdf.heading(found, titles) == said
 
 
 @pytest.fixture
@@ -75,23 +81,36 @@ def test_places_are_named_to_which_another_page_leads(site):
     assert make_pdf.wanted(["book/02-c"]) == {"book/02-c": []}
 
 
-def test_a_link_between_two_parts_leads_within_the_whole(site, tmp_path):
+def test_a_page_that_is_not_printed_is_named_where_it_is_published(site):
+    there = (site / "book" / "claims.html").as_uri() + "#a%20b"
+    assert make_pdf.published(there, "https://a.b/c/") == "https://a.b/c/book/claims.html#a%20b"
+    assert make_pdf.published(there, "") == ""
+    picture = (site / "_images" / "a.svg").as_uri()
+    assert make_pdf.published(picture, "https://a.b/c/") == ""
+    outside = (site.parent / "other.html").as_uri()
+    assert make_pdf.published(outside, "https://a.b/c/") == ""
+
+
+def part(sheets, address=None, place=None):
+    """A printed page with as many empty sheets, perhaps a link, perhaps a named place."""
     pypdf = pytest.importorskip("pypdf", reason="pypdf is not here")
     from pypdf.annotations import Link
 
-    def part(sheets, address=None, place=None):
-        writer = pypdf.PdfWriter()
-        for _ in range(sheets):
-            writer.add_blank_page(100, 100)
-        if address:
-            writer.add_annotation(0, Link(rect=(0, 0, 9, 9), url=address))
-        if place:
-            writer.add_named_destination(place, sheets - 1)
-        writer.add_outline_item(title="Heading#", page_number=0)
-        out = io.BytesIO()
-        writer.write(out)
-        return out.getvalue()
+    writer = pypdf.PdfWriter()
+    for _ in range(sheets):
+        writer.add_blank_page(100, 100)
+    if address:
+        writer.add_annotation(0, Link(rect=(0, 0, 9, 9), url=address))
+    if place:
+        writer.add_named_destination(place, sheets - 1)
+    writer.add_outline_item(title="Heading#", page_number=0)
+    out = io.BytesIO()
+    writer.write(out)
+    return make_pdf.Print(out.getvalue(), ["Heading"])
 
+
+def test_a_link_between_two_parts_leads_within_the_whole(site, tmp_path):
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not here")
     there = (site / "book" / "02-c.html").as_uri() + "#here"
     prints = [
         ("I One", "book/01-a", part(2, address=there)),
@@ -108,3 +127,22 @@ def test_a_link_between_two_parts_leads_within_the_whole(site, tmp_path):
     )
     assert [entry.title for entry in whole.outline if not isinstance(entry, list)] == ["I One"]
     assert [entry.title for entry in whole.outline[1]] == ["Heading", "Heading"]
+
+
+@pytest.mark.parametrize("published", ["", "https://a.b/c/"])
+def test_the_whole_names_no_file_of_the_machine(site, tmp_path, published):
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not here")
+    claims = (site / "book" / "claims.html").as_uri()
+    goal = tmp_path / "whole.pdf"
+    make_pdf.join([(None, "book/01-a", part(1, address=claims))], goal, published)
+    notes = pypdf.PdfReader(goal).pages[0]["/Annots"]
+    found = [note.get_object()["/A"]["/URI"] for note in notes]
+    assert found == (["https://a.b/c/book/claims.html"] if published else [])
+
+
+def test_every_sheet_has_its_number_at_its_foot(site, tmp_path):
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not here")
+    goal = tmp_path / "whole.pdf"
+    make_pdf.join([(None, "book/01-a", part(2)), (None, "book/02-c", part(1))], goal)
+    sheets = pypdf.PdfReader(goal).pages
+    assert [sheet.extract_text().strip() for sheet in sheets] == ["1", "2", "3"]

@@ -4,13 +4,15 @@ A page that is run for the book makes each figure twice, see ``kernel_settings``
 (SVG) and as a picture of twice the resolution (PNG). ``place``, called by ``tools/staged.py``,
 keeps the lighter one and says how wide it is. On a dark page a drawing exchanges its background
 and its lines, and what would be too dim; one that shows shades of a color map keeps all, for
-there light and dark have a meaning.
+there light and dark have a meaning. A class of the figure notes how narrow it may become before
+its letters are too small.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -27,8 +29,11 @@ MOST = 300_000  # [bytes] of a drawing that a browser draws without delay
 Color = tuple[int, ...]  # red, green, blue, from 0 to 255
 WHITE, DARK, LETTERS = (255, 255, 255), (0x1B, 0x1E, 0x22), (0xEC, 0xEF, 0xF2)  # as in a demo
 LINES, TEXT = 3.0, 4.5  # contrast that a reader needs (WCAG 2.2)
+READABLE = 9  # [px] of the smallest letters
 GRAY = 24  # of 255: the greatest distance between the parts of a color without a hue
 COLOR = re.compile(r"(fill|stroke): #([0-9a-f]{6})")
+LETTER = re.compile(r"scale\((0?\.\d+) -\1\)")  # a text of matplotlib; 0.1 is a size of 10 pt
+VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ')
 SHADES = re.compile(r"<image\b|id=\"QuadMesh|id=\"PolyCollection_\d+\"|id=\"TriMesh")
 
 
@@ -125,6 +130,14 @@ def width(data: NotebookNode) -> int | None:
     return struct.unpack(">I", head[16:20])[0] // 2
 
 
+def least(data: NotebookNode) -> int | None:
+    """Width [px] at which the smallest letters of a figure can be read; None without any."""
+    svg = data[SVG]
+    sizes = [100 * float(size) for size in LETTER.findall(svg)]
+    box = VIEW.search(svg)
+    return math.ceil(READABLE * float(box[1]) / min(sizes)) if sizes and box else None
+
+
 def lighter(data: NotebookNode) -> None:
     """Of drawing and picture keep the one that takes less to send."""
     if SVG not in data or PNG not in data:
@@ -146,5 +159,7 @@ def place(nb: NotebookNode) -> None:
         if known := [w for data in shown if (w := width(data))]:
             image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
             image.setdefault("width", f"{max(known)}px")
+            if widths := [w for data in shown if (w := least(data))]:
+                image["classes"] = f"{image.get('classes', '')} least-{max(widths)}".strip()
         for data in shown:
             lighter(data)

@@ -25,7 +25,8 @@ A result of the book has a function that transcribes it, and a test that holds t
 definition, to finite differences, to an independent library or to a calculation by hand. This
 page is made from the tables that close the chapters; steps that only lead to a result are not
 in it. A number in parentheses leads to the equation in its chapter, which has what is too long
-for a table, a function to its documentation, and a test is a path below `tests/`.
+for a table, a function to its documentation. A test is a path below `tests/`; it leads to its
+source where the book has a public repository.
 """
 TABLE_HEAD = "| equation | function | test |\n| --- | --- | --- |\n"
 

@@ -12,9 +12,11 @@ this page" compares them with what the reader's own browser computes.
 from __future__ import annotations
 
 import base64
+import copy
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -109,9 +111,56 @@ def without_positions(model: GPT, off: bool) -> Iterator[None]:
         model.position = position
 
 
+CHANGE = re.compile(r"(\d*)([a-zA-Z]+\d?)-(?:a|h(\d+)|(?:r(\d+))?(?:c(\d+))?)-([xs])(\S+)")
+SHORT = {
+    **{"E": "token_embedding.weight", "n": "final_norm.gamma"},
+    **{"n1": "attention_norm.gamma", "n2": "feed_forward_norm.gamma"},
+    **{name.lower()[2:]: f"attention.{name}.weight" for name in MATRICES[0]},
+    **{name.lower()[2:]: f"feed_forward.{name}.weight" for name in MATRICES[1]},
+}
+
+
+@torch.no_grad()
+def edited(model: GPT, codes: Sequence[str]) -> GPT:
+    """A copy with changed weights, one change after another.
+
+    Args:
+        model: Stays as it is.
+        codes: Changes as a link of the page holds them, ``2o-h1-x0``: an array (``E`` the
+            embedding, ``n`` the last gains; of a block ``q k v o in gate out`` and the gains
+            ``n1 n2``), a part (``a`` all of it, ``r`` a row, ``c`` a column, ``h`` the rows of
+            a head or, of ``W_o``, its columns) and ``x`` a factor or ``s`` a value.
+
+    Returns:
+        The copy.
+
+    Raises:
+        ValueError: If a code is no change.
+        KeyError: If there is no such array.
+        IndexError: If the array has no such row, column or head.
+    """
+    found = copy.deepcopy(model)
+    for code in codes:
+        if (match := CHANGE.fullmatch(code)) is None:
+            raise ValueError(f"{code!r} is no change of a weight")
+        layer, short, head, row, column, kind, number = match.groups()
+        array = found.get_parameter(f"blocks.{layer}.{SHORT[short]}" if layer else SHORT[short])
+        part = array if array.ndim == 2 else array[None]
+        if head:
+            part = part.chunk(model.config.n_heads, dim=1 if short == "o" else 0)[int(head)]
+        if row:
+            part = part[int(row)][None]
+        if column:
+            part = part[:, int(column)]
+        part.copy_(
+            part * float(number) if kind == "x" else torch.full_like(part, float(number))
+        )
+    return found
+
+
 @torch.no_grad()
 def logits(model: GPT, case: Case) -> Tensor:
-    """Logits (T, V) with heads off, without positions, or with the residual stream patched.
+    """Logits (T, V) with heads off, without positions, with a patch or with changed weights.
 
     What is patched in comes from a run of the model as it was trained.
     """
@@ -126,8 +175,9 @@ def logits(model: GPT, case: Case) -> Tensor:
         name = f"blocks.{spot['layer']}.resid_pre"
         other = record(model, torch.tensor([spot["ids"]]))[name]
         values[name] = At(value=other, positions=[spot["at"]])
-    with without_positions(model, not case.get("positions", True)):
-        return patch(model, ids, values)[0]
+    changed = edited(model, case["edits"]) if case.get("edits") else model
+    with without_positions(changed, not case.get("positions", True)):
+        return patch(changed, ids, values)[0]
 
 
 def uniform(seed: int) -> Iterator[float]:
@@ -170,6 +220,11 @@ CASES: tuple[Case, ...] = (
         "name": "residual stream patched",
         "ids": SPEECH,
         "patches": [{"layer": 2, "at": 35, "ids": OTHER}],
+    },
+    {
+        "name": "weights changed",
+        "ids": SPEECH,
+        "edits": ["2o-h1-x0", "E-r75-x1.5", "0v-c5-x-1", "1out-r2c9-s0.75", "3n2-c7-x2"],
     },
 )
 TEXTS: tuple[Case, ...] = (

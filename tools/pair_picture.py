@@ -1,6 +1,6 @@
-"""The picture of a model before and after tuning on preferences, in chapter 24.
+"""The picture of a model before and after tuning on preferences, in chapters 24 and 27.
 
-    python tools/pair_picture.py    write both texts, and place the picture
+    python tools/pair_picture.py    write both texts, and place the pictures
 
 Both models write with the same random numbers, as ``book/_static/live/pair.js`` lets them in
 the reader's browser: the int8 weights of the live model, without and with the update of
@@ -29,6 +29,8 @@ ADAPTER, PANEL = LIVE / "pair-adapter.js", LIVE / "pair.js"
 RECORD = live_weights.ROOT / "book" / "results" / "exclamations.json"
 TEXTS = RECORD.with_name("exclamation-texts.json")
 PAGE = live_weights.ROOT / "book" / "24-preference-optimization.ipynb"
+STACK = PAGE.with_name("27-whole-stack.ipynb")
+SPEAKER = b"ROMEO:\n"  # of chapter 27, in which requests name a speaker
 PROMPT, LENGTH, TEMPERATURE, SEED = b"JULIET:\nO Romeo, Romeo! ", 160, 0.8, 1
 SURVEY = 20  # texts that are counted
 
@@ -58,7 +60,7 @@ def tuned(model: GPT) -> GPT:
     return found
 
 
-def texts(seeds: Iterable[int]) -> list[list[list[int]]]:
+def texts(seeds: Iterable[int], prompt: bytes = PROMPT) -> list[list[list[int]]]:
     """What both models write with each of the seeds."""
     base = live_weights.quantized()[0]
     models, options = (
@@ -66,7 +68,7 @@ def texts(seeds: Iterable[int]) -> list[list[list[int]]]:
         {"n": LENGTH, "temperature": TEMPERATURE, "top_p": 1.0},
     )
     return [
-        [live_weights.written(m, list(PROMPT), seed=seed, **options) for m in models]
+        [live_weights.written(m, list(prompt), seed=seed, **options) for m in models]
         for seed in seeds
     ]
 
@@ -94,26 +96,30 @@ def column(name: str, text: list[int]) -> str:
     )
 
 
-def section(both: list[list[int]]) -> str:
+def section(both: list[list[int]], prompt: bytes = PROMPT) -> str:
     """The component with its picture."""
     columns = column("Before", both[0]) + column("After DPO", both[1])
-    asked = escape(PROMPT.decode().replace("\n", " ").strip())
+    asked = escape(prompt.decode().replace("\n", " ").strip())
     picture = f'<div class="train-pair">{columns}</div>'
     note = f"After the prompt “{asked}”, both with the same random numbers."
     html = train_picture.section("pair", "Before and after", "Open the pair", note, picture)
-    return html.replace('data-train="pair"', "data-pair").replace("train.js", "pair.js")
+    given = escape(prompt.decode()).replace("\n", "&#10;")
+    name = "data-pair" if prompt == PROMPT else f'data-pair data-prompt="{given}"'
+    return html.replace('data-train="pair"', name).replace("train.js", "pair.js")
 
 
 def main(argv: list[str]) -> int:
-    """Write the texts and place the picture."""
+    """Write the texts and place the pictures."""
     if argv:
         print(__doc__)
         return 2
-    found = texts(range(SEED, SEED + SURVEY))
+    found, speaker = (texts(range(SEED, SEED + SURVEY), p) for p in (PROMPT, SPEAKER))
     record = {"texts": found[0], "means": counts(found)}
+    record["speaker"] = {"texts": speaker[0], "means": counts(speaker)}
     TEXTS.write_text(json.dumps(record) + "\n", encoding="utf-8")
     train_picture.place(PAGE, section(found[0]))
-    print(record["means"])
+    train_picture.place(STACK, section(speaker[0], SPEAKER))
+    print(record["means"], record["speaker"]["means"])
     return 0
 
 

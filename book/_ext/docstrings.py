@@ -104,16 +104,17 @@ def process(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     """Replace the lines of one docstring, as autodoc asks: in place."""
-    literal = -1  # indent of the line that opened a literal block
+    literal, example = -1, False  # indent of what opened a literal block; within a doctest
     known, found = equations(), []
     for line in with_types(lines, annotations(obj)):
         if line.strip() and indent(line) <= literal:
             literal = -1
-        if literal < 0 and not line.lstrip().startswith((">>>", ":type ")):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if literal < 0 and not example and not line.lstrip().startswith(":type "):
             found += typeset(escape_bars(line), known)
         else:
             found.append(line)
-        if literal < 0 and line.rstrip().endswith("::"):
+        if literal < 0 and not example and line.rstrip().endswith("::"):
             literal = indent(line)
     lines[:] = found
 

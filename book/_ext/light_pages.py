@@ -1,8 +1,9 @@
 """Send a reader what a page shows, and no more.
 
 The theme has every icon twice, as a font and as a script of 1.45 MB that draws it again. The
-pages show the same without the script. A picture is asked for when it comes near the screen, and
-has its place before it is there. Formulas are typeset when they come near the screen, see
+pages show the same without the script. A picture is asked for when it comes near the screen, has
+its place before it is there, and says how narrow it may become (``--least``) before its letters
+are too small; on a phone it then moves sideways in its own box. Formulas are typeset when they come near the screen, see
 ``mathjax3_config`` in ``_config.yml``; a page that is printed has all of them.
 """
 
@@ -19,6 +20,7 @@ ICONS = Path("_static", "scripts", "fontawesome.js")
 IMAGE = re.compile(r"<img [^>]*>")
 PICTURE = re.compile(r'src="[^"]*_images/([^"/]+)"')
 WIDE = re.compile(r"width: (\d+)px")
+LEAST = re.compile(r'class="[^"]*\bleast-(\d+)')  # of tools/figure_files.py
 VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -51,7 +53,10 @@ def placed(tag: str, sources: Mapping[str, Path]) -> str:
     wide = WIDE.search(tag)
     width = int(wide[1]) if wide else round(found[0])
     height = round(width * found[1] / found[0])
-    return tag.replace("<img ", f'<img loading="lazy" width="{width}" height="{height}" ', 1)
+    tag = tag.replace("<img ", f'<img loading="lazy" width="{width}" height="{height}" ', 1)
+    if least := LEAST.search(tag):
+        tag = tag.replace('style="', f'style="--least: {min(int(least[1]), width)}px; ', 1)
+    return tag
 
 
 def place_pictures(

@@ -1,6 +1,6 @@
 // Small helps for reading: boxes that scroll say so, long names break at sensible places, claim lines are quiet.
 (() => {
-  const BOXES = ".bd-article div.highlight pre, .bd-article .pst-scrollable-table-container, .bd-article .cell_output .text_html, div.math, .bd-article span.math";
+  const BOXES = ".bd-article div.highlight pre, .bd-article .pst-scrollable-table-container, .bd-article .cell_output .text_html, div.math, .bd-article span.math, .bd-article figure > a.image-reference";
   const inside = (e) => (e.matches(".math") ? e.querySelector("mjx-container") ?? e : e);
 
   // Mark what is wider than its box; the keyboard must reach it. MathJax makes its own boxes focusable.

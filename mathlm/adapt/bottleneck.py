@@ -44,6 +44,14 @@ def add_adapters(
         InputError: If the model has such adapters, or its blocks are not plain.
         InputTypeError: If the model is no GPT, or the width no whole number.
 
+    Example:
+        >>> from mathlm.adapt import count_trainable
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = add_adapters(GPT(GPTConfig(**sizes)), width=4)
+        >>> count_trainable(model)[0]  # 2 · (2 · 16 · 4 + 4 + 16)
+        296
+
     References:
         Houlsby et al. (2019), arXiv:1902.00751, section 2.1.
     """

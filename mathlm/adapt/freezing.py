@@ -90,7 +90,12 @@ def _runs(length: int) -> list[tuple[int, int]]:
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that have gradients, by name; what is shared under its first name."""
+    """The parameters that have gradients, by name; what is shared under its first name.
+
+    Example:
+        >>> list(trainable(torch.nn.Linear(3, 2)))
+        ['weight', 'bias']
+    """
     require_model(model)
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
@@ -106,6 +111,10 @@ def count_trainable(model: nn.Module) -> tuple[int, int]:
 
     Returns:
         Numbers that have gradients, and all numbers, adapters included.
+
+    Example:
+        >>> count_trainable(torch.nn.Linear(3, 2))  # 3 · 2 weights and 2 biases
+        (8, 8)
     """
     require_model(model)
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)

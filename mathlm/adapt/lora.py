@@ -61,6 +61,16 @@ def add_lora(
             there is an update of this name, one is merged, or a target is tied.
         InputTypeError: If an argument is of another kind.
 
+    Example:
+        >>> from mathlm.adapt import count_trainable
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> before = model(ids)
+        >>> model = add_lora(model, rank=2)  # W_q and W_v, each 2 · (16 + 16) numbers
+        >>> count_trainable(model)[0], torch.equal(model(ids), before)  # B starts at 0
+        (128, True)
+
     References:
         Hu et al. (2021), arXiv:2106.09685, section 4.1.
         Kalajdzievski (2023), arXiv:2312.03732, section 4.
@@ -115,6 +125,16 @@ def use_adapter(model: Model, name: str | None) -> Model:
 
     Raises:
         InputError: If there is no such update, or one is merged.
+
+    Example:
+        >>> from mathlm.adapt import add_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> before = model(ids)
+        >>> plain = use_adapter(add_lora(model, rank=2), None)  # the model without its update
+        >>> torch.equal(plain(ids), before)
+        True
     """
     if name is not None:
         require_name(model, name)
@@ -128,7 +148,15 @@ def use_adapter(model: Model, name: str | None) -> Model:
 
 
 def adapter_names(model: nn.Module) -> list[str]:
-    """Names of a model's low-rank updates, in the order in which its maps hold them."""
+    """Names of a model's low-rank updates, in the order in which its maps hold them.
+
+    Example:
+        >>> from mathlm.adapt import add_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> adapter_names(add_lora(GPT(GPTConfig(**sizes)), rank=2, name="mine"))
+        ['mine']
+    """
     return list(dict.fromkeys(n for _, layer in low_rank_layers(model) for n in layer.settings))
 
 
@@ -310,6 +338,15 @@ def merge_lora(model: Model, *, keep: bool = True) -> Model:
         InputError: If no update is in use, one is merged already, a map is quantized, W' is not
             finite, or, with ``keep=False``, there are other updates, which would be lost.
 
+    Example:
+        >>> from mathlm.adapt import add_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = add_lora(GPT(GPTConfig(**sizes)), rank=2), torch.tensor([[72, 105]])
+        >>> before = model.eval()(ids)
+        >>> torch.allclose(merge_lora(model)(ids), before, atol=1e-5)
+        True
+
     References:
         Hu et al. (2021), arXiv:2106.09685, section 4.1.
     """
@@ -338,6 +375,15 @@ def unmerge_lora(model: Model) -> Model:
 
     Raises:
         InputError: If nothing is merged.
+
+    Example:
+        >>> from mathlm.adapt import add_lora, merge_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = add_lora(GPT(GPTConfig(**sizes)), rank=2), torch.tensor([[72, 105]])
+        >>> before = model(ids)
+        >>> torch.equal(unmerge_lora(merge_lora(model))(ids), before)
+        True
     """
     layers = [layer for _, layer in low_rank_layers(model) if layer.merged is not None]
     if not layers:

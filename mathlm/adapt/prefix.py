@@ -68,6 +68,14 @@ def add_prefix(
             vocabulary.
         InputTypeError: If the model is no GPT, or an argument is of another kind.
 
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> before = model(ids)
+        >>> torch.allclose(add_prefix(model, length=4)(ids), before, atol=1e-5)  # gates at 0
+        True
+
     References:
         Li and Liang (2021), arXiv:2101.00190, section 4.
         Zhang et al. (2023), arXiv:2303.16199, section 3.2.
@@ -145,6 +153,13 @@ def add_prompt(
         InputError: If the model has a prefix or a prompt, the tokens are not m ids of its
             vocabulary, or neither m nor tokens are given.
         InputTypeError: If the model is no GPT, or an argument is of another kind.
+
+    Example:
+        >>> from mathlm.adapt import count_trainable
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> count_trainable(add_prompt(GPT(GPTConfig(**sizes)), length=4))[0]  # 4 · 16
+        64
 
     References:
         Lester et al. (2021), arXiv:2104.08691, sections 2 and 3.2.

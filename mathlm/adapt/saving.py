@@ -77,6 +77,21 @@ def save_adapter(
         InputError: If the model has no such adapter.
         ConfigError: If the maps have no names for peft, and ``names`` asks for them.
         CheckpointError: If the folder holds an adapter, or cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.adapt import add_lora, load_adapter
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> base = GPT(GPTConfig(**sizes))
+        >>> other = GPT(base.config)
+        >>> same = other.load_state_dict(base.state_dict())
+        >>> tuned, ids = add_lora(base, rank=2), torch.tensor([[72, 105]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_adapter(tuned, f"{folder}/mine")
+        ...     again = load_adapter(other, path)
+        >>> torch.equal(again(ids), tuned(ids))
+        True
     """
     require_model(model)
     folder = as_folder(folder)

@@ -46,6 +46,14 @@ def target_log_probabilities(
         InputError: If the temperature is not positive and finite, a column is missing, or as in
             :func:`mathlm.train.next_token`.
         InputTypeError: If the ids or targets are not int64.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 8), torch.nn.Linear(8, 4))
+        >>> with torch.no_grad():
+        ...     nothing = [p.zero_() for p in model.parameters()]  # four tokens alike
+        >>> batch = {"ids": torch.tensor([[0, 1]]), "targets": torch.tensor([[-100, 2]])}
+        >>> target_log_probabilities(model, batch)  # 0 where nothing is asked, and -ln 4
+        tensor([[ 0.0000, -1.3863]], grad_fn=...)
     """
     require_columns(batch, "target_log_probabilities", "ids", "targets")
     if not (isinstance(model, GPT) and has_plain_forward(model)):

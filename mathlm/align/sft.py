@@ -92,6 +92,15 @@ def encode_chats(
             written in this format; the message has its number.
         InputTypeError: If ``conversations`` is one conversation, or an item is none.
         DataError: If there are no conversations, or none is left.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> asked = {"role": "user", "content": "Hi"}
+        >>> chats = [[asked, {"role": "assistant", "content": "Ho"}]]
+        >>> form = ChatFormat.named()
+        >>> encoded = encode_chats(chats, form, Bytes(form.special), context=64)
+        >>> encoded.chats[0].mask.sum().item()  # "Ho" and the end of the turn are learned
+        3
     """
     if context < 2:
         raise InputError(f"context={context} must be at least 2: a token and what follows it")

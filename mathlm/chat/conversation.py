@@ -26,6 +26,19 @@ class Conversation:
 
     Raises:
         InputError: If the format has no system message.
+
+    Example:
+        >>> from mathlm.chat import ChatModel
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> from mathlm.text import Bytes, ChatFormat
+        >>> sizes = dict(vocab_size=256, context=128, d_model=16, n_layers=1, n_heads=2)
+        >>> form = ChatFormat.named()
+        >>> gpt, tokenizer = GPT(GPTConfig(**sizes)), Bytes(form.special)
+        >>> model = ChatModel(model=gpt, tokenizer=tokenizer, format=form)
+        >>> talk = Conversation(model, max_new_tokens=8, seed=0)
+        >>> answer = "".join(talk.ask("Hello"))
+        >>> [turn.role for turn in talk.messages]
+        ['user', 'assistant']
     """
 
     def __init__(

@@ -22,7 +22,17 @@ FORMATS = {"chatml": ChatFormat.chatml, "named": ChatFormat.named}
 
 @dataclass(frozen=True, kw_only=True)
 class ChatModel:
-    """What a conversation needs: a model, its tokens, and how the turns are written."""
+    """What a conversation needs: a model, its tokens, and how the turns are written.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> from mathlm.text import Bytes
+        >>> sizes = dict(vocab_size=256, context=128, d_model=16, n_layers=1, n_heads=2)
+        >>> form = ChatFormat.named()
+        >>> gpt, tokenizer = GPT(GPTConfig(**sizes)), Bytes(form.special)
+        >>> ChatModel(model=gpt, tokenizer=tokenizer, format=form).context
+        128
+    """
 
     model: GPT
     tokenizer: Tokenizer

@@ -35,6 +35,11 @@ def wilson_interval(
     Raises:
         InputError: If a number is out of range.
 
+    Example:
+        >>> low, high = wilson_interval(5, 10)
+        >>> round(low, 3), round(high, 3)
+        (0.237, 0.763)
+
     References:
         Wilson (1927), Probable inference, the law of succession, and statistical inference.
     """

@@ -28,6 +28,10 @@ def elo_expected(
     Args:
         first: R₁ [points].
         second: R₂ [points].
+
+    Example:
+        >>> round(float(elo_expected(1600, 1200)), 4)  # 1 / (1 + 1/10)
+        0.9091
     """
     gap = (np.asarray(first, float) - np.asarray(second, float)) / SCALE
     return np.exp(-np.logaddexp(0.0, -gap))
@@ -58,6 +62,11 @@ def elo_ratings(
 
     Raises:
         InputError: If a number is out of range; the message names the game.
+
+    Example:
+        >>> first, second = elo_ratings([(0, 1, 1)], items=2, k=16)
+        >>> float(first - second)  # half of k to one, from the other
+        16.0
     """
     require_positive(k=k)
     ratings = np.full(items, 1000.0)

@@ -32,6 +32,10 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
     Raises:
         InputError: If a number is out of range.
 
+    Example:
+        >>> round(pass_at_k(samples=4, right=1, k=2), 6)  # 1 - 3 / 6 pairs
+        0.5
+
     References:
         Chen et al. (2021), arXiv:2107.03374, eq. (1).
     """
@@ -56,6 +60,10 @@ def majority(answers: Sequence[Answer]) -> Answer:
 
     Raises:
         InputError: If there is none.
+
+    Example:
+        >>> majority(["4", "5", "5"])
+        '5'
 
     References:
         Wang et al. (2022), arXiv:2203.11171.

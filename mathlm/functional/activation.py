@@ -12,6 +12,10 @@ def relu(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
     Computes::
 
         max(x, 0),   with derivative 0 at 0
+
+    Example:
+        >>> relu(torch.tensor([-2.0, 2.0]))
+        tensor([0., 2.])
     """
     return F.relu(x)
 
@@ -22,6 +26,10 @@ def gelu(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
     Computes::
 
         x Φ(x) = x (1 + erf(x / √2)) / 2
+
+    Example:
+        >>> gelu(torch.tensor([0.0, 1.0]))  # x Φ(x)
+        tensor([0.0000, 0.8413])
 
     References:
         Hendrycks and Gimpel (2016), arXiv:1606.08415, section 2.
@@ -35,6 +43,10 @@ def gelu_tanh(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
     Computes::
 
         x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2
+
+    Example:
+        >>> gelu_tanh(torch.tensor([1.0])).round(decimals=3)  # Φ(1) = 0.841
+        tensor([0.8410])
     """
     return F.gelu(x, approximate="tanh")
 
@@ -45,6 +57,11 @@ def silu(x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
     Computes::
 
         x σ(x) = x / (1 + exp(-x))
+
+    Example:
+        >>> x = torch.tensor([3.0]).log()
+        >>> silu(x) / x  # σ(ln 3)
+        tensor([0.7500])
     """
     return F.silu(x)
 
@@ -55,6 +72,11 @@ def swiglu(gate: Float[Tensor, "*s"], up: Float[Tensor, "*s"]) -> Float[Tensor, 
     Computes::
 
         silu(gate) ⊙ up
+
+    Example:
+        >>> gate, up = torch.tensor([3.0]).log(), torch.tensor([2.0])
+        >>> swiglu(gate, up) / gate  # σ(ln 3) · 2
+        tensor([1.5000])
 
     References:
         Shazeer (2020), arXiv:2002.05202, eq. (6).

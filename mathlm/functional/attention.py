@@ -30,6 +30,11 @@ def causal_mask(
 
     Raises:
         InputError: If ``window`` is less than 1.
+
+    Example:
+        >>> causal_mask(2, 3)  # the last query sees the last key
+        tensor([[ True,  True, False],
+                [ True,  True,  True]])
     """
     if window is not None and window < 1:
         raise InputError(f"window={window} must be at least 1: a query sees itself")
@@ -60,6 +65,10 @@ def attention_weights(
 
     Returns:
         Weights; each row sums to 1, or is exactly 0 for a query that sees nothing.
+
+    Example:
+        >>> attention_weights(torch.zeros(1, 2), torch.eye(2))
+        tensor([[0.5000, 0.5000]])
     """
     scores = q @ k.mT  # (*batch, T, S)
     scores = scores / math.sqrt(q.shape[-1]) if scale is None else scale * scores
@@ -100,6 +109,11 @@ def dot_product_attention(
     Raises:
         InputError: If the shapes do not fit.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> q, k = torch.zeros(1, 2), torch.eye(2)  # a query of zeros scores all keys alike
+        >>> dot_product_attention(q, k, torch.tensor([[1.0], [3.0]]))
+        tensor([[2.]])
 
     References:
         Vaswani et al. (2017), arXiv:1706.03762, eq. (1).
@@ -144,6 +158,12 @@ def fused_attention(
 
     Raises:
         InputError: If the shapes do not fit, or both ``causal`` and ``mask`` are given.
+
+    Example:
+        >>> q, k, v = torch.randn(3, 1, 5, 8)
+        >>> y = dot_product_attention(q, k, v, causal_mask(5, 5))
+        >>> torch.allclose(fused_attention(q, k, v, causal=True), y, atol=1e-6)
+        True
     """
     _require_fit(q, k, v, mask)
     _require_groups(q, k, v)

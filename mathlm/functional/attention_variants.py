@@ -29,6 +29,10 @@ def soft_cap(x: Float[Tensor, "*batch"], cap: float | int) -> Float[Tensor, "*ba
     Raises:
         InputError: If the cap is not positive and finite.
 
+    Example:
+        >>> soft_cap(2 * torch.tensor([2.0]).log(), cap=2.0)  # 2 tanh(ln 2)
+        tensor([1.2000])
+
     References:
         Gemma Team (2024), arXiv:2408.00118, section 2.
     """
@@ -146,5 +150,9 @@ def centered_rms_norm(
 
     Returns:
         y, with the dtype of x.
+
+    Example:
+        >>> centered_rms_norm(torch.tensor([2.0, -2.0]), torch.zeros(2)).round(decimals=3)
+        tensor([ 1., -1.])
     """
     return rms_norm(x, 1 + gamma, eps)

@@ -31,6 +31,10 @@ def top_prediction(
     Raises:
         InputError: If the shapes do not fit, or a logit is NaN or +inf.
         InputTypeError: If the targets are not int64.
+
+    Example:
+        >>> top_prediction(torch.tensor([[1.0, 3.0]]).log(), torch.tensor([0]))
+        (tensor([0.7500]), tensor([False]))
     """
     require_predictions(logits, targets)
     said, guess = probabilities(logits).max(-1)
@@ -59,6 +63,12 @@ def reliability_bins(
     Raises:
         InputError: If there is nothing to bin, a confidence is outside [0, 1], or bins < 1.
         InputTypeError: If ``correct`` is not boolean.
+
+    Example:
+        >>> correct = torch.tensor([True, True, True, False])
+        >>> said, came_true, count = reliability_bins(torch.full((4,), 0.75), correct, bins=1)
+        >>> said.item(), came_true.item(), count.item()
+        (0.75, 0.75, 4)
     """
     if bins < 1 or confidence.numel() == 0 or confidence.shape != correct.shape:
         raise InputError(
@@ -98,6 +108,11 @@ def expected_calibration_error(
 
     Raises:
         InputError, InputTypeError: As :func:`reliability_bins`.
+
+    Example:
+        >>> correct = torch.tensor([True, True, True, False])
+        >>> expected_calibration_error(torch.full((4,), 0.75), correct)
+        0.0
     """
     said, true, count = reliability_bins(confidence, correct, bins)
     return float((count * (true - said).abs()).sum() / count.sum())
@@ -122,6 +137,10 @@ def brier_score(logits: Float[Tensor, "N V"], targets: Tensor) -> Float[Tensor, 
 
     Raises:
         InputError, InputTypeError: As :func:`top_prediction`.
+
+    Example:
+        >>> brier_score(torch.zeros(1, 2), torch.tensor([0]))  # (1/2)² twice
+        tensor([0.5000])
     """
     require_predictions(logits, targets)
     p = probabilities(logits)
@@ -148,6 +167,11 @@ def fit_temperature(logits: Float[Tensor, "N V"], targets: Tensor) -> float:
         InputError: If the shapes do not fit, a logit is not finite, or no temperature is best:
             every target has the top score, or the targets score below average.
         InputTypeError: If the targets are not int64.
+
+    Example:
+        >>> logits = 2 * torch.tensor([[3.0, 1.0]]).log().expand(4, 2)
+        >>> round(fit_temperature(logits, torch.tensor([0, 0, 0, 1])), 3)  # right 3 times in 4
+        2.0
     """
     if not bool(logits.isfinite().all()):
         raise InputError("logits must be finite; give impossible outcomes a low score")

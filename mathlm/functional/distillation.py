@@ -39,6 +39,11 @@ def distillation_loss(
     Raises:
         InputError: If the shapes differ or τ is not positive.
 
+    Example:
+        >>> student, teacher = torch.zeros(1, 2), torch.tensor([[1.0, 3.0]]).log()
+        >>> distillation_loss(student, teacher)  # 1/4 ln 1/2 + 3/4 ln 3/2
+        tensor([0.1308])
+
     References:
         Hinton, Vinyals and Dean (2015), arXiv:1503.02531, section 2.
     """
@@ -72,6 +77,11 @@ def reverse_distillation_loss(
 
     Raises:
         InputError: If the shapes differ or τ is not positive.
+
+    Example:
+        >>> student, teacher = torch.zeros(1, 2), torch.tensor([[1.0, 3.0]]).log()
+        >>> reverse_distillation_loss(student, teacher)  # 1/2 ln 2 + 1/2 ln 2/3
+        tensor([0.1438])
 
     References:
         Gu et al. (2023), arXiv:2306.08543; Agarwal et al. (2023), arXiv:2306.13649.

@@ -35,6 +35,12 @@ def pad_documents(
         InputError: If there are no documents, one is shorter than two tokens, or the side is
             not known.
         InputTypeError: If the ids are not int64.
+
+    Example:
+        >>> ids, mask, targets = pad_documents([torch.tensor([5, 6, 7]), torch.tensor([8, 9])])
+        >>> ids[:, 0], targets
+        (tensor([5, 8]), tensor([[   6,    7],
+                [   9, -100]]))
     """
     _require_documents(documents, side)
     B, T = len(documents), max(len(x) for x in documents) - 1
@@ -135,6 +141,14 @@ def strided_likelihood(
         InputError: If there are fewer than two tokens, a size is out of range, or the mask does
             not fit.
         InputTypeError: If a dtype is wrong.
+
+    Example:
+        >>> def model(ids):  # four tokens, all alike
+        ...     return torch.zeros(ids.shape + (4,))
+        >>> ids = torch.tensor([0, 1, 2, 3, 0])
+        >>> total, count = strided_likelihood(model, ids, context=4, stride=2)
+        >>> round(total / count, 4), count  # ln 4
+        (1.3863, 4)
     """
     ids = _real_tokens(ids, mask)
     if not 1 <= stride <= context or batch_size < 1:

@@ -41,6 +41,11 @@ def token_cross_entropy(
         InputError: If the shapes do not fit, a target is outside the vocabulary, or
             ``label_smoothing`` is outside 0..1.
         InputTypeError: If the targets are not int64.
+
+    Example:
+        >>> logits = torch.tensor([[1.0, 3.0]]).log()
+        >>> token_cross_entropy(logits, torch.tensor([0]))  # ln 4
+        tensor([1.3863])
     """
     _require_targets(logits, targets, ignore_index, label_smoothing)
     if logits.dtype in (torch.float16, torch.bfloat16):
@@ -87,6 +92,11 @@ def cross_entropy(
 
     Raises:
         InputError: As :func:`token_cross_entropy`, and if no target counts.
+
+    Example:
+        >>> total, count = cross_entropy(torch.zeros(3, 2), torch.tensor([0, 1, -100]))
+        >>> total, count  # 2 ln 2
+        (tensor(1.3863), 2)
     """
     loss = token_cross_entropy(logits, targets, ignore_index, label_smoothing, weight)
     counts = targets != ignore_index
@@ -143,6 +153,10 @@ def z_loss(logits: Float[Tensor, "*batch V"]) -> Float[Tensor, "*batch"]:
     Returns:
         ℓ_z [nats²], unreduced; 0 where the logits are log-probabilities already.
 
+    Example:
+        >>> z_loss(torch.zeros(1, 2))  # (ln 2)²
+        tensor([0.4805])
+
     References:
         Chowdhery et al. (2022), arXiv:2204.02311, section 5.
     """
@@ -169,6 +183,10 @@ def log1mexp(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
 
     Raises:
         InputError: If an entry is 0 or above, where the logarithm is -∞ or none, or NaN.
+
+    Example:
+        >>> log1mexp(torch.tensor([0.5]).log())  # ln(1 - 1/2)
+        tensor([-0.6931])
 
     References:
         Mächler (2012), Accurately computing log(1 - exp(-|a|)), the Rmpfr package, eq. (7).

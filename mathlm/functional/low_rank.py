@@ -32,6 +32,10 @@ def lora_scale(rank: int, alpha: float | int, rank_stabilized: bool = False) -> 
     Raises:
         InputError: If the rank is below 1, or α is not positive and finite.
 
+    Example:
+        >>> lora_scale(rank=8, alpha=16)
+        2.0
+
     References:
         Hu et al. (2021), arXiv:2106.09685, section 4.1.
         Kalajdzievski (2023), arXiv:2312.03732, theorem 3.2.
@@ -69,6 +73,11 @@ def low_rank_update(
 
     Returns:
         One vector of changes for each input.
+
+    Example:
+        >>> A, B = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0], [0.0]])
+        >>> low_rank_update(torch.ones(2), A, B)  # B (A x)
+        tensor([3., 0.])
     """
     narrow = x.dtype.itemsize < A.dtype.itemsize
     if narrow and dropout == 0 and not torch.is_autocast_enabled(x.device.type):
@@ -126,6 +135,12 @@ def merged_weight(
 
     Returns:
         W', of the dtype of W.
+
+    Example:
+        >>> A, B = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0], [0.0]])
+        >>> merged_weight(torch.zeros(2, 2), A, B)
+        tensor([[1., 2.],
+                [0., 0.]])
     """
     wide = torch.promote_types(torch.promote_types(W.dtype, A.dtype), torch.float32)
     return (W.to(wide) + scale * (B.to(wide) @ A.to(wide))).to(W.dtype)

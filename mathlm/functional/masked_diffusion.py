@@ -97,6 +97,11 @@ def mask_exactly(
 
     Raises:
         InputError: If the counts do not fit the rows.
+
+    Example:
+        >>> masked = mask_exactly(torch.tensor([[5, 6, 7, 8]]), torch.tensor([2]), mask_id=0)
+        >>> int((masked == 0).sum())
+        2
     """
     T = ids.shape[1]
     if counts.shape != (len(ids),) or not bool(((counts >= 0) & (counts <= T)).all()):
@@ -130,6 +135,11 @@ def masked_diffusion_loss(
     Raises:
         InputError: If the shapes do not fit, or a level is not in 0 < m ≤ 1.
         InputTypeError: If the targets are not int64.
+
+    Example:
+        >>> targets = torch.tensor([[1, -100]])  # one of two tokens is hidden
+        >>> masked_diffusion_loss(torch.zeros(1, 2, 2), targets, torch.tensor([0.5]))  # 2 ln 2
+        tensor([1.3863])
 
     References:
         Sahoo et al. (2024), arXiv:2406.07524.

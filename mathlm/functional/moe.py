@@ -35,6 +35,11 @@ def top_k_softmax(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
     Raises:
         InputError: If k is not 1 to the number of experts.
 
+    Example:
+        >>> gates, chosen = top_k_softmax(torch.tensor([1.0, 4.0, 6.0]).log(), k=2)
+        >>> gates, chosen
+        (tensor([0.6000, 0.4000]), tensor([2, 1]))
+
     References:
         Shazeer et al. (2017), arXiv:1701.06538, eq. (3) to (5); Jiang et al. (2024),
         arXiv:2401.04088, section 2.1.
@@ -52,6 +57,11 @@ def softmax_top_k(logits: Float[Tensor, "*batch E"], k: int) -> Routing:
 
     The gates sum to less than 1, and have a gradient even with k = 1. Arguments and errors are
     those of :func:`top_k_softmax`.
+
+    Example:
+        >>> gates, chosen = softmax_top_k(torch.tensor([1.0, 3.0, 6.0]).log(), k=1)
+        >>> gates, chosen
+        (tensor([0.6000]), tensor([2]))
 
     References:
         Fedus et al. (2022), arXiv:2101.03961, eq. (1) and (2).
@@ -90,6 +100,11 @@ def sigmoid_top_k(
     Raises:
         InputError: If k is not 1 to the number of experts that a token may use, or the bias
             has another length.
+
+    Example:
+        >>> gates, chosen = sigmoid_top_k(torch.tensor([0.0, 0.0, -9.0]), k=2)
+        >>> gates
+        tensor([0.5000, 0.5000])
 
     References:
         DeepSeek-AI (2024), arXiv:2412.19437, eq. (13) to (16).
@@ -206,7 +221,12 @@ def mix_experts(
 
 
 def expert_load(chosen: Int[Tensor, "*any"], n_experts: int) -> Int[Tensor, " E"]:
-    """How many choices fall on each expert [tokens]."""
+    """How many choices fall on each expert [tokens].
+
+    Example:
+        >>> expert_load(torch.tensor([[0, 2], [2, 1]]), n_experts=4)
+        tensor([1, 1, 2, 0])
+    """
     require_counts(1, n_experts=n_experts)
     return torch.bincount(chosen.flatten(), minlength=n_experts)
 
@@ -230,6 +250,10 @@ def balance_loss(
 
     Returns:
         L, a mean over the tokens.
+
+    Example:
+        >>> balance_loss(torch.zeros(2, 2), torch.tensor([[0], [1]]))  # uniform
+        tensor(1.)
 
     References:
         Fedus et al. (2022), arXiv:2101.03961, eq. (4) to (6).
@@ -288,6 +312,10 @@ def expert_capacity(tokens: int, n_experts: int, k: int, factor: float) -> int:
 
     Raises:
         InputError: If a count is below 1 or the factor not positive.
+
+    Example:
+        >>> expert_capacity(tokens=100, n_experts=10, k=2, factor=1.25)
+        25
     """
     require_counts(1, tokens=tokens, n_experts=n_experts, k=k)
     require_positive(factor=factor)

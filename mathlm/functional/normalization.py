@@ -36,6 +36,10 @@ def layer_norm(
     Raises:
         InputError: If γ or β has not one entry a feature.
 
+    Example:
+        >>> layer_norm(torch.tensor([1.0, 3.0]), torch.ones(2)).round(decimals=3)
+        tensor([-1.,  1.])
+
     References:
         Ba, Kiros and Hinton (2016), arXiv:1607.06450, eq. (3)-(4).
     """
@@ -65,6 +69,10 @@ def rms_norm(
 
     Raises:
         InputError: If γ has not one entry a feature.
+
+    Example:
+        >>> rms_norm(torch.tensor([2.0, -2.0]), torch.ones(2)).round(decimals=3)
+        tensor([ 1., -1.])
 
     References:
         Zhang and Sennrich (2019), arXiv:1910.07467, eq. (4).
@@ -111,6 +119,11 @@ def batch_norm(
             or 0 where the variance is 0.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> batch_norm(torch.tensor([[1.0], [3.0]]), torch.ones(1)).round(decimals=3)
+        tensor([[-1.],
+                [ 1.]])
+
     References:
         Ioffe and Szegedy (2015), arXiv:1502.03167, algorithm 1.
     """
@@ -140,6 +153,10 @@ def batch_statistics(
     Raises:
         InputError: If fewer than two vectors count, or the mask does not fit.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> batch_statistics(torch.tensor([[1.0], [3.0]]))
+        (tensor([2.]), tensor([1.]))
     """
     _require_fit(x, mask)
     rows = x.flatten(0, -2) if mask is None else x[mask]  # (N, D)

@@ -29,6 +29,11 @@ def mean_pool(
     Raises:
         InputError: If the shapes do not fit, or a sequence has no token that counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> hidden, mask = torch.tensor([[[1.0], [9.0]]]), torch.tensor([[True, False]])
+        >>> mean_pool(hidden, mask)
+        tensor([[1.]])
     """
     mask = _counted(hidden, mask)
     wide = torch.promote_types(hidden.dtype, torch.float32)
@@ -51,6 +56,10 @@ def first_pool(
     Raises:
         InputError: If the shapes do not fit, or a sequence has no token that counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> first_pool(torch.tensor([[[1.0], [3.0]]]))
+        tensor([[1.]])
     """
     first = _counted(hidden, mask).int().argmax(1)  # the first of equal ones
     return hidden[torch.arange(len(hidden), device=hidden.device), first]
@@ -70,6 +79,10 @@ def l2_normalize(x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
 
     Raises:
         InputError: If a vector is zero, which has no direction, or empty, or not finite.
+
+    Example:
+        >>> l2_normalize(torch.tensor([3.0, 4.0]))
+        tensor([0.6000, 0.8000])
     """
     if x.ndim == 0 or x.shape[-1] == 0:
         raise InputError(f"x has shape {tuple(x.shape)}: there are no entries to normalize")

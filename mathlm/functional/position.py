@@ -27,6 +27,11 @@ def sinusoidal_table(length: int, d_model: int) -> Float[Tensor, "{length} {d_mo
     Raises:
         InputError: If ``d_model`` is odd.
 
+    Example:
+        >>> sinusoidal_table(2, 2)  # sin 0, cos 0; sin 1, cos 1
+        tensor([[0.0000, 1.0000],
+                [0.8415, 0.5403]])
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.5.
     """
@@ -57,6 +62,11 @@ def rotary_table(
     Raises:
         InputError: If ``d_head`` is odd, ``base`` is not positive or ``length`` is negative.
 
+    Example:
+        >>> cos, sin = rotary_table(2, 2)
+        >>> cos.flatten(), sin.flatten()  # of 0 and of 1 rad
+        (tensor([1.0000, 0.5403]), tensor([0.0000, 0.8415]))
+
     References:
         Su et al. (2021), arXiv:2104.09864, eq. (15).
     """
@@ -85,6 +95,14 @@ def rotate_half_split(
 
     Returns:
         Vectors of the same length; ⟨q turned to m, k turned to n⟩ depends on m - n only.
+
+    Example:
+        >>> from mathlm.functional import rotary_table
+        >>> cos, sin = rotary_table(2, 2)
+        >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+        >>> rotate_half_split(x, cos, sin)  # by 0 and by 1 rad
+        tensor([[1.0000, 0.0000],
+                [0.5403, 0.8415]])
     """
     a, b = x.chunk(2, -1)
     turned = torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
@@ -110,6 +128,12 @@ def rotate_interleaved(
 
     Returns:
         Vectors of the same length.
+
+    Example:
+        >>> from mathlm.functional import rotary_table
+        >>> cos, sin = rotary_table(2, 2)
+        >>> rotate_interleaved(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), cos, sin)[1]  # by 1 rad
+        tensor([0.5403, 0.8415])
     """
     a, b = x[..., 0::2], x[..., 1::2]
     turned = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
@@ -160,6 +184,10 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " {n_heads}"]:
 
     Returns:
         Slopes [1/token] in the default dtype.
+
+    Example:
+        >>> alibi_slopes(4)
+        tensor([0.2500, 0.0625, 0.0156, 0.0039])
 
     References:
         Press, Smith and Lewis (2022), arXiv:2108.12409, section 3.

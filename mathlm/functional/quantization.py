@@ -74,6 +74,11 @@ def symmetric_levels(
     Raises:
         InputError: If a number is not finite or there is none, or the bits or the group are
             out of range.
+
+    Example:
+        >>> w = torch.tensor([[1.0, -0.7, 0.2]])
+        >>> symmetric_levels(w, bits=2).codes.flatten().tolist()  # of -1, 0 and 1
+        [1, -1, 0]
     """
     w, width = in_groups(w, bits, group), w.shape[-1]
     top = 2 ** (bits - 1) - 1

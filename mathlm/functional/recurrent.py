@@ -21,6 +21,11 @@ def rnn_cell(
 
         h' = tanh(x W_ihᵀ + b_ih + h W_hhᵀ + b_hh)
 
+    Example:
+        >>> x, h, one = torch.tensor([2.0]).log(), torch.zeros(1), torch.ones(1, 1)
+        >>> rnn_cell(x, h, one, one)  # tanh(ln 2) = 3/5
+        tensor([0.6000])
+
     References:
         Elman (1990), Finding structure in time.
     """
@@ -42,6 +47,12 @@ def lstm_cell(
         (a_i, a_f, a_g, a_o) = x W_ihᵀ + b_ih + h W_hhᵀ + b_hh
         i = σ(a_i),   f = σ(a_f),   g = tanh(a_g),   o = σ(a_o)
         c' = f ⊙ c + i ⊙ g,   h' = o ⊙ tanh(c')
+
+    Example:
+        >>> zero, state = torch.zeros(4, 1), (torch.zeros(1), 2 * torch.tensor([2.0]).log())
+        >>> h, c = lstm_cell(torch.ones(1), state, zero, zero)  # all gates are σ(0) = 1/2
+        >>> h, c.exp()  # tanh(ln 2) / 2, and c = ln 2
+        (tensor([0.3000]), tensor([2.]))
 
     References:
         Hochreiter and Schmidhuber (1997); forget gate: Gers, Schmidhuber and Cummins (2000).
@@ -70,6 +81,11 @@ def gru_cell(
         h' = (1 - z) ⊙ n + z ⊙ h
 
     Cho et al. reset before the product, n = tanh(a_n + (r ⊙ h) W_nᵀ): another function.
+
+    Example:
+        >>> zero = torch.zeros(3, 1)  # both gates are σ(0) = 1/2, what could be new is tanh(0)
+        >>> gru_cell(torch.ones(1), torch.tensor([8.0]), zero, zero)
+        tensor([4.])
 
     References:
         Cho et al. (2014), arXiv:1406.1078, section 2.3.

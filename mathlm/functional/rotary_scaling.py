@@ -110,6 +110,10 @@ def rotary_frequencies(d_head: int, base: float | int = 10_000.0) -> Float[Tenso
     Raises:
         InputError: If ``d_head`` is odd or ``base`` is not positive and finite.
 
+    Example:
+        >>> rotary_frequencies(4)  # 1 and 1 / √10000
+        tensor([1.0000, 0.0100], dtype=torch.float64)
+
     References:
         Su et al. (2021), arXiv:2104.09864, eq. (15).
     """

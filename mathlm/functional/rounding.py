@@ -34,6 +34,10 @@ def float_spacing(x: Float[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tenso
     Raises:
         InputError: If ``dtype`` is another format, or ``x`` is NaN or infinite.
         InputTypeError: If ``x`` is narrower than float32.
+
+    Example:
+        >>> float_spacing(torch.tensor([1.0]), torch.bfloat16).item() == 1 / 128
+        True
     """
     require_formats(x, dtype)
     if not x.isfinite().all():
@@ -62,6 +66,10 @@ def round_to(x: Float[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tensor, "*
     Raises:
         InputError: If ``dtype`` is another format.
         InputTypeError: If ``x`` is narrower than float32.
+
+    Example:
+        >>> round_to(torch.tensor([1.01]), torch.bfloat16)  # the next of 1 + n / 128
+        tensor([1.0078])
     """
     require_formats(x, dtype)
     wide = x.detach().double()

@@ -65,6 +65,11 @@ def residual_distribution(
     Raises:
         InputError: If the shapes differ, or a row is no distribution.
         InputTypeError: If the dtypes differ or are not floating point.
+
+    Example:
+        >>> p, q = torch.tensor([0.75, 0.25]), torch.tensor([0.25, 0.75])
+        >>> residual_distribution(p, q)
+        tensor([1., 0.])
     """
     _require_distributions(p, q)
     return excess(p, q)
@@ -91,6 +96,11 @@ def output_distribution(
     Raises:
         InputError: If the shapes differ, or a row is no distribution.
         InputTypeError: If the dtypes differ or are not floating point.
+
+    Example:
+        >>> p, q = torch.tensor([0.75, 0.25]), torch.tensor([0.25, 0.75])
+        >>> output_distribution(p, q)  # exactly p
+        tensor([0.7500, 0.2500])
     """
     _require_distributions(p, q)
     accept = (p / q.masked_fill(q == 0, 1.0)).clamp(max=1.0)  # q = 0 is never drawn

@@ -89,6 +89,12 @@ def document_mask(documents: Tensor) -> Bool[Tensor, "B 1 T T"]:
     Raises:
         InputError: If the shape is another, or a number is below -1.
         InputTypeError: If the dtype is not int64.
+
+    Example:
+        >>> document_mask(torch.tensor([[0, 0, 1]]))[0, 0].int()
+        tensor([[1, 1, 0],
+                [1, 1, 0],
+                [0, 0, 1]], dtype=torch.int32)
     """
     runs = _runs(documents)
     same = runs[:, :, None] == runs[:, None, :]
@@ -110,6 +116,10 @@ def document_positions(documents: Tensor) -> Int[Tensor, "B T"]:
 
     Raises:
         InputError, InputTypeError: As :func:`document_mask`.
+
+    Example:
+        >>> document_positions(torch.tensor([[0, 0, 1, 1, 1]]))
+        tensor([[0, 1, 0, 1, 2]])
     """
     runs = _runs(documents)
     T = documents.shape[1]

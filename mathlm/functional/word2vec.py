@@ -38,6 +38,11 @@ def negative_sampling_loss(
         InputError: If k is not positive and finite, no word was drawn, or the shapes do not
             fit.
 
+    Example:
+        >>> zero = torch.zeros(1, 2)
+        >>> negative_sampling_loss(zero, zero, torch.zeros(3, 2), k=3)  # 4 ln 2
+        tensor([2.7726])
+
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (4).
     """

@@ -78,6 +78,13 @@ def beam_search(
         InputTypeError: If ``start`` is not int64, or an argument or what the function gives is
             of another kind.
 
+    Example:
+        >>> def coin(ids):  # 0 with probability 0.6, whatever came before
+        ...     return torch.tensor([0.6, 0.4]).log().expand(len(ids), 2)
+        >>> best, second = beam_search(coin, torch.tensor([0]), max_new_tokens=2, beams=2)
+        >>> best.ids, round(best.score, 4)  # 2 ln 0.6
+        (tensor([0, 0, 0]), -1.0217)
+
     References:
         Sutskever et al. (2014), arXiv:1409.3215, section 3.2.
         Wu et al. (2016), arXiv:1609.08144, section 7.
@@ -131,6 +138,13 @@ def beam_generate(
             than the context, a token is outside the vocabulary, or a logit is NaN.
         InputTypeError: If ``ids`` are not int64, a stop is no token, or an argument is of
             another kind.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> found = beam_generate(GPT(GPTConfig(**sizes)), torch.tensor([84, 111]), 4, beams=3)
+        >>> len(found), found[0].score >= found[1].score
+        (3, True)
     """
     _require_options(ids, max_new_tokens, beams, None, length_penalty, "ids")
     require_prompt(model, ids.unsqueeze(0), max_new_tokens, None)
@@ -177,6 +191,12 @@ def exhaustive_search(
     Raises:
         InputError: As :func:`beam_search`, and if there are more than a million.
         InputTypeError: If ``start`` is not int64.
+
+    Example:
+        >>> def coin(ids):  # 0 with probability 0.6, whatever came before
+        ...     return torch.tensor([0.6, 0.4]).log().expand(len(ids), 2)
+        >>> [found.ids.tolist() for found in exhaustive_search(coin, torch.tensor([0]), 1)]
+        [[0, 0], [0, 1]]
     """
     _require_options(start, max_new_tokens, 1, end, length_penalty)
     live, logp = start.unsqueeze(0), torch.zeros(1, dtype=torch.float64, device=start.device)
@@ -206,6 +226,10 @@ def wu_length_penalty(alpha: float | int) -> Callable[[int], float]:
 
     Args:
         alpha: 0 ranks by probability; Wu et al. take values from 0.6 to 0.7.
+
+    Example:
+        >>> wu_length_penalty(0.6)(1)  # (5 + 1)^0.6 / 6^0.6
+        1.0
 
     References:
         Wu et al. (2016), arXiv:1609.08144, eq. (14).

@@ -176,6 +176,16 @@ def generate(
             needs more tokens.
         InputTypeError: If a dtype or a kind of argument is wrong, or there is a sampler and
             something that it is in place of.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> from mathlm.text import Bytes
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, tokenizer = GPT(GPTConfig(**sizes)), Bytes()
+        >>> ids, mask = map(torch.from_numpy, tokenizer(["To be", "O"], padding="left"))
+        >>> written = generate(model, ids, 8, top_p=0.9, seed=0, mask=mask)
+        >>> written.shape, torch.equal(written[:, :5], ids)
+        (torch.Size([2, 13]), True)
     """
     plain = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     if sampler is not None:
@@ -221,6 +231,14 @@ def generate_ragged(
     Raises:
         InputError: If there are no prompts, one is empty, or as in :func:`generate`.
         InputTypeError: If a prompt is not int64.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> prompts = [torch.tensor([84, 111]), torch.tensor([79])]
+        >>> texts = generate_ragged(GPT(GPTConfig(**sizes)), prompts, 8, seed=0)
+        >>> [len(text) for text in texts]
+        [10, 9]
     """
     if "mask" in options:
         raise InputTypeError(
@@ -276,6 +294,13 @@ def stream(
 
     Returns:
         An iterator over the steps; the last says in ``finish`` why each row has ended.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> steps = stream(GPT(GPTConfig(**sizes)), torch.tensor([[84, 111]]), 3, seed=0)
+        >>> [step.tokens.shape for step in steps]
+        [torch.Size([1]), torch.Size([1]), torch.Size([1])]
     """
     sampler = sampler_of(sampler, options)
     require_prompt(model, ids, max_new_tokens, mask)

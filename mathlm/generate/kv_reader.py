@@ -42,6 +42,16 @@ class IncrementalReader:
     Raises:
         InputError: If a number is less than 1, the capacity is beyond the model's context, or
             the model is in training mode.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)).eval(), torch.tensor([[84, 111, 32]])
+        >>> reader = IncrementalReader(model, batch=1, capacity=8)
+        >>> with torch.no_grad():
+        ...     first, last = reader.read(ids[:, :2]), reader.read(ids[:, 2:])
+        >>> torch.allclose(last, model(ids)[:, -1], atol=1e-5)
+        True
     """
 
     def __init__(

@@ -61,6 +61,14 @@ def quantize(
             more, or the model is quantized already or has adapters.
         ConfigError: If the model has a variant.
 
+    Example:
+        >>> from mathlm.generate import stored_bytes
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=64, n_layers=2, n_heads=2)
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> stored_bytes(quantize(model, bits=8)) < stored_bytes(model) / 3
+        True
+
     References:
         Dettmers et al. (2022), arXiv:2208.07339, section 2.
         Lin et al. (2023), arXiv:2306.00978, section 3.
@@ -90,6 +98,10 @@ def stored_bytes(model: nn.Module) -> int:
 
     Returns:
         Memory [bytes].
+
+    Example:
+        >>> stored_bytes(torch.nn.Linear(3, 2))  # 8 numbers of 4 bytes
+        32
     """
     return sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
 

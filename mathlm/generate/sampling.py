@@ -43,6 +43,11 @@ def penalize_repetition(
     Raises:
         InputError: If r is not a positive number, or the ids do not fit the logits.
 
+    Example:
+        >>> logits, ids = torch.tensor([2.0, -2.0, 1.0]), torch.tensor([0, 1])
+        >>> penalize_repetition(logits, ids, penalty=2.0)
+        tensor([ 1., -4.,  1.])
+
     References:
         Keskar et al. (2019), arXiv:1909.05858, section 4.1, which divides negative logits too
         and so makes their tokens likelier.
@@ -73,6 +78,11 @@ def penalize_counts(
 
     Raises:
         InputError: If a penalty is not finite, or the ids do not fit the logits.
+
+    Example:
+        >>> ids = torch.tensor([0, 0, 1])
+        >>> penalize_counts(torch.zeros(3), ids, presence=1.0, frequency=0.5)
+        tensor([-2.0000, -1.5000,  0.0000])
     """
     require_terms(presence, frequency)
     _require_ids(ids, logits)
@@ -124,6 +134,11 @@ class Sampler:
     Raises:
         InputError: If an option is out of range.
         InputTypeError: If one is no number.
+
+    Example:
+        >>> greedy = Sampler(temperature=0)
+        >>> greedy.probabilities(torch.tensor([1.0, 4.0, 6.0]).log())
+        tensor([0., 0., 1.])
     """
 
     temperature: float | int = 1.0
@@ -307,6 +322,10 @@ def token_probabilities(
     Raises:
         InputError: If an option is out of range, a logit is NaN or +∞, no token can come, or
             there is a penalty and no token that it could be for.
+
+    Example:
+        >>> token_probabilities(torch.tensor([1.0, 4.0, 6.0]).log(), top_k=2)
+        tensor([0.0000, 0.4000, 0.6000])
     """
     sampler = Sampler(
         temperature,
@@ -359,6 +378,10 @@ def draw(p: Float[Tensor, "*batch V"], u: Float[Tensor, "*batch"]) -> Int[Tensor
     Raises:
         InputError: If a row has no mass, is NaN or has an entry below 0, a number is outside
             0 ≤ u < 1, or there is not one number for each row.
+
+    Example:
+        >>> draw(torch.tensor([[0.5, 0.5]]), torch.tensor([0.75]))
+        tensor([1])
     """
     if u.shape != p.shape[:-1]:
         raise InputError(

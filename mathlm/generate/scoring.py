@@ -56,6 +56,15 @@ def token_log_probabilities(
             an id is outside the vocabulary, the mask does not fit, the temperature is not
             positive or 0 in the format of the logits, or a logit is NaN.
         InputTypeError: If the ids are not int64, the mask is not bool, or the model is none.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[84, 111, 32]])
+        >>> logp = model(ids).log_softmax(-1)
+        >>> found = token_log_probabilities(model, ids)
+        >>> torch.allclose(found, logp[:, :-1].gather(-1, ids[:, 1:, None])[..., 0], atol=1e-5)
+        True
     """
     _require_model(model)
     _require_texts(ids, mask)
@@ -102,6 +111,14 @@ def score(
         InputError: If there are no completions, their number is not that of the prompts, one of
             either is empty, or as in :func:`token_log_probabilities`.
         InputTypeError: If ids are not int64, or texts are no tensors.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> answers = [torch.tensor([111]), torch.tensor([104, 101])]
+        >>> logp = score(GPT(GPTConfig(**sizes)), torch.tensor([84]), answers)
+        >>> [len(row) for row in logp]
+        [1, 2]
     """
     _require_model(model)
     completions = _texts("completions", completions)

@@ -317,6 +317,17 @@ def speculative_generate(
             context of a model, the models have other tokens, an option is out of range, or a
             stop sequence is empty or outside the vocabulary.
         InputTypeError: If a dtype or a kind of argument is wrong.
+
+    Example:
+        >>> from mathlm.generate import generate
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_heads=2)
+        >>> target = GPT(GPTConfig(n_layers=2, **sizes))
+        >>> draft = GPT(GPTConfig(n_layers=1, **sizes))
+        >>> ids = torch.tensor([[84, 111]])
+        >>> written = speculative_generate(target, draft, ids, 12, temperature=0)
+        >>> torch.equal(written, generate(target, ids, 12, temperature=0))  # the same text
+        True
     """
     sampler = sampler_of(sampler, options)
     require_pair(target, draft)

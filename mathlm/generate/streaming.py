@@ -193,6 +193,14 @@ def stream_text(
             sizes, a stop string is empty or holds what is not Unicode text, or as in
             :func:`generate`.
         InputTypeError: If the prompt is neither text nor ids, or ``stop`` is one string.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> pieces = stream_text(GPT(GPTConfig(**sizes)), Bytes(), "To be", 8, seed=0)
+        >>> text = "".join(pieces)
+        >>> pieces.finish, len(pieces.ids)
+        ('length', 8)
     """
     _require_stop(stop)
     _require_same_vocabulary(model, tokenizer)
@@ -216,6 +224,13 @@ def write(
 
     Returns:
         The new text, without the prompt and without the stop string.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> text = write(GPT(GPTConfig(**sizes)), Bytes(), "To be", 8, temperature=0.8, seed=0)
+        >>> isinstance(text, str)
+        True
     """
     pieces = stream_text(
         model, tokenizer, prompt, max_new_tokens, sampler, stop=stop, **options

@@ -55,6 +55,15 @@ def translate(
         InputError: If an option is out of range, a token is outside the vocabulary, or the
             target may grow longer than the context.
         InputTypeError: If ids are not int64.
+
+    Example:
+        >>> from mathlm.models import TransformerConfig
+        >>> sizes = dict(vocab_size=20, context=16, d_model=16, n_layers=1, n_heads=2)
+        >>> model = Transformer(TransformerConfig(**sizes))
+        >>> source = torch.tensor([[5, 6, 7]])
+        >>> target = translate(model, source, start=1, end=2, max_new_tokens=4)
+        >>> int(target[0, 0])
+        1
     """
     _require_options(model, start, end, max_new_tokens, beams)
     with evaluating(model):

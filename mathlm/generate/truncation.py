@@ -17,6 +17,10 @@ def keep_top_k(logits: Float[Tensor, "*batch V"], k: int) -> Bool[Tensor, "*batc
 
     Raises:
         InputError: If k is less than 1, or a logit is NaN.
+
+    Example:
+        >>> keep_top_k(torch.tensor([1.0, 3.0, 2.0]), k=2)
+        tensor([False,  True,  True])
     """
     require_top_k(k)
     if logits.numel() and logits.amax().isnan():
@@ -44,6 +48,10 @@ def keep_top_p(p: Float[Tensor, "*batch V"], mass: float | int) -> Bool[Tensor, 
     Raises:
         InputError: If ``mass`` is outside 0..1, or p is not a distribution in each row.
 
+    Example:
+        >>> keep_top_p(torch.tensor([0.5, 0.3, 0.2]), mass=0.7)
+        tensor([ True,  True, False])
+
     References:
         Holtzman et al. (2020), arXiv:1904.09751, section 3.1.
     """
@@ -61,6 +69,10 @@ def keep_min_p(p: Float[Tensor, "*batch V"], share: float | int) -> Bool[Tensor,
 
     Raises:
         InputError: If ``share`` is outside 0..1, or p is not a distribution in each row.
+
+    Example:
+        >>> keep_min_p(torch.tensor([0.5, 0.3, 0.2]), share=0.5)  # at least half of the largest
+        tensor([ True,  True, False])
 
     References:
         Nguyen et al. (2024), arXiv:2407.01082, section 3.
@@ -82,6 +94,10 @@ def keep_typical(p: Float[Tensor, "*batch V"], mass: float | int) -> Bool[Tensor
 
     Raises:
         InputError: If ``mass`` is outside 0..1, or p is not a distribution in each row.
+
+    Example:
+        >>> keep_typical(torch.tensor([0.25, 0.25, 0.25, 0.25]), mass=1.0)
+        tensor([True, True, True, True])
 
     References:
         Meister et al. (2023), arXiv:2202.00666, section 4.

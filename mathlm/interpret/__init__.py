@@ -42,6 +42,7 @@ from .patterns import (
 from .probes import Probe, control_labels, grouped_interval, linear_probe
 from .recording import Watched, record
 from .steering import Steered, steering_vector
+from .top_tokens import TopTokens, top_tokens
 
 __all__ = [
     "At",
@@ -51,6 +52,7 @@ __all__ = [
     "SparseAutoencoder",
     "SparseReconstruction",
     "Steered",
+    "TopTokens",
     "VectorBatches",
     "Watched",
     "activation_patching",
@@ -87,6 +89,7 @@ __all__ = [
     "swap_estimates",
     "tap_gradients",
     "top_contexts",
+    "top_tokens",
     "train_dictionary",
     "without_heads",
     "write_logits",

@@ -55,6 +55,13 @@ def without_heads(
             prefix, whose heads say more than what is taken away.
         InputTypeError: If ``heads`` is a tensor of another dtype than bool, or the model takes
             no taps.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> torch.allclose(without_heads(model, ids, []), model(ids), atol=1e-5)
+        True
     """
     require_ids(ids)
     gone = as_table(model, heads, len(ids))

@@ -206,6 +206,15 @@ def integrated_gradients(
             row is larger than the tolerance, or nothing changes from end to end.
         InputTypeError: As :func:`tap_gradients`.
 
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> def metric(logits):  # what the last position says for one token
+        ...     return logits[:, -1, 65]
+        >>> integrated_gradients(model, ids, metric, torch.tensor([[66, 111]])).scores.shape
+        torch.Size([1, 2])
+
     References:
         Sundararajan et al. (2017), arXiv:1703.01365, sections 3 and 5.
     """

@@ -68,6 +68,12 @@ class SparseAutoencoder(nn.Module):
     Raises:
         ConfigError: If a size is not positive, or ``active`` is more than ``features``.
 
+    Example:
+        >>> sae = SparseAutoencoder(d_model=8, features=64, active=4)
+        >>> coded = sae(torch.randn(100, 8))
+        >>> int((coded.features != 0).sum(-1).max()) <= 4
+        True
+
     References:
         Bricken et al. (2023), appendix "Advice for training sparse autoencoders".
         Gao et al. (2024), arXiv:2406.04093, sections 2.3 and A.2.

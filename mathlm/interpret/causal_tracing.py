@@ -106,6 +106,15 @@ def activation_patching(
             length, the model is steered or has a prefix, or the metric is not one finite
             number, or one a row.
 
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> clean, corrupt = torch.tensor([[72, 105, 33]]), torch.tensor([[72, 111, 33]])
+        >>> def metric(logits):  # what the last position says for one token, less another
+        ...     return logits[:, -1, 65] - logits[:, -1, 66]
+        >>> activation_patching(GPT(GPTConfig(**sizes)), clean, corrupt, metric).shape
+        torch.Size([2, 3])
+
     References:
         Vig et al. (2020), arXiv:2004.12265, section 3.
         Meng et al. (2022), arXiv:2202.05262, section 2.
@@ -154,6 +163,10 @@ def recovered(
         InputError: If the two runs do not differ, or not by a finite number, or are not one
             number each, or a patched number is not finite.
         InputTypeError: If what is given are no numbers.
+
+    Example:
+        >>> recovered(patched=1.0, clean=3.0, corrupt=-1.0)
+        0.5
     """
     whole, none = one_number(clean), one_number(corrupt)
     numbers = patched if isinstance(patched, Tensor) else torch.tensor(one_number(patched))

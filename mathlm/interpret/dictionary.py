@@ -123,6 +123,13 @@ def train_dictionary(
         ConfigError: If a number is out of range, or the steps to resample after do not rise.
         DataError: If there are fewer vectors than a step takes.
         InputError: If x is not (N, D), or not finite.
+
+    Example:
+        >>> x, sae = torch.randn(200, 8), SparseAutoencoder(d_model=8, features=16, active=4)
+        >>> how = {"steps": 50, "batch_size": 50, "lr": 0.01}
+        >>> history = train_dictionary(sae, x, SparseReconstruction(), **how)
+        >>> history[-1]["loss"] < history[0]["loss"]
+        True
     """
     ends = [*resample, steps]
     if any(a >= b for a, b in zip([0, *ends], ends, strict=False)):
@@ -300,6 +307,10 @@ def matched_cosine(
     Raises:
         InputError: If a direction has no length or is not finite, there are none, or the two
             are not equally wide.
+
+    Example:
+        >>> matched_cosine(torch.eye(3), 2 * torch.eye(3))
+        tensor([1., 1., 1.])
     """
     for rows in (found, true):
         require_vectors(rows)

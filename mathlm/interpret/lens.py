@@ -40,6 +40,14 @@ def logit_lens(
             normalization of their own.
         InputError: As :func:`mathlm.interpret.record`.
 
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105, 33]])
+        >>> lens = logit_lens(model, ids)
+        >>> lens.shape, torch.allclose(lens[-1], model(ids), atol=1e-5)
+        (torch.Size([3, 1, 3, 256]), True)
+
     References:
         nostalgebraist (2020), interpreting GPT: the logit lens.
         Belrose et al. (2023), arXiv:2303.08112, section 2.

@@ -85,6 +85,15 @@ def logit_contributions(
         InputTypeError: If the model is not a GPT, or tokens are no tensor of int64.
         InputError: If a token is not in the vocabulary, there are no writes, or one is not as
             wide as the stream, of another shape than the first, or not finite.
+
+    Example:
+        >>> from mathlm.interpret import stream_writes
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> shares = logit_contributions(model, stream_writes(model, ids))
+        >>> torch.allclose(sum(shares.values()), model(ids), atol=1e-4)
+        True
     """
     gpt = require_stream(model)
     require_no_variant(gpt.config, "the attribution of logits")
@@ -201,6 +210,14 @@ def stream_writes(model: nn.Module, ids: Tensor) -> dict[str, Tensor]:
     Raises:
         InputTypeError: If the model is not a GPT: behind post-norm blocks there is no sum.
         InputError: As :func:`mathlm.interpret.record`.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> writes = stream_writes(model, ids)
+        >>> len(writes)  # the embedding and two halves of each block
+        5
     """
     if not isinstance(model, GPT):
         raise InputTypeError(

@@ -60,6 +60,17 @@ def patch(
         InputTypeError: If a value is no tensor or of another dtype, positions or heads are no
             whole numbers, values have no names, or as :func:`record`.
 
+    Example:
+        >>> from mathlm.interpret import record
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> ids, others = torch.tensor([[72]]), torch.tensor([[73]])
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> taps = record(model, others)
+        >>> logits = patch(model, ids, {"embedding": taps["embedding"]})
+        >>> torch.equal(logits, model(others))  # everything comes from what was patched in
+        True
+
     References:
         Vig et al. (2020), arXiv:2004.12265, section 3.
         Meng et al. (2022), arXiv:2202.05262, section 2.

@@ -30,6 +30,10 @@ def previous_token_score(weights: Float[Tensor, "*batch T S"]) -> Float[Tensor, 
 
     Raises:
         InputError: If a row is no distribution, or no query is behind the first position.
+
+    Example:
+        >>> previous_token_score(torch.eye(4).roll(-1, 1))
+        tensor(1.)
     """
     return _mean_at(weights, 1)
 
@@ -49,6 +53,10 @@ def diagonal_score(weights: Float[Tensor, "*batch T S"]) -> Float[Tensor, "*batc
 
     Raises:
         InputError: As :func:`previous_token_score`.
+
+    Example:
+        >>> diagonal_score(torch.eye(4))
+        tensor(1.)
     """
     return _mean_at(weights, 0)
 
@@ -70,6 +78,10 @@ def first_token_score(weights: Float[Tensor, "*batch T S"]) -> Float[Tensor, "*b
 
     Raises:
         InputError: As :func:`previous_token_score`.
+
+    Example:
+        >>> first_token_score(torch.tensor([[1.0, 0.0], [0.25, 0.75]]))
+        tensor(0.2500)
 
     References:
         Xiao et al. (2023), arXiv:2309.17453, section 3.1.
@@ -95,6 +107,10 @@ def attention_entropy(weights: Float[Tensor, "*batch T S"]) -> Float[Tensor, "*b
 
     Raises:
         InputError: As :func:`previous_token_score`.
+
+    Example:
+        >>> attention_entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))  # ln 2 at position 1
+        tensor(0.6931)
     """
     rows = torch.special.entr(_behind_first(weights)).sum(-1)
     return rows.mean(-1).abs()  # 0 may come as -0
@@ -115,6 +131,10 @@ def mean_distance(weights: Float[Tensor, "*batch T S"]) -> Float[Tensor, "*batch
 
     Raises:
         InputError: As :func:`previous_token_score`.
+
+    Example:
+        >>> mean_distance(torch.tensor([[1.0, 0.0], [0.25, 0.75]]))
+        tensor(0.2500)
     """
     rows = _behind_first(weights)
     return (rows * _distance(rows).abs()).sum(-1).mean(-1)
@@ -142,6 +162,12 @@ def induction_score(
     Raises:
         InputError: If a row of ids has no such query, or ids do not fit the weights.
         InputTypeError: If ids are no int64 tensor.
+
+    Example:
+        >>> at = torch.tensor([[0, 0, 1, 2]])  # the last two: what followed their token before
+        >>> weights = torch.nn.functional.one_hot(at, 4).float()
+        >>> induction_score(weights, torch.tensor([[5, 6, 5, 6]]))
+        tensor([1.])
 
     References:
         Olsson et al. (2022), arXiv:2209.11895, "Mechanistic definition" of induction heads.
@@ -179,6 +205,11 @@ def repeated_ids(vocab_size: int, length: int, batch: int = 1, seed: int = 0) ->
         InputError: If there are fewer than ``length`` tokens to draw from, or a size is below 1
             (length: below 2, as a token must come two places before).
         InputTypeError: If an argument is no integer.
+
+    Example:
+        >>> ids = repeated_ids(vocab_size=100, length=5)
+        >>> ids.shape, torch.equal(ids[:, :5], ids[:, 5:])
+        (torch.Size([1, 10]), True)
     """
     sizes = {"vocab_size": vocab_size, "length": length, "batch": batch, "seed": seed}
     if wrong := [
@@ -221,6 +252,14 @@ def head_scores(
 
     Raises:
         InputError, InputTypeError: As :func:`record`, or if T is 1.
+
+    Example:
+        >>> from mathlm.interpret import repeated_ids
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=100, context=32, d_model=16, n_layers=2, n_heads=4)
+        >>> scores = head_scores(GPT(GPTConfig(**sizes)), repeated_ids(100, 10))
+        >>> scores["induction"].shape
+        torch.Size([2, 4])
     """
     rows: dict[str, list[Tensor]] = {}
     silence = silencer(as_table(model, without, len(ids))) if len(without) else None

@@ -94,6 +94,12 @@ def linear_probe(
             example, a label is no class, a number is out of range, or the fit does not end.
         InputTypeError: If x is no tensor, or y a tensor and not a list of labels.
 
+    Example:
+        >>> x = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
+        >>> probe = linear_probe(x, ["low", "low", "high", "high"])
+        >>> probe.predict(torch.tensor([[0.5], [2.5]]))
+        ['low', 'high']
+
     References:
         Alain and Bengio (2016), arXiv:1610.01644; Böhning (1992), Multinomial logistic
         regression algorithm (the bound).

@@ -43,6 +43,13 @@ def record(model: nn.Module, ids: Tensor, mask: Tensor | None = None) -> dict[st
     Raises:
         InputTypeError: If the model takes no taps, or ids or mask are no tensors.
         InputError: If it is in training mode with dropout, or the ids do not fit it.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> taps = record(GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]]))
+        >>> taps["blocks.1.resid_post"].shape
+        torch.Size([1, 2, 16])
     """
     taps: dict[str, Tensor] = {}
     run(model, ids, mask, taps)

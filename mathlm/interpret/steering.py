@@ -43,6 +43,14 @@ class Steered(GPT):
     Raises:
         InputError: If there is no such tap, or a vector has another width or is not finite.
         InputTypeError: If the model is no GPT, vectors have no names, or one is no tensor.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> still = Steered(model, {"blocks.0.resid_post": torch.zeros(16)})
+        >>> torch.allclose(still(ids), model(ids))
+        True
     """
 
     def __init__(self, model: GPT, vectors: Mapping[str, Tensor]) -> None:
@@ -117,6 +125,14 @@ def steering_vector(
             such tap.
         InputTypeError: If the model is no GPT, a text is no tensor, or ``skip`` is no whole
             number.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> wanted, unwanted = [torch.tensor([72, 105])], [torch.tensor([66, 111])]
+        >>> at = "blocks.0.resid_post"
+        >>> steering_vector(GPT(GPTConfig(**sizes)), wanted, unwanted, at).shape
+        torch.Size([16])
     """
     means = []
     for name, texts in (("wanted", [*wanted]), ("unwanted", [*unwanted])):

@@ -37,6 +37,11 @@ class SelfAttention(nn.Module):
     Raises:
         ConfigError: If the sizes do not divide, or a window is given without causal order.
 
+    Example:
+        >>> attention = SelfAttention(d_model=16, n_heads=4, n_kv_heads=2)
+        >>> attention(torch.randn(1, 5, 16)).shape
+        torch.Size([1, 5, 16])
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2.
         Ainslie et al. (2023), arXiv:2305.13245, section 2.2.

@@ -133,6 +133,16 @@ class KeyValueCache:
         window: Keys that a query sees, itself included: only they, and a quarter more, are
             kept, and there is room without end. None = all are kept. A sequence has one of
             each layer.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105, 33]])
+        >>> cache = model.new_cache(batch=1)
+        >>> with torch.no_grad():
+        ...     first, rest = model(ids[:, :2], cache=cache), model(ids[:, 2:], cache=cache)
+        >>> torch.allclose(rest, model(ids)[:, 2:], atol=1e-5)
+        True
     """
 
     def __init__(

@@ -36,6 +36,11 @@ class CrossAttention(nn.Module):
     Raises:
         ConfigError: If the sizes do not divide.
 
+    Example:
+        >>> attention = CrossAttention(d_model=16, n_heads=4)
+        >>> attention(torch.randn(1, 3, 16), torch.randn(1, 5, 16)).shape  # 3 read 5
+        torch.Size([1, 3, 16])
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.2.3.
     """

@@ -49,6 +49,10 @@ class FeedForward(nn.Module):
 
     Raises:
         ConfigError: If the activation is not known.
+
+    Example:
+        >>> FeedForward(d_model=16, d_ff=64, activation="swiglu")(torch.randn(1, 5, 16)).shape
+        torch.Size([1, 5, 16])
     """
 
     def __init__(

@@ -20,6 +20,10 @@ class LayerNorm(nn.Module):
 
     Raises:
         ConfigError: If the width is less than 1, or eps is negative or not finite.
+
+    Example:
+        >>> LayerNorm(2)(torch.tensor([1.0, 3.0])).round(decimals=3)
+        tensor([-1.,  1.], grad_fn=...)
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
@@ -43,6 +47,10 @@ class RMSNorm(nn.Module):
 
     Raises:
         ConfigError: If the width is less than 1, or eps is negative or not finite.
+
+    Example:
+        >>> RMSNorm(2)(torch.tensor([2.0, -2.0])).round(decimals=3)
+        tensor([ 1., -1.], grad_fn=...)
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:

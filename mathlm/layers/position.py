@@ -83,6 +83,11 @@ class RotaryPosition(FixedTables):
         d_head: K, even.
         base: See :func:`mathlm.functional.rotary_table`.
         scaling: For a context longer than the trained one; None = as it was trained.
+
+    Example:
+        >>> cos, sin = RotaryPosition(context=16, d_head=4)(torch.arange(3))
+        >>> cos.shape
+        torch.Size([1, 3, 2])
     """
 
     cos: Tensor

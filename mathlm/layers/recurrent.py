@@ -38,6 +38,11 @@ class RNN(nn.RNN):
 
     Raises:
         ConfigError: If a size is not positive, or dropout is out of range or has no place.
+
+    Example:
+        >>> y, state = RNN(d_in=4, d_hidden=8)(torch.randn(2, 5, 4))
+        >>> y.shape
+        torch.Size([2, 5, 8])
     """
 
     def __init__(
@@ -84,6 +89,11 @@ class GRU(nn.GRU):
 
     Raises:
         ConfigError: If a size is not positive, or dropout is out of range or has no place.
+
+    Example:
+        >>> y, state = GRU(d_in=4, d_hidden=8)(torch.randn(2, 5, 4))
+        >>> y.shape
+        torch.Size([2, 5, 8])
     """
 
     def __init__(
@@ -133,6 +143,11 @@ class LSTM(nn.LSTM):
     Raises:
         ConfigError: If a size is not positive, dropout is out of range or has no place, or
             there is a ``forget_bias`` without a bias or one that is not finite.
+
+    Example:
+        >>> y, state = LSTM(d_in=4, d_hidden=8)(torch.randn(2, 5, 4))
+        >>> y.shape
+        torch.Size([2, 5, 8])
 
     References:
         Forget bias: Jozefowicz, Zaremba and Sutskever (2015), section 4.

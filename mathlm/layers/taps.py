@@ -13,7 +13,14 @@ Taps = MutableMapping[str, Tensor]
 
 
 def tap(taps: Taps | None, name: str, value: Tensor) -> Tensor:
-    """Store ``value`` under ``name`` and return what is stored; without taps, ``value``."""
+    """Store ``value`` under ``name`` and return what is stored; without taps, ``value``.
+
+    Example:
+        >>> taps = {}
+        >>> x = tap(taps, "embedding", torch.ones(2))
+        >>> taps["embedding"]
+        tensor([1., 1.])
+    """
     if taps is None:
         return value
     taps[name] = value

@@ -41,6 +41,11 @@ class Bert(nn.Module):
     Args:
         config: Sizes and choices.
 
+    Example:
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4)
+        >>> Bert(BertConfig(**sizes))(torch.tensor([[5, 6, 7]])).shape
+        torch.Size([1, 3, 32])
+
     References:
         Devlin et al. (2019), arXiv:1810.04805, section 3.
     """
@@ -189,6 +194,11 @@ class MaskedBert(nn.Module):
     Args:
         config: Sizes and choices of the BERT.
         tie_embeddings: Whether the head's matrix is the token embedding itself.
+
+    Example:
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4)
+        >>> MaskedBert(BertConfig(**sizes))(torch.tensor([[5, 6, 7]])).shape
+        torch.Size([1, 3, 100])
 
     References:
         Devlin et al. (2019), arXiv:1810.04805, section 3.1.

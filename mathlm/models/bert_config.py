@@ -28,6 +28,10 @@ class BertConfig:
 
     Raises:
         ConfigError: If a choice is not known or sizes do not fit.
+
+    Example:
+        >>> BertConfig(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4).activation
+        'gelu'
     """
 
     vocab_size: int = 30_522

@@ -35,6 +35,7 @@ from ..layers import (
 from ..layers.prefix import GatedPrefixKV, KeptKeys, PrefixKV
 from ..shapes import Float
 from .files.gpt import fill_model, read_model
+from .generation import Generates
 from .gpt_config import GPTConfig
 from .layout import Layout, lay_out
 from .virtual import VirtualTokens
@@ -42,7 +43,7 @@ from .virtual import VirtualTokens
 INIT_STD = 0.02
 
 
-class GPT(nn.Module):
+class GPT(Generates, nn.Module):
     """Causal language model, of pre-norm blocks unless its variant says otherwise.
 
     Computes::
@@ -54,6 +55,13 @@ class GPT(nn.Module):
 
     Args:
         config: Sizes and choices.
+
+    Example:
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> ids = torch.tensor([list(b"To be, or ")])
+        >>> model(ids).shape, model.generate(ids, 20, seed=0).shape
+        (torch.Size([1, 10, 256]), torch.Size([1, 30]))
 
     References:
         Radford et al. (2019), Language models are unsupervised multitask learners, section 2.3.
@@ -97,6 +105,16 @@ class GPT(nn.Module):
                 left over or of another shape, or the weights are a pickle.
             DataError: If a GGUF file cannot be read, or the gguf package is not installed.
             InputError: If the dtype is not one of those.
+
+        Example:
+            >>> import tempfile
+            >>> from mathlm.models import save_pretrained
+            >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+            >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     again = GPT.from_pretrained(save_pretrained(model, f"{folder}/mine"))
+            >>> torch.equal(again(ids), model(ids))
+            True
         """
         read = read_model(Path(path), dtype)
         model = fill_model(lambda: cls(read.config), read)

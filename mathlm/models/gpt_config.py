@@ -95,6 +95,12 @@ class GPTConfig:
 
     Raises:
         ConfigError: If a choice is not known or sizes do not fit.
+
+    Example:
+        >>> llama = dict(norm="rms", activation="swiglu", position="rope", bias=False)
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+        >>> GPTConfig(**sizes, **llama, n_kv_heads=2).head_width
+        8
     """
 
     vocab_size: int = 50_257

@@ -21,6 +21,12 @@ class MaskedDiffusion(nn.Module):
     Args:
         config: Sizes and choices of the body. The last id of the vocabulary is ``[MASK]``.
 
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> MaskedDiffusion(GPTConfig(**sizes))(torch.tensor([[72, 105]])).shape
+        torch.Size([1, 2, 256])
+
     References:
         Sahoo et al. (2024), arXiv:2406.07524.
     """

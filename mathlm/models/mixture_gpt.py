@@ -73,6 +73,14 @@ class MixtureGPT(nn.Module):
     Args:
         config: Sizes and choices.
 
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+        >>> small = GPTConfig(**sizes, norm="rms", activation="swiglu", bias=False)
+        >>> model = MixtureGPT(MixtureConfig(gpt=small, n_experts=4, top_k=2))
+        >>> model(torch.tensor([[72, 105]])).shape
+        torch.Size([1, 2, 256])
+
     References:
         Jiang et al. (2024), arXiv:2401.04088.
     """

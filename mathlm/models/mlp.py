@@ -38,6 +38,10 @@ class MLPConfig:
 
     Raises:
         ConfigError: If a choice is not known or a size is not a positive integer.
+
+    Example:
+        >>> MLPConfig(d_in=4, d_hidden=(8, 8), d_out=3).activation
+        'relu'
     """
 
     d_in: int
@@ -88,6 +92,11 @@ class MLP(nn.Module):
 
     Args:
         config: Sizes and choices.
+
+    Example:
+        >>> model = MLP(MLPConfig(d_in=4, d_hidden=(8, 8), d_out=3))
+        >>> model(torch.zeros(5, 4)).shape
+        torch.Size([5, 3])
     """
 
     def __init__(self, config: MLPConfig) -> None:

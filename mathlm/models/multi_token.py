@@ -29,6 +29,13 @@ class MultiTokenGPT(nn.Module):
     Raises:
         ConfigError: If there are fewer heads than one.
 
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model = MultiTokenGPT(GPTConfig(**sizes), heads=3)
+        >>> sum(p.numel() for p in model.parameters()) > 0
+        True
+
     References:
         Gloeckle et al. (2024), arXiv:2404.19737, section 2; heads as in Cai et al. (2024),
         arXiv:2401.10774, section 3.1.

@@ -12,6 +12,7 @@ from ..errors import ConfigError, InputError
 from ..functional import require_token_ids, token_cross_entropy
 from ..layers import GRU, LSTM, RNN, StateCache
 from ..shapes import Float
+from .generation import Generates
 
 Kind = Literal["rnn", "lstm", "gru"]
 
@@ -68,7 +69,7 @@ class RecurrentConfig:
         """No sequence is too long: the state has one size."""
 
 
-class Recurrent(nn.Module):
+class Recurrent(Generates, nn.Module):
     """Causal language model of recurrent layers.
 
     Computes::
@@ -84,6 +85,11 @@ class Recurrent(nn.Module):
 
     Raises:
         ConfigError: If a field is out of range, or both forms are used.
+
+    Example:
+        >>> model = Recurrent(kind="lstm", vocab_size=256, d_model=32)
+        >>> model(torch.tensor([list(b"To be")])).shape
+        torch.Size([1, 5, 256])
     """
 
     def __init__(self, config: RecurrentConfig | None = None, **sizes: Any) -> None:

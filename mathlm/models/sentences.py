@@ -38,6 +38,14 @@ def sentence_embeddings(
             not fit the model.
         InputTypeError: If a dtype is wrong.
 
+    Example:
+        >>> from mathlm.models import BertConfig
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4)
+        >>> ids = torch.tensor([[5, 6], [7, 8]])
+        >>> vectors = sentence_embeddings(Bert(BertConfig(**sizes)), ids)
+        >>> vectors.norm(dim=-1)
+        tensor([1.0000, 1.0000])
+
     References:
         Reimers and Gurevych (2019), arXiv:1908.10084, section 3.
     """

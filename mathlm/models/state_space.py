@@ -102,6 +102,11 @@ class StateSpaceModel(nn.Module):
     Raises:
         ConfigError: If both forms are used.
 
+    Example:
+        >>> model = StateSpaceModel(vocab_size=256, d_model=32, d_head=16, d_state=16)
+        >>> model(torch.tensor([list(b"To be")])).shape
+        torch.Size([1, 5, 256])
+
     References:
         Dao and Gu (2024), arXiv:2405.21060.
     """

@@ -162,6 +162,13 @@ class Transformer(nn.Module):
     Args:
         config: Sizes and choices.
 
+    Example:
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4)
+        >>> model = Transformer(TransformerConfig(**sizes))
+        >>> source, target = torch.tensor([[5, 6, 7]]), torch.tensor([[1, 9]])
+        >>> model(source, target).shape
+        torch.Size([1, 2, 100])
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.
     """

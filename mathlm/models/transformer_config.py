@@ -60,6 +60,11 @@ class TransformerConfig:
 
     Raises:
         ConfigError: If a choice is not known or sizes do not fit.
+
+    Example:
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4)
+        >>> TransformerConfig(**sizes).norm_first  # as published in 2017
+        False
     """
 
     vocab_size: int

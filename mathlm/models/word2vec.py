@@ -25,6 +25,11 @@ class SkipGram(nn.Module):
 
     Raises:
         ConfigError: If a size is not a positive integer.
+
+    Example:
+        >>> model = SkipGram(vocab_size=5, d_model=3)
+        >>> model(torch.tensor([0, 1]), torch.tensor([2, 3])).tolist()  # undecided at the start
+        [0.0, 0.0]
     """
 
     W: Float[Tensor, "V D"]

@@ -6,6 +6,7 @@ from .muon import Muon
 from .schedules import (
     constant,
     cosine_restarts,
+    followed_by,
     noam,
     warmup,
     warmup_cosine,
@@ -26,6 +27,7 @@ __all__ = [
     "constant",
     "cosine_restarts",
     "exponential_decay",
+    "followed_by",
     "grad_norm",
     "linear_decay",
     "noam",

@@ -76,6 +76,13 @@ class Adam(TwoMoments):
         InputTypeError: If a parameter is complex, or a gradient sparse.
         NonFiniteLossError: If a gradient holds NaN or infinity; nothing is updated.
 
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> w.grad = torch.tensor([5.0])
+        >>> Adam([w], lr=0.01).step()  # the first step has the length of the step size
+        >>> w.data
+        tensor([0.9900])
+
     References:
         Kingma and Ba (2015), arXiv:1412.6980, algorithm 1.
     """
@@ -200,6 +207,13 @@ class AdamW(TwoMoments):
         ConfigError: If a number is outside its range.
         InputTypeError: If a parameter is complex, or a gradient sparse.
         NonFiniteLossError: If a gradient holds NaN or infinity; nothing is updated.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> w.grad = torch.tensor([5.0])
+        >>> AdamW([w], lr=0.1, weight_decay=0.5).step()  # 1 - 0.1 · 0.5 - 0.1
+        >>> w.data
+        tensor([0.8500])
 
     References:
         Loshchilov and Hutter (2019), arXiv:1711.05101, algorithm 2.

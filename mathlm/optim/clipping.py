@@ -65,6 +65,12 @@ def grad_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
 
     A parameter without a gradient counts as zero. Of a sharded gradient all parts count, on
     every rank.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> grad_norm([w])
+        tensor(5.)
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
     shards = [g for g in gradients if is_sharded(g)]
@@ -100,6 +106,12 @@ def clip_grad_norm(parameters: Iterable[nn.Parameter], max_norm: float = math.in
     Raises:
         ConfigError: Unless ``max_norm`` is positive.
         NonFiniteLossError: If ‖g‖ is NaN or infinite; the gradients are left as they are.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> clip_grad_norm([w], max_norm=1.0), w.grad
+        (tensor(5.), tensor([0.6000, 0.8000]))
     """
     if not max_norm > 0:
         raise ConfigError(f"max_norm={max_norm} must be positive")

@@ -50,6 +50,13 @@ class Muon(Update):
         InputTypeError: If a parameter is complex, or a gradient sparse.
         NonFiniteLossError: If a gradient holds NaN or infinity; nothing is updated.
 
+    Example:
+        >>> W = torch.nn.Parameter(torch.zeros(2, 2))
+        >>> W.grad = torch.diag(torch.tensor([5.0, 0.1]))
+        >>> Muon([W], lr=0.1, weight_decay=0.0, fused=False).step()
+        >>> bool((W.data.diag() < -0.05).all())  # all directions move alike, the small one too
+        True
+
     References:
         Jordan et al. (2024), Muon: an optimizer for hidden layers in neural networks; Liu et
         al. (2025), arXiv:2502.16982, for the second r.

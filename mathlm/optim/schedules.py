@@ -170,6 +170,10 @@ class constant:
 
     Raises:
         ConfigError: Unless ``peak`` is positive.
+
+    Example:
+        >>> constant(0.1)(1000)
+        0.1
     """
 
     peak: float
@@ -217,6 +221,42 @@ class warmup:
         if step < self.steps:
             return self.then(0) * (step + 1) / (self.steps + 1)
         return self.then(step - self.steps)
+
+
+@dataclass(frozen=True)
+class followed_by:
+    """One schedule up to a step, and another from there on, as for steps added to a run.
+
+    Computes::
+
+        η(t) = first(t)            t < start
+        η(t) = then(t - start)     t >= start
+
+    Args:
+        first: The schedule at the beginning.
+        start: Where the other takes over [steps].
+        then: The schedule that follows; it counts from 0.
+
+    Raises:
+        ConfigError: If ``start`` is negative.
+
+    Example:
+        >>> [followed_by(constant(1.0), 2, constant(0.5))(t) for t in range(4)]
+        [1.0, 1.0, 0.5, 0.5]
+    """
+
+    first: Callable[[int], float]
+    start: int
+    then: Callable[[int], float]
+
+    def __post_init__(self) -> None:
+        if self.start < 0:
+            raise ConfigError(f"start={self.start} must not be negative")
+
+    def __call__(self, step: int) -> float:
+        """Step size η of ``step``, counted from 0."""
+        check_step(step)
+        return self.first(step) if step < self.start else self.then(step - self.start)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,13 @@ class SGD(Update):
         InputTypeError: If a parameter is complex, or a gradient sparse.
         NonFiniteLossError: If a gradient holds NaN or infinity; nothing is updated.
 
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> w.grad = torch.tensor([2.0])
+        >>> SGD([w], lr=0.25).step()
+        >>> w.data
+        tensor([0.5000])
+
     References:
         Sutskever et al. (2013), On the importance of initialization and momentum, ICML.
     """
@@ -142,6 +149,13 @@ class RMSProp(Update):
         ConfigError: If a number is outside its range.
         InputTypeError: If a parameter is complex, or a gradient sparse.
         NonFiniteLossError: If a gradient holds NaN or infinity; nothing is updated.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> w.grad = torch.tensor([5.0])
+        >>> RMSProp([w], lr=0.01, decay=0.75).step()  # 1 - 0.01 / √(1 - 0.75)
+        >>> w.data
+        tensor([0.9800])
 
     References:
         Tieleman and Hinton (2012), Neural Networks for Machine Learning, lecture 6.5.

@@ -10,7 +10,7 @@ from ..chat.conversation import Conversation
 from ..chat.folder import load
 from ..errors import InputError
 from ..train.distributed import DeviceName
-from .command import execute, flat, parse
+from .command import Maybe, execute, flat, parse
 from .generate import Sampling, with_breaks
 
 HELP = "/reset forgets the conversation, /quit leaves; a line that begins with a blank is sent"
@@ -31,16 +31,16 @@ class ChatConfig:
 
     model: str = "smollm2"
     """'smollm2', a GGUF file, or a folder: of Hugging Face, or a result of these commands."""
-    adapter: Path | None = None
-    """Folder of an adapter (LoRA) to put on the model."""
-    prompt: str | None = None
+    adapter: Maybe[Path] = None
+    """Folder of an adapter (LoRA) to put on the model; None: no adapter."""
+    prompt: Maybe[str] = None
     r"""One question, whose answer is all; \n stands for a line break. None: a conversation."""
-    tokenizer: str | None = None
+    tokenizer: Maybe[str] = None
     """'bytes', a file of ByteBPE.save, or a folder; None: the model's own."""
     format: str = "auto"
     """Chat template: chatml, named, or a JSON file; auto: the model's own."""
-    system: str | None = None
-    """System message: what the model is told before all else."""
+    system: Maybe[str] = None
+    """System message: what the model is told before all else; None: nothing."""
     max_new_tokens: int = 200
     """Length of an answer at most [tokens]."""
     device: DeviceName = "auto"

@@ -12,13 +12,19 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass
 from io import StringIO
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
 from ..errors import MathLMError
 
 C = TypeVar("C")
+T = TypeVar("T")
+UNSAID = tyro.conf.arg(
+    help_behavior_hint=lambda value: "" if value == "None" else f"(default: {value})"
+)
+Maybe = Annotated[T | None, UNSAID]
+"""An option that may be left out; its help says what holds then, in place of "None"."""
 FORM = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
 
 

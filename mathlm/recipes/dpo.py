@@ -1,6 +1,7 @@
 """Fine-tune a model on preferences: ``mathlm dpo``, or ``torchrun -m mathlm.recipes.dpo``."""
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -35,13 +36,14 @@ from ..chat.model import ChatModel
 from ..errors import ConfigError
 from ..optim import AdamW
 from ..text import Message, preferences
-from ..train import Trainer, distribute, resolve_device, unwrap
+from ..train import LogLines, Trainer, distribute, resolve_device, unwrap
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Objective
 from ..train.trainer import Record
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .data import context_of, read_pairs, split
+from .more_steps import resume
 from .tuning import (
     DataConfig,
     Prepared,
@@ -51,6 +53,7 @@ from .tuning import (
     own_options,
     parameter_groups,
     prepare,
+    say_result,
     trainer_config,
 )
 
@@ -83,21 +86,21 @@ class Loss:
         "dpo", "robust", "ipo", "hinge", "length-normalized", "kto", "orpo", "simpo"
     ] = "dpo"
     """Name of the preference loss; kto learns from single answers that are good or bad."""
-    beta: float | None = None
+    beta: Maybe[float] = None
     """Price of the divergence from the reference [1/nat]; 0.1, of simpo 2, if not given."""
-    label_smoothing: float | None = None
+    label_smoothing: Maybe[float] = None
     """Of dpo: share of wrong labels (conservative DPO); 0 if not given."""
-    flip: float | None = None
+    flip: Maybe[float] = None
     """Of robust: share of flipped labels; 0.1 if not given."""
     per_token: bool = False
     """Of ipo: means over tokens."""
-    weight: float | None = None
+    weight: Maybe[float] = None
     """Of orpo: weight of the odds ratio; 0.1 if not given."""
-    gamma: float | None = None
+    gamma: Maybe[float] = None
     """Of simpo: margin that is asked for; 1 if not given."""
-    desirable_weight: float | None = None
+    desirable_weight: Maybe[float] = None
     """Of kto: weight of good answers; 1 if not given."""
-    undesirable_weight: float | None = None
+    undesirable_weight: Maybe[float] = None
     """Of kto: weight of bad answers; 1 if not given."""
 
     def __post_init__(self) -> None:
@@ -291,16 +294,34 @@ def answers(
 def judge(
     config: DPOConfig, chat_model: ChatModel, data: Preferences, reference: Reference, when: str
 ) -> dict[str, Any]:
-    """Everything that is compared before and after; logged."""
+    """Everything that is compared before and after; two answers are logged."""
     found: dict[str, Any] = {}
     if data.held_out is not None:
         found |= metrics(chat_model.model, data.held_out, config.loss.reported_beta)
     found |= answers(config, chat_model, data.prompts, reference)
-    numbers = [f"{name} {x:.4g}" for name, x in found.items() if isinstance(x, float)]
-    log.info("%s: %s", when, ", ".join(numbers) or "nothing is held out or written")
     for sample in found.get("samples", [])[:2]:
         log.info("%s: %r -> %r", when, sample["prompt"], sample["answer"])
     return found
+
+
+def log_lines(config: DPOConfig) -> LogLines:
+    """How the log is worded: the first loss is known where the policy begins as its reference.
+
+    All implicit rewards are 0 there, and no divergence is.
+    """
+    name, own = config.loss.loss, config.loss.options
+    begins: dict[str, tuple[float | None, str]] = dict.fromkeys(
+        ("dpo", "robust", "length-normalized"), (math.log(2), "ln 2")
+    )
+    begins["hinge"] = (1.0, "")
+    if name == "ipo":
+        begins["ipo"] = (1 / (4 * own["beta"] ** 2), "1/(4 beta^2)")
+    if name == "kto" and own["desirable_weight"] == own["undesirable_weight"]:
+        begins["kto"] = (own["desirable_weight"] / 2, "")
+    virtual = config.adaptation.method in ("prefix", "prompt")  # they change the policy at once
+    first, because = (None, "") if virtual else begins.get(name, (None, ""))
+    unit = "answers" if name == "kto" else "pairs"
+    return LogLines(unit=unit, first_loss=first, because=because)
 
 
 def build(
@@ -316,7 +337,7 @@ def build(
         Tuning(config.loss.objective, config.identity),
         data.training,
         AdamW(parameter_groups(config, prepared.chat_model.model, prepared)),
-        trainer_config(config, schedule),
+        trainer_config(config, schedule, log_lines(config)),
         data.held_out,
         beta=config.loss.reported_beta,
     )
@@ -343,7 +364,7 @@ def run(config: DPOConfig) -> dict[str, Any]:
         schedule = Schedule.of_passes(config, per_epoch, width, slower=10)
         trainer = build(config, schedule, prepared, model, data)
         before = judge(config, chat_model, data, reference, "before")
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         after = judge(config, chat_model, data, reference, "after")
         found = {"step": trainer.step, "dropped": data.dropped, "before": before}
@@ -351,7 +372,7 @@ def run(config: DPOConfig) -> dict[str, Any]:
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             place = finish(config, schedule, trainer, prepared, found)
-            log.info("talk with it: mathlm chat --model %s", place)
+            say_result(config, found, place, f"mathlm chat --model {place}")
         return found
 
 

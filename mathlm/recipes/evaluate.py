@@ -24,7 +24,7 @@ from ..text import questions
 from ..text.corpora.questions import Question
 from ..train import resolve_device, write_record
 from ..train.distributed import DeviceName
-from .command import execute, flat, parse
+from .command import Maybe, execute, flat, parse
 
 log = logging.getLogger(__name__)
 
@@ -42,24 +42,24 @@ class EvaluateConfig:
 
     model: str = "smollm2"
     """'smollm2', a GGUF file, or a folder: of Hugging Face, or a result of these commands."""
-    against: str | None = None
-    """A second model to compare with, named in the same way."""
+    against: Maybe[str] = None
+    """A second model to compare with, named in the same way; None: none."""
     task: str = "piqa"
     """piqa, openbookqa, mmlu, or a JSONL file of question, choices and answer (from 0)."""
     way: Literal["answer", "letter"] = "answer"
     """Likelihood of each answer in full, or of its letter below a list of all."""
     by: By = "byte"
     """What the log-likelihood of an answer is divided by: byte, token, or sum for nothing."""
-    limit: int | None = None
+    limit: Maybe[int] = None
     """Ask so many questions, spread evenly over the set; None: all."""
     batch: int = 16
     """Questions that are read together."""
-    tokenizer: str | None = None
+    tokenizer: Maybe[str] = None
     """'bytes', a file of ByteBPE.save, or a folder; None: the model's own."""
     device: DeviceName = "auto"
     """Where to run."""
-    record: Path | None = None
-    """JSON file for the options, the results, and which questions were answered rightly."""
+    record: Maybe[Path] = None
+    """JSON file for options, results, and which questions were answered rightly; None: none."""
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:

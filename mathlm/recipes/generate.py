@@ -15,7 +15,7 @@ from ..generate import RegexConstraint, TextStream, stream_text
 from ..text import ByteBPE, Bytes, ChatFormat, Message
 from ..text.tokenizers.named import Tokenizer
 from ..train.distributed import DeviceName
-from .command import execute, flat, parse
+from .command import Maybe, execute, flat, parse
 
 log = logging.getLogger(__name__)
 
@@ -26,17 +26,17 @@ class Sampling:
 
     temperature: float = 0.8
     """Divides the logits; 0 takes the likeliest token."""
-    top_k: int | None = None
+    top_k: Maybe[int] = None
     """Draw from so many of the likeliest tokens; None: all."""
-    top_p: float | None = None
+    top_p: Maybe[float] = None
     """Nucleus sampling: draw from the fewest tokens of this probability; None: all."""
-    min_p: float | None = None
+    min_p: Maybe[float] = None
     """Draw from tokens this likely beside the likeliest, as a share of it; None: all."""
-    typical_p: float | None = None
+    typical_p: Maybe[float] = None
     """Draw from the most typical tokens of this probability; None: all."""
     repetition_penalty: float = 1.0
     """Makes tokens that stand there already less likely; 1: none."""
-    seed: int | None = None
+    seed: Maybe[int] = None
     """The same seed draws the same text; None: another one each time."""
 
 
@@ -55,7 +55,7 @@ class GenerateConfig:
     r"""Text to continue; \n stands for a line break."""
     model: str = "smollm2"
     """'smollm2', a GGUF file, or a folder: of Hugging Face, or a result of these commands."""
-    tokenizer: str | None = None
+    tokenizer: Maybe[str] = None
     """'bytes', a file of ByteBPE.save, or a folder; None: the model's own."""
     chat: bool = False
     """Ask a chat model, in its own form, or in that of SmolLM2 if it has none."""
@@ -63,7 +63,7 @@ class GenerateConfig:
     """Length of the new text at most [tokens]."""
     stop: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """End before this text; may be repeated."""
-    pattern: str | None = None
+    pattern: Maybe[str] = None
     """Regular expression that the whole new text matches; None: any text."""
     device: DeviceName = "auto"
     """Where to run."""

@@ -12,7 +12,7 @@ import tyro
 from ..chat import folder as chat_folder
 from ..errors import ConfigError
 from ..models import save_pretrained
-from .command import execute, parse
+from .command import Maybe, execute, parse
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class MergeConfig:
     """A folder that sft, dpo, ppo or grpo wrote."""
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Where to write the model."""
-    dtype: Literal["float16", "bfloat16", "float32"] | None = None
+    dtype: Maybe[Literal["float16", "bfloat16", "float32"]] = None
     """Of the weights; None: as those of the base are loaded."""
 
 

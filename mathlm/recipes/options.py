@@ -2,9 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+import tyro
 
 from ..errors import ConfigError
+from ..train.loggers import LoggerName
+from .command import Maybe
+from .more_steps import MoreSteps
+
+LOGGERS = tyro.conf.arg(metavar="{jsonl,csv,tensorboard,wandb} ...")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +40,12 @@ class BaseModel:
 
     model: str = "smollm2"
     """'smollm2', a GGUF file, or a folder: of Hugging Face, or a result of these commands."""
-    tokenizer: str | None = None
+    tokenizer: Maybe[str] = None
     """'bytes', a file of ByteBPE.save or a folder; the model's own if not given."""
     format: str = "auto"
     """Chat template: chatml or named; auto = by the tokenizer."""
-    template: str | None = None
-    """Chat template as a JSON file with the arguments of ChatFormat, in place of --format."""
+    template: Maybe[str] = None
+    """Chat template: a JSON file with the arguments of ChatFormat; None: as --format says."""
 
     def __post_init__(self) -> None:
         if self.format != "auto" and self.template is not None:
@@ -54,16 +61,16 @@ class BaseModel:
 class Optimization:
     """AdamW, its step size and its gradient accumulation."""
 
-    lr: float | None = None
+    lr: Maybe[float] = None
     """Largest step size; if not given by command, method and width of the model."""
-    warmup: int | None = None
+    warmup: Maybe[int] = None
     """Steps until the largest step size; a twentieth of all if not given."""
     weight_decay: float = 0.0
     """Decay of what is trained."""
     micro_batches: int = 1
     """Gradient accumulation: parts that a process cuts its share of a batch into."""
-    ema: float | None = None
-    """Decay of an exponential moving average of the weights, judged and saved beside them."""
+    ema: Maybe[float] = None
+    """Decay of an exponential moving average of weights, judged and saved too; None: none."""
     seed: int = 0
     """Seed of everything that is drawn: held-out rows, order, dropout, texts."""
 
@@ -72,15 +79,19 @@ class Optimization:
 class Output:
     """What is written, and where. The same command resumes a run that was interrupted."""
 
-    out: Path | None = None
+    out: Maybe[Path] = None
     """Folder of the result and the checkpoints; if not given in runs/, named by the options."""
-    record: Path | None = None
-    """JSON file for options, history and results."""
+    record: Maybe[Path] = None
+    """JSON file for options, history and results; None: none."""
     log_every: int = 10
     """Steps between log lines."""
-    save_every: int | None = None
+    log: Annotated[Maybe[tuple[LoggerName, ...]], LOGGERS] = None
+    """Write the log as numbers too, into the folder, in one form or several; None: in none."""
+    save_every: Maybe[int] = None
     """Steps between checkpoints; if not given the last step only."""
     keep: int = 2
     """Newest checkpoints that stay."""
     allow_change: bool = False
     """Resume although the options differ."""
+    more_steps: Maybe[MoreSteps] = None
+    """What the learning rate does if a run that has ended gets more steps; None: refused."""

@@ -12,7 +12,7 @@ import tyro
 from ..errors import ConfigError, DataNotFoundError
 from ..train import newest_checkpoint
 from ..train.checkpoint import read_state
-from .command import execute, parse
+from .command import Maybe, execute, parse
 
 log = logging.getLogger(__name__)
 
@@ -21,13 +21,15 @@ log = logging.getLogger(__name__)
 class PlotConfig:
     """Draw what a run did: loss, step size, norm of the gradient and what else it recorded.
 
-    mathlm plot runs/mine
-    mathlm plot record.json --out curves.png
+    The figure has a panel for each kind of number, over the steps.
+
+        mathlm plot runs/mine
+        mathlm plot record.json --out curves.png
     """
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run, of which the newest checkpoint is read, or a file of --record."""
-    out: Path | None = None
+    out: Maybe[Path] = None
     """PNG, PDF or SVG file to write; None: plot.png in the folder, or beside the record."""
 
 

@@ -1,7 +1,6 @@
 """What ppo and grpo share: prompts, rewards, and a run that writes, is judged and learns."""
 
 import copy
-import logging
 import time
 from dataclasses import dataclass
 from importlib import import_module
@@ -41,6 +40,8 @@ from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objectives import Objective
 from .columns import with_columns
+from .command import Maybe
+from .more_steps import resume
 from .reward import load_reward
 from .tuning import (
     Prepared,
@@ -51,10 +52,10 @@ from .tuning import (
     parameter_groups,
     prepare,
     require_positive,
+    say_result,
     trainer_config,
 )
 
-log = logging.getLogger(__name__)
 JUDGED = 1_000_003  # seed of what is judged before and after
 BUILT_IN = ("sentiment", "length", "arithmetic", "format")
 FORMS = (
@@ -86,7 +87,7 @@ class Rollouts:
     """Price of the divergence from the reference, KL [reward/nat]."""
     cut: float | str = "score"
     """Reward of a text without an end: score, of ppo also bootstrap, or a number."""
-    at_once: int | None = None
+    at_once: Maybe[int] = None
     """Rows written and read together; all if not given."""
 
     def __post_init__(self) -> None:
@@ -102,8 +103,8 @@ class Rewarding:
     A function gets prompts, completions and, by name, the other keys of the prompts' lines."""
     target: int = 100
     """Of --reward length: how long an answer is to be [characters]."""
-    pattern: str | None = None
-    """Of --reward format: regular expression that a whole completion matches."""
+    pattern: Maybe[str] = None
+    """Of --reward format: regular expression of a whole completion; None: of other rewards."""
 
     def function(self, device: DeviceName) -> RewardFunction:
         """The reward function; ``device`` is that of a learned one."""
@@ -365,7 +366,7 @@ def run_plan(config: PolicyConfig, plan: Plan) -> dict[str, Any]:
         prepared = prepare(config)
         data, schedule, trainer = build(config, plan, prepared)
         before, start = judge(config, data), time.perf_counter()
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         data.look_back()
         after = judge(config, data)
@@ -373,8 +374,7 @@ def run_plan(config: PolicyConfig, plan: Plan) -> dict[str, Any]:
         found |= {"dropped": data.dropped}
         found |= {"before": before, "after": after, "seconds": time.perf_counter() - start}
         if rank() == 0:
-            log.info("reward %s before, %s after", before.get("reward"), after.get("reward"))
             more = {"rollouts": data.history}
             place = finish(config, schedule, trainer, prepared, found, **more)
-            log.info("talk with it: mathlm chat --model %s", place)
+            say_result(config, found, place, f"mathlm chat --model {place}")
         return found

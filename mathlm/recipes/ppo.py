@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..align import PPO, TokenCredit
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .policy import Plan, PolicyConfig, run_plan
 
 
@@ -18,7 +18,7 @@ class Critic:
     """Weights of the value model: a copy of its own, or those of the policy."""
     value_weight: float = 0.5
     """Weight of the values' loss."""
-    value_clip: float | None = None
+    value_clip: Maybe[float] = None
     """How far values may move in an iteration [reward]; anywhere if not given."""
     gamma: float = 1.0
     """Discount γ: what a reward keeps for each token before it."""

@@ -1,6 +1,6 @@
 """From a folder of documents to a file of tokens: clean, filter, deduplicate, tokenize."""
 
-import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,26 +24,27 @@ from ..text import (
 )
 from ..text.corpora.token_file import END
 from ..text.tokenizers.named import Tokenizer
-from .command import execute, parse
+from .command import Maybe, execute, parse
+from .result import left_out, places, say
 
 RULES = {"none": (), "c4": C4_RULES, "gopher": GOPHER_RULES, "both": GOPHER_RULES + C4_RULES}
-log = logging.getLogger(__name__)
+DROPPED = ("empty", "low quality", "exact duplicates", "near duplicates", "in test")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaning:
     """What is dropped."""
 
-    common_lines: int | None = None
-    """Drop lines that stand in so many documents or more, such as menus."""
+    common_lines: Maybe[int] = None
+    """Drop lines that stand in so many documents or more, such as menus; None: none."""
     quality: Literal["none", "c4", "gopher", "both"] = "none"
     """Quality filter: rules of thumb, made for web pages."""
     near: float = 0.8
     """Least similarity of near duplicates, 0 to 1, of which one stays; 0: all stay."""
     index: Literal["datasketch", "numpy"] = "datasketch"
     """What finds near duplicates: the package datasketch, or mathlm's own, which is faster."""
-    test: Path | None = None
-    """Decontamination: documents whose runs of 13 words no other document may share."""
+    test: Maybe[Path] = None
+    """Decontamination: documents whose runs of 13 words no other may share; None: no test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +53,8 @@ class Tokens:
 
     tokenizer: str = "bytes"
     """'bytes', or the file of a saved ByteBPE."""
-    vocab_size: int | None = None
-    """Train a byte-level BPE of so many tokens; it is saved as OUT.tokenizer.json."""
+    vocab_size: Maybe[int] = None
+    """Train a byte-level BPE of this size, saved as OUT.tokenizer.json; None: --tokenizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,12 +133,26 @@ def prepared_texts(config: PrepareConfig) -> tuple[list[str], dict[str, Any]]:
 
 def run(config: PrepareConfig) -> dict[str, Any]:
     """Prepare the documents; returns how many each stage dropped and what was written."""
+    start = time.perf_counter()
     texts, report = prepared_texts(config)
     encoder, end = tokenizer(texts, config)
     manifest = write_tokens(texts, config.out, encoder, end_id=end)
     found = report | {"tokens": manifest.tokens}
-    log.info("%s", found)
+    say_result(config, found, time.perf_counter() - start)
     return found
+
+
+def say_result(config: PrepareConfig, found: dict[str, Any], seconds: float) -> None:
+    """The table at the end."""
+    dropped = {n: found[n] for n in DROPPED if n in found}
+    rows = [("documents", f"{found['documents']:,}"), *left_out(dropped)]
+    rows += [("kept", f"{found['kept']:,}"), ("tokens", f"{found['tokens']:,}")]
+    learned = config.out.with_name(config.out.name + ".tokenizer.json")
+    own = learned if config.tokens.vocab_size else None
+    name = own or (config.tokens.tokenizer if config.tokens.tokenizer != "bytes" else None)
+    option = "" if name is None else f" --tokenizer {name}"
+    following = [f"mathlm pretrain --data {config.out}{option}"]
+    say(rows, places(seconds, following, written_to=config.out, tokenizer=own))
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:

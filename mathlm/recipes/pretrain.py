@@ -4,9 +4,9 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -17,18 +17,23 @@ from ..optim import AdamW, warmup_cosine
 from ..text import corpus, encode_corpus
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import (
+    LogLines,
     TokenizedWindows,
     Trainer,
     TrainerConfig,
     distribute,
     next_token,
     resolve_device,
+    run_loggers,
 )
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
+from ..train.loggers import LoggerName
 from ..train.record import device_name, write_record
-from .command import execute, flat, parse
-from .options import Machine
+from .command import Maybe, execute, flat, parse
+from .more_steps import MoreSteps, resume
+from .options import LOGGERS, Machine
+from .result import places, say, values
 
 log = logging.getLogger(__name__)
 Size = Literal["nano", "tiny", "small", "medium", "base", "gpt2"]
@@ -46,13 +51,14 @@ SIZES: dict[Size, dict[str, Any]] = {
 class Text:
     """What is read, and as which tokens."""
 
-    data: Path | None = None
-    """File (.txt, .md, .jsonl), folder, or tokens of mathlm prepare; a tenth is held out."""
+    data: Maybe[Path] = None
+    """File (.txt, .md, .jsonl), folder, tokens of mathlm prepare; a tenth is held out.
+    None: --corpus."""
     corpus: Literal["shakespeare", "glosses"] = "shakespeare"
     """Installed corpus, in place of --data; every tenth document is held out."""
     tokenizer: str = "bytes"
     """'bytes', a file of ByteBPE.save, or a folder with GPT-2's vocab.bpe."""
-    held_out: int | None = None
+    held_out: Maybe[int] = None
     """Held-out tokens that are scored [tokens]; None: all."""
 
     def __post_init__(self) -> None:
@@ -114,7 +120,7 @@ class Optimization:
     """Decay of all weights: a step shrinks them by this times the step size."""
     clip: float = 1.0
     """Gradient clipping: largest norm of the gradient."""
-    ema: float | None = None
+    ema: Maybe[float] = None
     """Decay of an exponential moving average of the weights, judged beside them; None: none."""
     seed: int = 0
     """Seed of weights, order and dropout."""
@@ -124,20 +130,24 @@ class Optimization:
 class Output:
     """What is written, and when. The same command resumes a run that was interrupted."""
 
-    out: Path | None = None
+    out: Maybe[Path] = None
     """Folder of the checkpoints; a run found there is resumed. None: nothing is kept."""
-    record: Path | None = None
-    """JSON file for options, history and results."""
+    record: Maybe[Path] = None
+    """JSON file for options, history and results; None: none."""
     log_every: int = 10
     """Steps between log lines."""
-    eval_every: int | None = None
-    """Steps between evaluations; the last step is evaluated in any case."""
+    log: Annotated[Maybe[tuple[LoggerName, ...]], LOGGERS] = None
+    """Write the log as numbers too, into the folder, in one form or several; None: in none."""
+    eval_every: Maybe[int] = None
+    """Steps between evaluations, the last step apart; None: that one alone."""
     save_every: int = 100
     """Steps between checkpoints."""
-    keep: int | None = None
+    keep: Maybe[int] = None
     """Newest checkpoints that stay; None: all."""
     allow_change: bool = False
     """Resume although the options differ."""
+    more_steps: Maybe[MoreSteps] = None
+    """What the learning rate does if a run that has ended gets more steps; None: refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +198,7 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
         seed=by.seed,
         folder=to.out,
         log_every=to.log_every,
+        loggers=run_loggers(to.log or (), to.out),
         eval_every=to.eval_every,
         save_every=to.save_every,
         keep=to.keep,
@@ -198,10 +209,17 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
     )
 
 
+def log_lines(vocab_size: int) -> LogLines:
+    """How the log is worded: new weights know nothing and guess uniformly."""
+    guess = math.log(vocab_size)
+    return LogLines(unit="tokens", first_loss=guess, because=f"ln {vocab_size}")
+
+
 def build(config: PretrainConfig) -> tuple[Trainer, TokenizedWindows]:
     """Trainer of a run, and its held-out windows."""
     plan = trainer_config(config)  # refuses wrong options before a long text is read
     training, held_out = windows(config)
+    plan = replace(plan, lines=log_lines(training.vocab_size))
     torch.manual_seed(config.optimization.seed)
     shape = config.model.config(training.vocab_size)
     one = GPT(shape).to(getattr(torch, config.machine.dtype))
@@ -225,16 +243,26 @@ def results(trainer: Trainer, bytes_per_target: float) -> dict[str, float]:
     return found
 
 
+def say_result(config: PretrainConfig, found: dict[str, float]) -> None:
+    """The table at the end."""
+    out, size = config.output.out, ("parameters", f"{found['parameters']:,}")
+    following = [f"mathlm plot {out}", f"mathlm export {out} FOLDER"]
+    if out is None:
+        following = ["give --out FOLDER to keep the weights"]
+    wrote = {"checkpoints": out, "record": config.output.record}
+    say(values(found), [size], places(found["seconds"], following, **wrote))
+
+
 def run(config: PretrainConfig) -> dict[str, float]:
     """Train, evaluate and record; returns the results."""
     with process_group(config.machine.device, timeout=config.machine.timeout):
         (trainer, held_out), start = build(config), time.perf_counter()
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         found = results(trainer, held_out.bytes_per_target)
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
-            log.info("%s", found)
+            say_result(config, found)
             if config.output.record is not None:
                 parts = {"options": flat(config), "history": trainer.history}
                 parts |= {"config": trainer.describe(), "results": found}

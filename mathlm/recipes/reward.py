@@ -1,6 +1,7 @@
 """Train a reward model on preferences: ``mathlm reward``; and the reward that it writes."""
 
 import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +20,13 @@ from ..errors import ConfigError, InputError
 from ..generate.decoding import evaluating
 from ..optim import AdamW
 from ..text import Message
-from ..train import Trainer, distribute, resolve_device
+from ..train import LogLines, Trainer, distribute, resolve_device
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import DeviceName, process_group, rank
 from ..train.objective_batches import padded
 from .command import execute, parse
 from .data import Pairs, read_pairs
+from .more_steps import resume
 from .tuning import (
     DataConfig,
     Prepared,
@@ -33,6 +35,7 @@ from .tuning import (
     finish,
     parameter_groups,
     prepare,
+    say_result,
     trainer_config,
 )
 
@@ -78,6 +81,13 @@ def prepare_reward(config: RewardConfig) -> tuple[Prepared, RewardModel]:
     return prepared, RewardModel(model)
 
 
+def log_lines(config: RewardConfig) -> LogLines:
+    """How the log is worded: the head begins at 0, so that all answers are worth the same."""
+    first = math.log1p(math.exp(config.margin))
+    because = f"ln(1 + e^{config.margin:g})" if config.margin else "ln 2"
+    return LogLines(unit="pairs", first_loss=first, because=because)
+
+
 def build(
     config: RewardConfig,
     schedule: Schedule,
@@ -97,21 +107,18 @@ def build(
         Tuning(objective, config.identity),
         data.training,
         AdamW([*parameter_groups(config, model.body, prepared), head]),
-        trainer_config(config, schedule),
+        trainer_config(config, schedule, log_lines(config)),
         data.held_out,
     )
 
 
-def judged(model: RewardModel, data: Pairs, when: str) -> dict[str, float]:
+def judged(model: RewardModel, data: Pairs) -> dict[str, float]:
     """What the reward is worth on the held-out pairs, and what length is worth there."""
     if data.held_out is None:
         return {}
     device = model.offset.device
     batches = ({k: t.to(device) for k, t in batch.items()} for batch in data.held_out)
-    found = reward_metrics(model, batches)
-    said = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
-    log.info("held-out pairs %s: %s", when, said)
-    return found
+    return reward_metrics(model, batches)
 
 
 def compare_with_length(found: dict[str, float]) -> bool | None:
@@ -150,11 +157,11 @@ def run(config: RewardConfig) -> dict[str, Any]:
         per_epoch, width = data.training.steps_per_epoch, model.body.config.d_model
         schedule = Schedule.of_passes(config, per_epoch, width)
         trainer = build(config, schedule, prepared, model, data)
-        before = judged(model, data, "before")
-        trainer.resume(allow_change=config.output.allow_change)
+        before = judged(model, data)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         centre(model, data)
-        after = judged(model, data, "after")
+        after = judged(model, data)
         found: dict[str, Any] = {"step": trainer.step, "dropped": data.encoded.dropped}
         found |= {"before": before, "after": after}
         found |= {"more_than_length": compare_with_length(after)}
@@ -163,7 +170,7 @@ def run(config: RewardConfig) -> dict[str, Any]:
             (config.folder / chat_folder.FILE).unlink(missing_ok=True)
             model.save_head(config.folder)
             place = finish(config, schedule, trainer, prepared, found)
-            log.info("a reward for --reward: %s", place)
+            say_result(config, found, place, f"mathlm grpo --reward {place} --prompts FILE")
         return found
 
 

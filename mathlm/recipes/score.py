@@ -28,8 +28,8 @@ class ScoreConfig(Rewarding):
 
     It is what mathlm ppo and mathlm grpo would give: the way to try a reward.
 
-    mathlm score --reward sentiment --completion "What a lovely day!"
-    mathlm score --reward runs/mine --prompt "What is rain?" --completion "Water."
+        mathlm score --reward sentiment --completion "What a lovely day!"
+        mathlm score --reward runs/mine --prompt "What is rain?" --completion "Water."
     """
 
     answer: Answer

@@ -15,13 +15,21 @@ from ..chat.model import ChatModel
 from ..errors import ConfigError
 from ..optim import AdamW
 from ..text import corpus, encode_corpus, instructions
-from ..train import TokenizedWindows, Trainer, distribute, next_token, resolve_device
+from ..train import (
+    LogLines,
+    TokenizedWindows,
+    Trainer,
+    distribute,
+    next_token,
+    resolve_device,
+)
 from ..train.activation_checkpointing import checkpoint_activations
 from ..train.distributed import process_group, rank
 from ..train.objectives import Batch, Objective
 from ..train.state import kept_rng
-from .command import execute, parse
+from .command import Maybe, execute, parse
 from .data import context_of, split
+from .more_steps import resume
 from .tuning import (
     DataConfig,
     Prepared,
@@ -31,6 +39,7 @@ from .tuning import (
     parameter_groups,
     prepare,
     require_convergence,
+    say_result,
     trainer_config,
 )
 
@@ -54,9 +63,9 @@ class SFTConfig(DataConfig):
     """File of JSON lines, or an installed set: chatterbot, chitchat."""
     packed: bool = False
     """Several conversations in a row of --context tokens."""
-    replay: str | None = None
-    """Old text among the rows, against forgetting: a file, a folder or an installed corpus."""
-    replay_share: float | None = None
+    replay: Maybe[str] = None
+    """Old text among the rows, against forgetting: file, folder or known corpus; None: none."""
+    replay_share: Maybe[float] = None
     """Share of the rows that is old; 0.1 if not given."""
 
     def __post_init__(self) -> None:
@@ -151,7 +160,7 @@ def build(
         Tuning(objective, config.identity),
         data.training,
         AdamW(parameter_groups(config, gpt, prepared)),
-        trainer_config(config, schedule),
+        trainer_config(config, schedule, LogLines(unit="tokens")),
         held_out=data.held_out,
     )
 
@@ -170,7 +179,6 @@ def judged(trainer: Trainer, before: float) -> dict[str, float]:
     losses = {r["step"]: r["held_out_loss"] for r in trainer.history if "held_out_loss" in r}
     least = min(losses, key=lambda step: losses[step])
     after = losses[least] if trainer.best else losses[trainer.step]
-    log.info("held-out answers: %.4f nats a token before, %.4f after", before, after)
     if after > losses[least]:
         log.info("the least was %.4f at step %d: --patience ends there", losses[least], least)
     return {"held_out_loss_before": before, "held_out_loss": after}
@@ -190,7 +198,7 @@ def run(config: SFTConfig) -> dict[str, Any]:
         schedule = Schedule.of_passes(config, data.steps_per_epoch, width)
         trainer = build(config, schedule, prepared, data)
         before = None if data.held_out is None else trainer.evaluate()
-        trainer.resume(allow_change=config.output.allow_change)
+        resume(trainer, config.output.more_steps, config.output.allow_change)
         trainer.fit()
         found: dict[str, Any] = {"step": trainer.step, "dropped": data.encoded.dropped}
         found |= {} if before is None else judged(trainer, before)
@@ -200,7 +208,9 @@ def run(config: SFTConfig) -> dict[str, Any]:
         found |= {"seconds": time.perf_counter() - start}
         if rank() == 0:
             place = finish(config, schedule, trainer, prepared, found)
-            log.info("talk with it: mathlm chat --model %s", place)
+            told: dict[str, Any] = {} if before is None else {"held_out_loss": before}
+            both = {"before": told, "after": found}
+            say_result(config, found | both, place, f"mathlm chat --model {place}")
         return found
 
 

@@ -26,11 +26,13 @@ from ..generate import quantize
 from ..models import GPT, save_pretrained
 from ..models.gpt_config import require_choices
 from ..optim import warmup_cosine
-from ..train import Trainer, TrainerConfig
+from ..train import LogLines, Trainer, TrainerConfig, run_loggers
+from ..train.config import LINES
 from ..train.objectives import Batch, Objective
 from ..train.record import device_name, write_record
-from .command import flat
+from .command import Maybe, flat
 from .options import BaseModel, Machine, Optimization, Output
+from .result import Row, compared, left_out, places, say
 
 log = logging.getLogger(__name__)
 Method = Literal["full", "freeze", "lora", "adapters", "prefix", "prompt"]
@@ -95,32 +97,32 @@ class Adaptation:
 
     method: Method = "lora"
     """All weights, some of them, low-rank updates, bottleneck adapters, or virtual tokens."""
-    lora_rank: int | None = None
+    lora_rank: Maybe[int] = None
     """Of lora: rank of the updates; 16 if not given."""
-    lora_alpha: float | None = None
+    lora_alpha: Maybe[float] = None
     """Of lora: scale of the updates, alpha / rank; the rank if not given."""
-    lora_dropout: float | None = None
+    lora_dropout: Maybe[float] = None
     """Of lora: share of the inputs that is dropped; 0 if not given."""
-    lora_targets: tuple[str, ...] | None = None
+    lora_targets: Maybe[tuple[str, ...]] = None
     """Of lora: maps that are updated, such as W_q W_v; all-linear if not given."""
     rslora: bool = False
     """Of lora: scale alpha / sqrt(rank)."""
-    width: int | None = None
+    width: Maybe[int] = None
     """Of adapters: width of the bottlenecks; 16 if not given."""
-    length: int | None = None
+    length: Maybe[int] = None
     """Of prefix and prompt: virtual tokens; 16 if not given."""
-    train: tuple[str, ...] | None = None
-    """Of freeze: what is trained, such as blocks.3 final_norm."""
+    train: Maybe[tuple[str, ...]] = None
+    """Of freeze: what is trained, such as blocks.3 final_norm; None: of other methods."""
     special_tokens: Annotated[
         Literal["auto", "train", "keep"], tyro.conf.arg(aliases=["--marks"])
     ] = "auto"
     """Embeddings of the template's special tokens; auto: trained if it never saw them."""
     merge: bool = False
     """Of lora: write a whole model in place of an adapter."""
-    quantize: Literal[4, 8] | None = None
+    quantize: Maybe[Literal[4, 8]] = None
     """Bits of the frozen weights; not quantized if not given."""
-    l2_sp: float | None = None
-    """L2-SP: pull towards the first weights [nats/target]; for sft."""
+    l2_sp: Maybe[float] = None
+    """L2-SP: pull towards the first weights [nats/target], for sft; None: none."""
 
     def __post_init__(self) -> None:
         own_options(self, "method", OWN)
@@ -220,15 +222,15 @@ class Passes:
 
     epochs: int = 3
     """Passes over the data."""
-    steps: int | None = None
-    """Optimizer steps, in place of --epochs."""
+    steps: Maybe[int] = None
+    """Optimizer steps; None: as many as --epochs take."""
     batch_size: int = 8
     """Rows of an optimizer step, over all processes and gradient accumulation."""
     clip: float = 1.0
     """Largest norm of the gradient."""
-    eval_every: int | None = None
+    eval_every: Maybe[int] = None
     """Steps between evaluations; a tenth of the run if not given."""
-    patience: int | None = None
+    patience: Maybe[int] = None
     """Early stopping: evaluations without a new best that end the run; never if not given."""
 
     def __post_init__(self) -> None:
@@ -241,7 +243,7 @@ class DataConfig(TuningConfig):
 
     data: str
     """File of JSON lines."""
-    context: int | None = None
+    context: Maybe[int] = None
     """Longest conversation [tokens]; 512, or what the model reads, if not given."""
     held_out: float = 0.1
     """Share of the prompts that is not learned from but evaluated on; 0 = none."""
@@ -271,6 +273,9 @@ class Prepared:
 def prepare(config: TuningConfig) -> Prepared:
     """The base model, loaded, quantized and adapted as the options say."""
     require_places(config)
+    run_loggers(
+        config.output.log or (), config.folder
+    )  # a missing package is said before all else
     base, own = config.base, config.adaptation
     loaded = chat_folder.load_whole(base.model, tokenizer=base.tokenizer, form=base.form)
     model = loaded.model if own.quantize is None else quantize(loaded.model, own.quantize)
@@ -353,12 +358,17 @@ def parameter_groups(
     return decay + ([{"params": rows, "weight_decay": 0.0}] if special else [])
 
 
-def trainer_config(config: TuningConfig, schedule: Schedule) -> TrainerConfig:
-    """How the trainer runs, by the options and the schedule."""
+def trainer_config(
+    config: TuningConfig, schedule: Schedule, lines: LogLines = LINES
+) -> TrainerConfig:
+    """How the trainer runs, by the options and the schedule; ``lines`` words its log."""
+    rest: dict[str, Any]
     rates = warmup_cosine(schedule.lr, schedule.warmup, schedule.steps, final=schedule.lr / 10)
     known = flat(config) | asdict(schedule)
     given = {f.name: known[f.name] for f in fields(TrainerConfig) if f.name in known}
-    return TrainerConfig(**given | {"schedule": rates, "folder": config.folder / "checkpoints"})
+    rest = {"schedule": rates, "folder": config.folder / "checkpoints", "lines": lines}
+    rest |= {"loggers": run_loggers(config.output.log or (), config.folder)}
+    return TrainerConfig(**given | rest)
 
 
 FILES = ("data", "prompts", "model", "tokenizer", "template", "replay", "reward")
@@ -384,6 +394,18 @@ def finish(
         parts |= {"results": results, "device": device_name(trainer.device)}
         write_record(config.output.record, **parts)
     return write_result(config, prepared)
+
+
+def say_result(
+    config: TuningConfig, found: dict[str, Any], place: Path, following: str
+) -> None:
+    """The table at the end, with the command that comes next."""
+    length = next(name for name in ("step", "iterations") if name in found)
+    rows: list[Row] = [("steps" if length == "step" else length, f"{found[length]:,}")]
+    rows += left_out(found["dropped"])
+    wrote = {"written to": place, "record": config.output.record}
+    ends = places(found["seconds"], [following], **wrote)
+    say(compared(found.get("before", {}), found.get("after", {})), rows, ends)
 
 
 def require_convergence(before: float, after: float, vocab_size: int) -> None:

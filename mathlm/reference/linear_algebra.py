@@ -50,6 +50,10 @@ def frobenius_norm(A: Float[ndarray, "M N"]) -> float:
 
     Args:
         A: Matrix.
+
+    Example:
+        >>> frobenius_norm(np.array([[3.0, 0.0], [0.0, 4.0]]))
+        5.0
     """
     return float(np.sqrt(np.sum(A**2)))
 
@@ -72,6 +76,11 @@ def cosine_similarity(
 
     Raises:
         InputError: If a vector is zero: it has no direction.
+
+    Example:
+        >>> u, v = np.array([1.0, 0.0]), np.array([1.0, 1.0])
+        >>> round(float(cosine_similarity(u, v)), 4)  # 1 / √2
+        0.7071
     """
     u_norm = np.linalg.norm(u, axis=-1, keepdims=True)
     v_norm = np.linalg.norm(v, axis=-1, keepdims=True)
@@ -94,6 +103,10 @@ def projection(v: Float[ndarray, "*batch D"], u: Float[ndarray, " D"]) -> ndarra
 
     Raises:
         InputError: If u is zero.
+
+    Example:
+        >>> projection(np.array([3.0, 4.0]), np.array([2.0, 0.0]))
+        array([3., 0.])
     """
     if not u @ u > 0:
         raise InputError(f"u={u} spans no line to project onto: it must not be zero")
@@ -118,6 +131,10 @@ def gram_schmidt(A: Float[ndarray, "M N"]) -> Float[ndarray, "M N"]:
 
     Raises:
         InputError: If a column depends on those before it (‖w‖ < 1e-10 ‖a_j‖).
+
+    Example:
+        >>> gram_schmidt(np.array([[2.0, 1.0], [0.0, 3.0]])).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
     Q = np.zeros_like(A)
     for j, a in enumerate(A.T):
@@ -145,6 +162,10 @@ def coordinates(v: Float[ndarray, " N"], basis: Float[ndarray, "N N"]) -> Float[
 
     Raises:
         InputError: If the columns are dependent, so that they are no basis.
+
+    Example:
+        >>> coordinates(np.array([2.0, 6.0]), np.array([[2.0, 0.0], [0.0, 3.0]]))
+        array([1., 2.])
     """
     if np.linalg.matrix_rank(basis) < len(v):
         raise InputError(
@@ -168,6 +189,10 @@ def determinant(A: Float[ndarray, "M N"]) -> float:
 
     Raises:
         InputError: If A is not square or N > 8.
+
+    Example:
+        >>> round(determinant(np.array([[1.0, 2.0], [3.0, 4.0]])), 6)
+        -2.0
     """
     _require_square(A)
     if len(A) > 8:
@@ -189,6 +214,10 @@ def signed_area(corners: Float[ndarray, "N 2"]) -> float:
 
     Args:
         corners: Corners in order; the polygon closes itself.
+
+    Example:
+        >>> signed_area(np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]))
+        2.0
     """
     closed = np.vstack([corners, corners[:1]])
     return float(sum(p[0] * q[1] - q[0] * p[1] for p, q in pairwise(closed)) / 2)
@@ -206,6 +235,10 @@ def eigenvalues_2x2(A: Float[ndarray, "2 2"]) -> ndarray:
 
     Returns:
         The larger root first; complex if the matrix turns every direction.
+
+    Example:
+        >>> eigenvalues_2x2(np.array([[2.0, 1.0], [1.0, 2.0]]))
+        array([3., 1.])
     """
     half = np.trace(A) / 2
     inside = (A[0, 0] - A[1, 1]) ** 2 / 4 + A[0, 1] * A[
@@ -238,6 +271,11 @@ def power_iteration(
 
     Raises:
         InputError: If A is not square, or v has not settled after ``steps``.
+
+    Example:
+        >>> value, vector = power_iteration(np.array([[2.0, 1.0], [1.0, 2.0]]))
+        >>> round(value, 6), (vector / vector[0]).round(6)
+        (3.0, array([1., 1.]))
     """
     _require_square(A)
     v = np.random.default_rng(0).normal(
@@ -274,6 +312,11 @@ def covariance(X: Float[ndarray, "N D"]) -> Float[ndarray, "D D"]:
 
     Raises:
         InputError: If there are fewer than 2 rows.
+
+    Example:
+        >>> covariance(np.array([[-1.0, -2.0], [0.0, 0.0], [1.0, 2.0]]))
+        array([[1., 2.],
+               [2., 4.]])
     """
     if len(X) < 2:
         raise InputError(f"a covariance needs at least 2 rows, got {len(X)}")
@@ -295,6 +338,11 @@ def pca(X: Float[ndarray, "N D"]) -> tuple[Float[ndarray, " D"], Float[ndarray, 
 
     Returns:
         Variances λ [units of X, squared] in falling order, and the axes u_k as columns.
+
+    Example:
+        >>> variances, axes = pca(np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
+        >>> axes[:, 0]
+        array([1., 0.])
     """
     variances, axes = np.linalg.eigh(covariance(X))
     return np.maximum(variances[::-1], 0.0), _orient(axes[:, ::-1])
@@ -338,6 +386,10 @@ def low_rank(A: Float[ndarray, "M N"], k: int) -> Float[ndarray, "M N"]:
     Raises:
         InputError: If k is out of range.
 
+    Example:
+        >>> low_rank(np.diag([3.0, 1.0]), 1).round(6).tolist()
+        [[3.0, 0.0], [0.0, 0.0]]
+
     References:
         Eckart and Young (1936), The approximation of one matrix by another of lower rank.
     """
@@ -362,6 +414,10 @@ def energy_kept(sigma: Float[ndarray, " R"]) -> Float[ndarray, " R"]:
 
     Raises:
         InputError: If all singular values are zero.
+
+    Example:
+        >>> energy_kept(np.array([2.0, 1.0]))  # 4 of 5, then all
+        array([0.8, 1. ])
     """
     return np.cumsum(_shares(sigma))
 
@@ -383,6 +439,10 @@ def effective_rank(sigma: Float[ndarray, " R"], power: float | int = 2) -> float
 
     Raises:
         InputError: If all singular values are zero.
+
+    Example:
+        >>> effective_rank(np.array([1.0, 1.0, 0.0]))
+        2.0
 
     References:
         Roy and Vetterli (2007), The effective rank: a measure of effective dimensionality.

@@ -19,6 +19,7 @@ from .budget import (
     training_bill,
 )
 from .chinchilla import (
+    ChinchillaFit,
     ChinchillaLaw,
     chinchilla_intervals,
     fit_chinchilla,
@@ -33,7 +34,7 @@ from .flops import (
     training_days,
 )
 from .isoflop import Envelope, Parabolas, Points, envelope, isoflop_optimum, isoflop_points
-from .kaplan import KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
+from .kaplan import KaplanFit, KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
 from .memory import (
     inference_memory,
     kept_with_segments,
@@ -51,20 +52,24 @@ from .parameters import (
 from .plan import BudgetPlan, plan_budget
 from .power_law import PowerLaw, bootstrap_exponent, fit_power_law, held_out_errors
 from .published import PUBLISHED
+from .run_table import RunTable, read_runs
 
 __all__ = [
     "ASSUMED",
     "BudgetPlan",
+    "ChinchillaFit",
     "ChinchillaLaw",
     "DEVICES",
     "Envelope",
     "KNOWN_RUNS",
+    "KaplanFit",
     "KaplanLaw",
     "LifetimePlan",
     "PUBLISHED",
     "Parabolas",
     "Points",
     "PowerLaw",
+    "RunTable",
     "Span",
     "TrainingBill",
     "active_parameters",
@@ -96,6 +101,7 @@ __all__ = [
     "optimal_allocation",
     "parameters_and_tokens",
     "plan_budget",
+    "read_runs",
     "repeated_loss",
     "saved_numbers",
     "sharded_memory",

@@ -37,6 +37,12 @@ def optimal_allocation(
     Raises:
         InputError: If the budget is not positive.
 
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.3, beta=0.3)
+        >>> n, d = optimal_allocation(6e18, law)  # both terms alike: n = d
+        >>> round(n / 1e9, 3), round(d / 1e9, 3)
+        (1.0, 1.0)
+
     References:
         Hoffmann et al. (2022). Training compute-optimal large language models, equation 4.
         Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5; their own
@@ -161,6 +167,10 @@ def effective_tokens(
     Raises:
         InputError: If a number is not positive, or an epoch is below 1.
 
+    Example:
+        >>> effective_tokens(1e9, [1.0])  # read once, a text is worth itself
+        array([1.e+09])
+
     References:
         Muennighoff et al. (2023). Scaling data-constrained language models, equation 5.
     """
@@ -236,6 +246,12 @@ def repeated_loss(
 
     Raises:
         InputError: If a number is not positive, an epoch is below 1, or the lengths differ.
+
+    Example:
+        >>> law = ChinchillaLaw(A=521.0, B=1488.0, E=1.87, alpha=0.353, beta=0.353)
+        >>> once, often = (repeated_loss([1e8], 1e9, [times], law) for times in (1.0, 4.0))
+        >>> bool(often < once)  # to read a text again is worth something
+        True
 
     References:
         Muennighoff et al. (2023). Scaling data-constrained language models, section 3.1; with

@@ -213,6 +213,11 @@ def parameters_and_tokens(
 
     Raises:
         InputError: If a number is not positive and finite.
+
+    Example:
+        >>> n, d = parameters_and_tokens(5.88e23)  # 20 tokens for each parameter
+        >>> round(n / 1e9), round(d / 1e9)
+        (70, 1400)
     """
     require_positive(compute=compute, tokens_per_parameter=tokens_per_parameter)
     n = math.sqrt(compute / (6 * tokens_per_parameter))
@@ -249,6 +254,10 @@ def training_bill(
     Raises:
         InputError: If the device or an assumption is unknown, a number is not positive, or a
             utilization is above 1.
+
+    Example:
+        >>> training_bill(5.88e23, device="H100", devices=1024).days.low > 1
+        True
     """
     require_positive(compute=compute)
     require_counts(1, devices=devices)

@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,11 @@ class ChinchillaLaw:
         alpha: Exponent of the parameters.
         beta: Exponent of the tokens.
         huber: Huber loss of the fit, summed over the runs; 0 for a law that was not fitted.
+
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.5, alpha=0.5, beta=0.5)
+        >>> law.loss([1e8], [1e8])  # 1.5 + 0.04 + 0.04
+        array([1.58])
     """
 
     A: float | int
@@ -89,6 +94,52 @@ class ChinchillaLaw:
         return self.E + self.A * size**-self.alpha + self.B * tokens**-self.beta
 
 
+Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def copied(*rows: Numbers) -> Any:
+    """Rows of numbers that no later change of the given ones reaches."""
+    return tuple(np.array(row, dtype=float) for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChinchillaFit(ChinchillaLaw):
+    """The law that :func:`fit_chinchilla` found, and what it was fitted to.
+
+    Attributes:
+        runs: Parameters, tokens and losses [nats] of the runs.
+        delta: Residual at which squares turned to absolute values [nats].
+    """
+
+    runs: Triple = field(repr=False, compare=False)
+    delta: float | int
+
+    def intervals(
+        self, *, level: float | int = 0.95, resamples: int = 400, seed: int = 0
+    ) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants and the share: :func:`chinchilla_intervals` of the runs.
+
+        Args:
+            level: Of the intervals.
+            resamples: How many times the runs are drawn.
+            seed: Of the draws.
+
+        Returns:
+            Low and high end by name.
+
+        Raises:
+            InputError: As that function.
+        """
+        return chinchilla_intervals(
+            *self.runs,
+            self,
+            delta=self.delta,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+        )
+
+
 def fit_chinchilla(
     n: Numbers,
     d: Numbers,
@@ -96,7 +147,7 @@ def fit_chinchilla(
     *,
     delta: float | int = 1e-3,
     scale: float | int = 1.0,
-) -> ChinchillaLaw:
+) -> ChinchillaFit:
     """Fit the additive law of parameters and tokens to training runs.
 
     Computes::
@@ -115,11 +166,22 @@ def fit_chinchilla(
             the answer, and the Huber loss that is returned is the sum in any case.
 
     Returns:
-        The law.
+        The law, whose ``intervals()`` are those of its constants.
 
     Raises:
         InputError: If a number is not positive, the lengths differ, fewer than six runs are
             given, or they do not determine all five constants.
+
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.34, beta=0.28)
+        >>> n = np.repeat([1e7, 1e8, 1e9, 1e10], 4)
+        >>> d = np.tile([1e9, 1e10, 1e11, 1e12], 4)
+        >>> fit = fit_chinchilla(n, d, law.loss(n, d))
+        >>> round(fit.E, 3), round(fit.alpha, 3), round(fit.beta, 3)
+        (1.7, 0.34, 0.28)
+        >>> low, high = fit.intervals(resamples=50)["alpha"]
+        >>> round(low, 3), round(high, 3)  # no noise, no doubt
+        (0.34, 0.34)
 
     References:
         Hoffmann et al. (2022). Training compute-optimal large language models, approach 3.
@@ -135,8 +197,15 @@ def fit_chinchilla(
             f"the loss does not fall with size and tokens: alpha={alpha:.3g}, beta={beta:.3g}; "
             "the runs must vary both, apart from each other"
         )
-    return ChinchillaLaw(
-        A=math.exp(a), B=math.exp(b), E=math.exp(e), alpha=alpha, beta=beta, huber=value
+    return ChinchillaFit(
+        A=math.exp(a),
+        B=math.exp(b),
+        E=math.exp(e),
+        alpha=alpha,
+        beta=beta,
+        huber=value,
+        runs=copied(n, d, loss),
+        delta=delta,
     )
 
 
@@ -176,6 +245,15 @@ def chinchilla_intervals(
     Raises:
         InputError: As :func:`fit_chinchilla`, or if there are fewer than 20 resamples, or the
             level is not between 0 and 1.
+
+    Example:
+        >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.34, beta=0.28)
+        >>> n = np.repeat([1e7, 1e8, 1e9, 1e10], 4)
+        >>> d = np.tile([1e9, 1e10, 1e11, 1e12], 4)
+        >>> loss = law.loss(n, d) * np.exp(0.01 * np.random.default_rng(0).standard_normal(16))
+        >>> ends = chinchilla_intervals(n, d, loss, fit_chinchilla(n, d, loss), resamples=50)
+        >>> list(ends)
+        ['A', 'B', 'E', 'alpha', 'beta', 'share']
 
     References:
         Besiroglu et al. (2024), arXiv:2404.10102, whose intervals are of this kind.

@@ -78,6 +78,12 @@ def decode_limit(
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is out of range.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> bytes_a_step = decode_bytes(PRESETS["gpt2"], cached=0)
+        >>> round(decode_limit(PRESETS["gpt2"], bandwidth=bytes_a_step, cached=0), 6)
+        1.0
     """
     require_positive(bandwidth=bandwidth)
     moved = decode_bytes(

@@ -47,6 +47,12 @@ def forward_flops(config: Any, tokens: Tokens, batch: int = 1, *, cached: int = 
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is less than 1, or ``cached`` negative or of no use.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> flops = forward_flops(PRESETS["gpt2"], 1024)
+        >>> 2 < flops / (124439808 * 1024) < 2.5  # two for each weight, and attention
+        True
     """
     multiplications = entry_of(MULTIPLICATIONS, config)
     require_counts(1, batch=batch)
@@ -79,6 +85,12 @@ def flops_per_token(config: Any, context: Tokens, *, training: bool = False) -> 
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is less than 1.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> forward = flops_per_token(PRESETS["gpt2"], 1024)
+        >>> flops_per_token(PRESETS["gpt2"], 1024, training=True) / forward
+        3.0
     """
     flops = forward_flops(config, context)
     source, target = pair(config, context)
@@ -106,6 +118,10 @@ def six_nd(n: float | int, d: float | int) -> float:
 
     Raises:
         InputError: If a number is not positive and finite.
+
+    Example:
+        >>> six_nd(70e9, 1.4e12)  # Chinchilla
+        5.88e+23
 
     References:
         Kaplan et al. (2020), arXiv:2001.08361, section 2.1.
@@ -212,6 +228,13 @@ def arithmetic_intensity(
         InputTypeError: If it is no such configuration.
         InputError: If a number is out of range.
 
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> reading = arithmetic_intensity(PRESETS["gpt2"], tokens=1024)
+        >>> writing = arithmetic_intensity(PRESETS["gpt2"], tokens=1, cached=1023)
+        >>> reading > 100 * writing
+        True
+
     References:
         Williams, Waterman and Patterson (2009), Roofline, section 3.
     """
@@ -246,6 +269,10 @@ def flop_utilization(
 
     Raises:
         InputError: If a number is not positive, or the share is above 1.
+
+    Example:
+        >>> flop_utilization(4e14, seconds=1.0, flops_per_second=1e15)
+        0.4
 
     References:
         Chowdhery et al. (2022), PaLM, arXiv:2204.02311, section 4.1.
@@ -283,6 +310,10 @@ def training_days(
 
     Raises:
         InputError: If a number is not positive, or the utilization is above 1.
+
+    Example:
+        >>> training_days(8.64e18, flops_per_second=1e15, utilization=0.5)  # 0.1 day at 100 %
+        0.2
     """
     require_positive(flops=flops, flops_per_second=flops_per_second, utilization=utilization)
     require_counts(1, devices=devices)

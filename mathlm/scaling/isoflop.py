@@ -109,6 +109,12 @@ def envelope(compute: Numbers, n: Numbers, loss: Numbers) -> Envelope:
     Raises:
         InputError: If a number is not positive or the lengths differ.
 
+    Example:
+        >>> n = np.tile([1e7, 1e8, 1e9], 2)
+        >>> best = envelope(np.repeat([1e18, 1e19], 3), n, [3.0, 2.5, 2.9, 3.0, 2.4, 2.3])
+        >>> best.n
+        array([1.e+08, 1.e+09])
+
     References:
         Hoffmann et al. (2022). Training compute-optimal large language models, section 3.1.
     """
@@ -145,6 +151,12 @@ def isoflop_optimum(compute: Numbers, n: Numbers, loss: Numbers) -> Parabolas:
     Raises:
         InputError: If a number is not positive, the lengths differ, a budget has fewer than
             three sizes, its parabola opens downwards, or its lowest point is outside the sizes.
+
+    Example:
+        >>> compute, n = np.repeat([1e18, 1e19], 3), np.tile([1e7, 1e8, 1e9], 2)
+        >>> best = isoflop_optimum(compute, n, [3.0, 2.5, 3.0, 2.5, 2.0, 2.5])
+        >>> best.n.round(-3)  # parabolas in log n around 1e8
+        array([1.e+08, 1.e+08])
 
     References:
         Hoffmann et al. (2022). Training compute-optimal large language models, section 3.2.

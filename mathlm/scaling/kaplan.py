@@ -2,14 +2,14 @@
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..checks import require_positive
 from ..errors import InputError
 from ..shapes import Float
-from .chinchilla import centred_runs
+from .chinchilla import Triple, centred_runs, copied
 from .fitting import (
     RaisedLogSum,
     expanded_ends,
@@ -35,6 +35,11 @@ class KaplanLaw:
         alpha_n: Exponent of the parameters.
         alpha_d: Exponent of the tokens.
         huber: Huber loss of the fit, summed over the runs; 0 for a law that was not fitted.
+
+    Example:
+        >>> law = KaplanLaw(N_c=6.4e13, D_c=1.8e13, alpha_n=0.076, alpha_d=0.103)
+        >>> law.loss([1e30], [1.8e13]).round(2)  # 1 nat at D_c, with a model without end
+        array([1.])
     """
 
     N_c: float | int
@@ -49,6 +54,44 @@ class KaplanLaw:
     def loss(self, n: Numbers, d: Numbers) -> Float[np.ndarray, " N"]:
         """Loss of models of so many parameters on so many tokens [nats]."""
         return kaplan_loss(n, d, self.N_c, self.D_c, self.alpha_n, self.alpha_d)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KaplanFit(KaplanLaw):
+    """The law that :func:`fit_kaplan` found, and what it was fitted to.
+
+    Attributes:
+        runs: Parameters, tokens and losses [nats] of the runs.
+        delta: Residual at which squares turned to absolute values [nats].
+    """
+
+    runs: Triple = field(repr=False, compare=False)
+    delta: float | int
+
+    def intervals(
+        self, *, level: float | int = 0.95, resamples: int = 400, seed: int = 0
+    ) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants and the share: :func:`kaplan_intervals` of the runs.
+
+        Args:
+            level: Of the intervals.
+            resamples: How many times the runs are drawn.
+            seed: Of the draws.
+
+        Returns:
+            Low and high end by name.
+
+        Raises:
+            InputError: As that function.
+        """
+        return kaplan_intervals(
+            *self.runs,
+            self,
+            delta=self.delta,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+        )
 
 
 def kaplan_loss(
@@ -79,6 +122,10 @@ def kaplan_loss(
     Raises:
         InputError: If a number is not positive.
 
+    Example:
+        >>> kaplan_loss([6.4e13], [1e30]).round(6)  # 1 nat at N_c, with data without end
+        array([1.])
+
     References:
         Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5; the
         constants are those of its table 2.
@@ -95,7 +142,7 @@ def fit_kaplan(
     *,
     delta: float | int = 1e-3,
     scale: float | int = 1.0,
-) -> KaplanLaw:
+) -> KaplanFit:
     """Fit the joint law without a floor to training runs.
 
     Computes::
@@ -114,11 +161,19 @@ def fit_kaplan(
             is returned is the sum in any case.
 
     Returns:
-        The law.
+        The law, whose ``intervals()`` are those of its constants.
 
     Raises:
         InputError: If a number is not positive, the lengths differ, fewer than six runs are
             given, they do not determine all four constants, or the loss does not fall.
+
+    Example:
+        >>> law = KaplanLaw(N_c=6.4e13, D_c=1.8e13, alpha_n=0.076, alpha_d=0.103)
+        >>> n = np.repeat([1e6, 1e7, 1e8, 1e9], 4)
+        >>> d = np.tile([1e7, 1e8, 1e9, 1e10], 4)
+        >>> fit = fit_kaplan(n, d, law.loss(n, d))
+        >>> round(fit.alpha_n, 3), round(fit.alpha_d, 3)
+        (0.076, 0.103)
 
     References:
         Kaplan et al. (2020). Scaling laws for neural language models, equation 1.5.
@@ -131,12 +186,14 @@ def fit_kaplan(
             f"the loss does not fall with size and tokens: alpha_n={alphas[0]:.3g}, "
             f"alpha_d={alphas[1]:.3g}; the runs must vary both, apart from each other"
         )
-    return KaplanLaw(
+    return KaplanFit(
         N_c=math.exp(logs[0]),
         D_c=math.exp(logs[1]),
         alpha_n=float(alphas[0]),
         alpha_d=float(alphas[1]),
         huber=float(law.value(theta)[0] / scale),
+        runs=copied(n, d, loss),
+        delta=delta,
     )
 
 

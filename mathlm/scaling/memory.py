@@ -165,6 +165,12 @@ def training_memory(
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is out of range or the optimizer is not known.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> parts = training_memory(PRESETS["gpt2"], tokens=1024)
+        >>> parts["weights"] == 4 * 124439808
+        True
     """
     gradient_bytes = bytes_per_number if gradient_bytes is None else gradient_bytes
     require_counts(1, batch=batch, bytes_per_number=bytes_per_number)
@@ -210,6 +216,11 @@ def inference_memory(
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is less than 1.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> inference_memory(PRESETS["gpt2"], 1024)["weights"] == 2 * 124439808
+        True
     """
     require_counts(1, tokens=tokens, batch=batch, bytes_per_number=bytes_per_number)
     return {
@@ -299,6 +310,10 @@ def sharded_memory(
 
     Raises:
         InputError: If a number is out of range.
+
+    Example:
+        >>> sharded_memory(1000, devices=4)  # 16 bytes a parameter, over four
+        {'weights': 500, 'gradients': 500, 'optimizer': 3000}
 
     References:
         Rajbhandari et al. (2020), arXiv:1910.02054, figure 1.

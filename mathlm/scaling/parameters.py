@@ -48,6 +48,11 @@ def count_parameters(config: Any, *, by_part: bool = False) -> int | Parts:
 
     Raises:
         InputTypeError: If it is no such configuration.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> count_parameters(PRESETS["gpt2"])
+        124439808
     """
     parts = entry_of(PARTS, config)(config)
     return parts if by_part else sum(parts.values())
@@ -235,6 +240,11 @@ def kv_cache_bytes(
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is negative, or batch or bytes_per_number 0.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> kv_cache_bytes(PRESETS["gpt2"], 1024)  # 2 · 12 layers · 768 · 1024 tokens · 2 bytes
+        37748736
     """
     if not isinstance(config, GPTConfig):
         raise InputTypeError(f"config is a {type(config).__name__}, expected a GPTConfig")

@@ -81,6 +81,11 @@ def fit_power_law(
         InputError: If a number is not positive, the lengths differ, there are not more points
             than unknowns, all x are the same, or the data show no offset.
 
+    Example:
+        >>> law = fit_power_law([1, 10, 100, 1000], [8, 4, 2, 1])  # half as much at ten times x
+        >>> round(law.exponent, 4), round(law.coefficient, 4)  # -log10 2
+        (-0.301, 8.0)
+
     References:
         Clauset, Shalizi and Newman (2009). Power-law distributions in empirical data.
     """
@@ -127,6 +132,11 @@ def bootstrap_exponent(
 
     Raises:
         InputError: As :func:`fit_power_law`, or if there are fewer than 20 resamples.
+
+    Example:
+        >>> low, high = bootstrap_exponent([1, 2, 4, 8], [8.1, 3.9, 2.1, 0.9])
+        >>> low < -1 < high
+        True
     """
     law, _ = straight(x, y, offset, delta)
     theta = best(law, offset)
@@ -158,6 +168,11 @@ def held_out_errors(
 
     Raises:
         InputError: As :func:`fit_power_law`, or if none is held out.
+
+    Example:
+        >>> errors = held_out_errors([1, 2, 4, 8], [8, 4, 2, 1], held=1)
+        >>> np.allclose(errors, 0)  # a true power law
+        True
     """
     xs, ys = paired(x, y)
     if not 1 <= held < len(xs):

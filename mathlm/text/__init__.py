@@ -65,6 +65,7 @@ from .packing import Packed, number_documents, pack
 from .patterns import regular
 from .patterns.automaton import Automaton, TokenTrie, tokens_to_match
 from .patterns.parser import parse_pattern
+from .tokenizers.batches import TokenBatch
 from .tokenizers.bpe import (
     count_pairs,
     count_words,
@@ -122,6 +123,7 @@ __all__ = [
     "Packed",
     "Preference",
     "QualityRule",
+    "TokenBatch",
     "TokenManifest",
     "TokenTrie",
     "Vocabulary",

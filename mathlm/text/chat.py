@@ -77,6 +77,12 @@ def prompt_and_completion(
         InputTypeError: If a text is not a str.
         InputError: If the tokenizer lacks a special token, or there is nothing to learn, or
             nothing to learn it from.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> chat = prompt_and_completion("2 + 3 = ", "5", Bytes())
+        >>> chat.ids.tolist()[-2:], chat.mask.tolist()[-2:]  # the completion alone is learned
+        ([32, 53], [False, True])
     """
     for name, text in (("prompt", prompt), ("completion", completion)):
         if not isinstance(text, str):
@@ -183,6 +189,10 @@ class Message:
     Args:
         role: "system", "user", "assistant" or "tool".
         content: What was said; any text.
+
+    Example:
+        >>> Message("user", "Hello")
+        Message(role='user', content='Hello')
     """
 
     role: str
@@ -214,6 +224,13 @@ class ChatFormat:
         ConfigError: If a role is unknown or lacks its header, a special token or a text is no
             str, or a special token is there for two things: the BOS, the end, and the
             beginnings of turns.
+
+    Example:
+        >>> print(ChatFormat.chatml().render([Message("user", "Hi")], answer=True))
+        <|im_start|>user
+        Hi<|im_end|>
+        <|im_start|>assistant
+        <BLANKLINE>
     """
 
     markers: Mapping[str, str]
@@ -304,6 +321,15 @@ class ChatFormat:
             InputTypeError: If a message is neither, or a content is not a str.
             InputError: If there is no message, a role is unknown or out of order, the end is
                 not the one that ``answer`` needs, or the tokenizer lacks a special token.
+
+        Example:
+            >>> from mathlm.text import Bytes
+            >>> form = ChatFormat.named()
+            >>> tokenizer = Bytes(form.special)
+            >>> turns = [Message("user", "Hi"), Message("assistant", "Ho")]
+            >>> chat = form.encode(turns, tokenizer)
+            >>> tokenizer.decode(chat.ids)
+            '<|bos|><|user|>Hi<|end|><|assistant|>Ho<|end|>'
         """
         turns, specials = self._turns(messages, answer), special_ids(tokenizer, self.special)
         chat = ChatBuilder(tokenizer, None if self.bos is None else specials[self.bos])

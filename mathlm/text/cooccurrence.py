@@ -81,6 +81,11 @@ def cooccurrence_counts(
     Raises:
         InputError: As :func:`skip_gram_pairs` and :func:`pair_counts`.
         InputTypeError, DataError: As :func:`skip_gram_pairs`.
+
+    Example:
+        >>> cooccurrence_counts([0, 1, 0], window=1, vocab_size=2)
+        array([[0, 2],
+               [2, 0]])
     """
     return pair_counts(*skip_gram_pairs(ids, window, document), vocab_size)
 
@@ -102,6 +107,11 @@ def pair_counts(
         InputError: If an id is outside the vocabulary, the lists differ in length, or V is not
             positive or too large.
         InputTypeError: If the ids are not integers.
+
+    Example:
+        >>> pair_counts(np.array([0, 0, 1]), np.array([1, 1, 0]), vocab_size=2)
+        array([[0, 2],
+               [1, 0]])
     """
     if not isinstance(vocab_size, int | np.integer):
         raise InputTypeError(f"vocab_size={vocab_size!r} must be an integer")

@@ -53,6 +53,14 @@ def mask_tokens(
         InputTypeError: If the ids are not integers.
         DataError: If no row has a token that may be chosen.
 
+    Example:
+        >>> ids = np.array([[5, 6, 7]])
+        >>> every = {"rate": 1.0, "shares": (1, 0, 0)}
+        >>> rng = np.random.default_rng(0)
+        >>> read, targets = mask_tokens(ids, rng, mask_id=0, vocab_size=8, **every)
+        >>> read, targets
+        (array([[0, 0, 0]]), array([[5, 6, 7]]))
+
     References:
         Devlin et al. (2019), arXiv:1810.04805, section 3.1 and appendix A.1.
     """
@@ -208,6 +216,13 @@ def corrupt_spans(
         InputTypeError: If ids are not integers.
         DataError: If the text holds a sentinel.
 
+    Example:
+        >>> ids, rng = np.arange(10), np.random.default_rng(0)
+        >>> one = {"rate": 0.2, "mean_length": 2.0}
+        >>> read, targets = corrupt_spans(ids, rng, sentinels=[98, 99], **one)
+        >>> len(read), len(targets)  # a hole of two, and what was in it between two sentinels
+        (9, 4)
+
     References:
         Raffel et al. (2020), arXiv:1910.10683, figure 2.
     """
@@ -232,6 +247,11 @@ def cut_spans(
         InputError: If the spans do not lie so in the text, or there are too few sentinels.
         InputTypeError: If ids are not integers.
         DataError: If the text holds a sentinel.
+
+    Example:
+        >>> read, targets = cut_spans([1, 2, 3, 4], np.array([[1, 3]]), sentinels=[98, 99])
+        >>> read, targets
+        (array([ 1, 98,  4]), array([98,  2,  3, 99]))
     """
     ids, marks = _as_text(ids, "ids"), _as_sentinels(sentinels)
     _require_no_sentinel(ids, marks)
@@ -273,6 +293,13 @@ def restore_spans(
             more in the target, which begins and ends with one, or a hole stays empty.
         InputError: If a sentinel stands twice in ``sentinels``.
         InputTypeError: If ids are not integers.
+
+    Example:
+        >>> from mathlm.text import corrupt_spans
+        >>> ids, rng = np.arange(10), np.random.default_rng(0)
+        >>> read, targets = corrupt_spans(ids, rng, sentinels=[98, 99], rate=0.4)
+        >>> restore_spans(read, targets, sentinels=[98, 99]).tolist() == ids.tolist()
+        True
     """
     marks = _as_sentinels(sentinels)
     source, target = _as_text(source, "source"), _as_text(target, "target")

@@ -55,6 +55,11 @@ def count_bytes(ids: ndarray, tokenizer: Tokenizer) -> int:
 
     Returns:
         Length of the text in UTF-8 [bytes].
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> count_bytes(np.array(Bytes().encode("é")), Bytes())
+        2
     """
     if isinstance(tokenizer, Bytes):
         return len(ids)
@@ -172,6 +177,10 @@ def self_bleu(texts: Sequence[Tokens], n: int = 4) -> float:
     Raises:
         InputError: If n is less than 1, there are fewer than two texts, or none has n tokens.
 
+    Example:
+        >>> self_bleu([["to", "be", "or", "not"], ["to", "be", "or", "not"]])
+        1.0
+
     References:
         Papineni et al. (2002), doi:10.3115/1073083.1073135.
         Zhu et al. (2018), arXiv:1802.01886, section 4.
@@ -206,6 +215,10 @@ def compression_ratio(texts: Sequence[str]) -> float:
 
     Raises:
         InputError: If the texts are empty.
+
+    Example:
+        >>> compression_ratio(["to be or not to be " * 50]) > 20
+        True
     """
     if isinstance(texts, str):
         raise InputTypeError("texts is a single string: give a list of strings")
@@ -250,6 +263,10 @@ def letters(text: str) -> Int[ndarray, " T"]:
     Args:
         text: Any text; capitals count as small letters, and what is no letter of English as
             space.
+
+    Example:
+        >>> letters("A, b")
+        array([1, 0, 2])
     """
     plain = re.sub("[^a-z]+", " ", text.lower()).encode()
     return np.maximum(np.frombuffer(plain, np.uint8).astype(np.int64) - 96, 0)
@@ -270,6 +287,10 @@ def block_counts(data: bytes | ndarray, n: int, vocab_size: int = BYTES) -> Int[
         InputError: If n is out of range, the text holds no block, or an id is outside the
             vocabulary.
         InputTypeError: If the ids are not integers.
+
+    Example:
+        >>> block_counts(b"abab", 2).tolist()  # "ab" twice, "ba" once
+        [2, 1]
     """
     ids, longest = as_ids(data, vocab_size), longest_order(vocab_size)
     if not 1 <= n <= longest or len(ids) < n:
@@ -304,6 +325,10 @@ def block_entropy(
 
     Raises:
         InputError, InputTypeError: As :func:`block_counts`.
+
+    Example:
+        >>> round(block_entropy(b"abab", 1), 4)  # ln 2
+        0.6931
     """
     counts = block_counts(data, n, vocab_size)
     N = int(counts.sum())

@@ -62,6 +62,11 @@ class NGramCounts:
         InputError: If the order is out of range, the text is shorter than one n-gram, or an id
             is outside the vocabulary.
         InputTypeError: If the order, the vocabulary size or the ids are not integers.
+
+    Example:
+        >>> counts = NGramCounts(2, b"abab")
+        >>> counts.unseen(2, b"abba").tolist()  # "ab", "bb" and "ba", of which "bb" is new
+        [False, True, False]
     """
 
     def __init__(self, order: int, data: bytes | ndarray, vocab_size: int = BYTES) -> None:
@@ -298,6 +303,12 @@ class KneserNey(NGramModel):
     Raises:
         InputError: If the order is out of range or the text is shorter than one n-gram.
 
+    Example:
+        >>> model = KneserNey(3, b"to be or not to be, that is the question")
+        >>> p = model.distribution(b"to")
+        >>> chr(p.argmax()), round(float(p.sum()), 6)
+        (' ', 1.0)
+
     References:
         Chen and Goodman (1999), eq. (15)-(16), with D = n₁ / (n₁ + 2 n₂) of each order,
         or 1/2 where nothing was counted once: something is always left for the lower order.
@@ -346,6 +357,11 @@ class AddK(NGramModel):
 
     Raises:
         InputError: If k is not positive and finite, or as :class:`KneserNey`.
+
+    Example:
+        >>> model = AddK(1, np.array([0, 0, 1]), k=1, vocab_size=2)
+        >>> model.distribution(np.array([], int)).round(4)  # (2 + 1) / (3 + 2)
+        array([0.6, 0.4])
     """
 
     def __init__(
@@ -389,6 +405,11 @@ class Interpolated(NGramModel):
 
     Raises:
         InputError: If λ is out of range, or as :class:`KneserNey`.
+
+    Example:
+        >>> model = Interpolated(1, np.array([0, 0, 0, 1]), weight=0.5, vocab_size=2)
+        >>> model.distribution(np.array([], int))  # (3/4 + 1/2) / 2
+        array([0.625, 0.375])
     """
 
     def __init__(
@@ -432,6 +453,11 @@ class Backoff(NGramModel):
 
     Raises:
         InputError: As :class:`KneserNey`.
+
+    Example:
+        >>> model = Backoff(2, b"to be or not to be")
+        >>> chr(model.distribution(b"o").argmax())
+        ' '
     """
 
     def __init__(

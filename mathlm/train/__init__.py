@@ -5,6 +5,8 @@ from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_ch
 from .config import TrainerConfig
 from .distributed import RankError, process_group, resolve_device
 from .ema import Averages
+from .log_line import LogLines
+from .loggers import CSVLogger, JSONLLogger, TensorBoardLogger, WandbLogger, run_loggers
 from .memory import LiveBytes
 from .objective_batches import (
     CorruptedWindows,
@@ -40,10 +42,13 @@ from .word2vec import NegativeSampling, SkipGramBatches
 __all__ = [
     "Averages",
     "BalancedExperts",
+    "CSVLogger",
     "CorruptedWindows",
     "CutSpans",
     "DrawPrefix",
+    "JSONLLogger",
     "LiveBytes",
+    "LogLines",
     "LossScale",
     "MaskLevels",
     "MaskTokens",
@@ -53,11 +58,13 @@ __all__ = [
     "RankError",
     "SentencePairBatches",
     "SkipGramBatches",
+    "TensorBoardLogger",
     "TokenLoss",
     "TokenWindows",
     "TokenizedWindows",
     "Trainer",
     "TrainerConfig",
+    "WandbLogger",
     "check_ids",
     "checkpoint_activations",
     "checkpoints",
@@ -76,6 +83,7 @@ __all__ = [
     "read_prefix",
     "read_spans",
     "resolve_device",
+    "run_loggers",
     "save_checkpoint",
     "span_corruption",
     "unwrap",

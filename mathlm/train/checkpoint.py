@@ -142,6 +142,16 @@ def save_checkpoint(
     Raises:
         CheckpointError: If it cannot be written; older checkpoints stay as they are.
         InputError: If ``step`` is no whole number of at least 0.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.train import load_checkpoint
+        >>> model = torch.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_checkpoint(folder, 100, model)
+        ...     saved = load_checkpoint(path, model)
+        >>> saved["step"]
+        100
     """
     require_counts(0, step=step)
     target = Path(folder) / f"step_{step:06d}"
@@ -209,6 +219,15 @@ def load_checkpoint(
         CheckpointError: If there is no checkpoint.
         CheckpointCorruptError: If a file is missing, cut short or changed.
         CheckpointMismatchError: If it is of a newer format, another model or another run.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.train import save_checkpoint
+        >>> model, fresh = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = load_checkpoint(save_checkpoint(folder, 100, model), fresh)
+        >>> torch.equal(fresh.weight, model.weight)
+        True
     """
     path = locate(Path(path))
     verify_folder(path)
@@ -250,7 +269,17 @@ def checkpoints(folder: str | Path) -> list[Path]:
 
 
 def newest_checkpoint(folder: str | Path) -> Path | None:
-    """The newest checkpoint in the folder of a run, or None."""
+    """The newest checkpoint in the folder of a run, or None.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.train import save_checkpoint
+        >>> model = torch.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paths = [save_checkpoint(folder, step, model) for step in (1, 2)]
+        ...     newest_checkpoint(folder) == paths[1]
+        True
+    """
     found = checkpoints(folder)
     return found[-1] if found else None
 
@@ -308,7 +337,7 @@ def refuse_changes(saved: Mapping[str, Any], own: Mapping[str, Any]) -> None:
         lines = [difference(key, old.get(key), new.get(key)) for key in keys]
         raise CheckpointMismatchError(
             f"resume config differs: {'; '.join(lines)}. Use the saved values, another folder, "
-            "or allow the change"
+            "or allow the change (allow_change=True; of a command --allow-change)"
         )
 
 

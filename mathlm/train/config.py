@@ -11,9 +11,13 @@ from torch import nn
 
 from ..errors import ConfigError
 from .distributed import DeviceName
+from .log_line import LogLines
+from .loggers import Logger
 from .parallel import Kind, unwrap
 from .precision import LossScale, Precision
 from .record import describe
+
+LINES = LogLines()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +50,20 @@ class TrainerConfig:
             Checkpoints hold these beside the last weights, from which a run goes on; a running
             mean stays that of the last step. None runs all steps and ends with the last
             weights.
+        lines: How the lines of the log are worded.
+        loggers: Functions that get each record of the log, with the speed, on the first rank;
+            such as :func:`mathlm.train.run_loggers` makes.
 
     Raises:
         ConfigError: If a number is not positive, or outside its range, or a name unknown, or
             there is patience without ``eval_every``.
+
+    Example:
+        >>> from mathlm.optim import warmup_cosine
+        >>> schedule = warmup_cosine(peak=1e-3, warmup=10, steps=100)
+        >>> config = TrainerConfig(steps=100, schedule=schedule, eval_every=50)
+        >>> config.clip
+        1.0
     """
 
     steps: int
@@ -69,6 +83,8 @@ class TrainerConfig:
     parallel: Kind = "sum"
     compile: bool = False
     patience: int | None = None
+    lines: LogLines = LINES
+    loggers: tuple[Logger, ...] = ()
 
     def __post_init__(self) -> None:
         names = (

@@ -174,17 +174,25 @@ def say_zero_gradient(number: int, where: str) -> None:
 
 
 class Speed:
-    """Targets per second of training since the rate was last read."""
+    """Targets per second of training since the rate was last read, and how long it takes."""
 
     def __init__(self) -> None:
         self.targets, self.seconds = 0.0, 0.0
+        self.began, self.steps = math.nan, 0
 
     @contextmanager
     def timing(self) -> Iterator[None]:
-        """Count the time of the block."""
+        """Count the time of the block, which is a step."""
         start = time.perf_counter()
+        if self.steps == 0:
+            self.began = start
         yield
         self.seconds += time.perf_counter() - start
+        self.steps += 1
+
+    def left(self, steps: int) -> float:
+        """Time of further ``steps``, evaluations and checkpoints as often as so far [s]."""
+        return (time.perf_counter() - self.began) / self.steps * steps if self.steps else 0.0
 
     def read(self) -> float:
         """The rate [targets/s]; the count begins anew."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from typing import Literal
 
 import torch
@@ -31,6 +32,10 @@ def resolve_device(name: DeviceName = "auto") -> torch.device:
     Raises:
         ConfigError: If the name is another one.
         DeviceError: If CUDA is asked for and torch sees none.
+
+    Example:
+        >>> resolve_device("cpu")
+        device(type='cpu')
     """
     if name not in ("cpu", "cuda", "auto"):
         raise ConfigError(f"device={name!r} must be 'cpu', 'cuda' or 'auto'")
@@ -43,8 +48,14 @@ def resolve_device(name: DeviceName = "auto") -> torch.device:
             "CUDA was asked for but torch sees none; use device='cpu' or 'auto', or install a "
             f"CUDA build of torch (this one is {torch.__version__})"
         )
-    log.info("device='auto': torch sees no CUDA, the run uses the CPU")
+    say_no_cuda()
     return torch.device("cpu")
+
+
+@cache
+def say_no_cuda() -> None:
+    """Say once in a process what ``auto`` has found."""
+    log.info("device='auto': torch sees no CUDA, the run uses the CPU")
 
 
 RELEASE = 0.1  # seconds in which they may have the lock

@@ -29,6 +29,15 @@ class Averages:
 
     Attributes:
         values: The means under the names of the parameters; a tied weight stands there once.
+
+    Example:
+        >>> model = torch.nn.Linear(1, 1, bias=False)
+        >>> averages, before = Averages(model, decay=0.75), model.weight.item()
+        >>> model.weight.data += 1.0
+        >>> averages.update()
+        >>> with averages.swapped():
+        ...     round(model.weight.item() - before, 4)  # a quarter of the way
+        0.25
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:

@@ -81,6 +81,14 @@ class MaskTokens:
         special: Ids that are never chosen and never drawn.
         rate: Share of the tokens that are asked for.
         shares: Probability that one of them is hidden, replaced and left alone.
+
+    Example:
+        >>> hide = MaskTokens(mask_id=0, vocab_size=8, rate=1.0, shares=(1, 0, 0))
+        >>> ids = torch.tensor([[5, 6, 7]])
+        >>> batch = {"ids": ids, "mask": torch.ones_like(ids).bool()}
+        >>> batch = hide(batch, np.random.default_rng(0))
+        >>> batch["ids"], batch["targets"]
+        (tensor([[0, 0, 0]]), tensor([[5, 6, 7]]))
     """
 
     mask_id: int

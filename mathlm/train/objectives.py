@@ -77,6 +77,13 @@ def next_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
     Raises:
         InputError: If the logits and ``targets`` differ in shape, or padding is a target.
         InputTypeError: If the ids or targets are not int64.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 4), torch.nn.Linear(4, 4))
+        >>> ids = torch.tensor([[0, 1, 2]])
+        >>> loss, count = next_token(model, {"ids": ids[:, :-1], "targets": ids[:, 1:]})
+        >>> count
+        2
     """
     return token_loss(read_causal(model, batch), batch["targets"])
 
@@ -331,6 +338,13 @@ class TokenLoss:
 
     Raises:
         ConfigError: If a number is out of range.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 4), torch.nn.Linear(4, 4))
+        >>> ids = torch.tensor([[0, 1, 2]])
+        >>> loss, count = TokenLoss(label_smoothing=0.1)(model, {"ids": ids, "targets": ids})
+        >>> count
+        3
     """
 
     read: Reader = read_causal

@@ -31,6 +31,7 @@ from .early_stopping import Best
 from .ema import Averages
 from .folders import check_writable, locked, remove_unfinished
 from .interrupt import Interruption
+from .log_line import log_line
 from .objectives import Batch, Idle, Objective, check_rows, split
 from .parallel import (
     apply,
@@ -99,6 +100,23 @@ class Trainer:
     Raises:
         ConfigError: If the model is not distributed as ``config.parallel`` says, or cannot be
             compiled, or there is patience but nothing to evaluate on.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> from mathlm.optim import AdamW
+        >>> from mathlm.text import Bytes
+        >>> from mathlm.train import TokenizedWindows, next_token
+        >>> tokenizer = Bytes()
+        >>> ids = tokenizer.encode("to be or not to be, that is the question; " * 20)
+        >>> data = TokenizedWindows(ids, tokenizer, context=16, batch_size=8)
+        >>> sizes = dict(vocab_size=256, context=16, d_model=16, n_layers=1, n_heads=2)
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> optimizer = AdamW(model.parameters(), lr=0.01)
+        >>> history = Trainer(model, next_token, data, optimizer, TrainerConfig(steps=30)).fit()
+        >>> bool(abs(history[0]["loss"] - np.log(256)) < 0.2)  # before anything is learned
+        True
+        >>> history[-1]["loss"] < 4
+        True
     """
 
     def __init__(
@@ -359,13 +377,18 @@ class Trainer:
         if "held_out_loss" in record or skipped or self.is_due(self.config.log_every):
             self.history.append(record)
             self.say(record)
+        elif self.step == 1:
+            self.say(record)
 
     def say(self, record: Record) -> None:
-        """One line for the log, from the first rank; the speed stands nowhere else."""
-        words = [f"{name} {value:.6g}" for name, value in record.items()]
-        words.append(f"targets/s {self.speed.read():.4g}")
+        """Tell the log and the loggers, from the first rank; the history has no speed."""
+        steps, speed = self.config.steps, self.speed.read()
+        left = self.speed.left(steps - self.step)
         if rank() == 0:
-            log.info("%s", ", ".join(words))
+            log.info("%s", log_line(record, steps, speed, left, self.config.lines))
+            timed = {f"{self.config.lines.unit}_per_second": speed}
+            for logger in self.config.loggers:
+                logger(record | timed)
 
     def is_due(self, every: int | None) -> bool:
         """Whether this step is a multiple of ``every``, or the run's last."""

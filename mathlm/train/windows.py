@@ -114,6 +114,13 @@ class TokenizedWindows(TokenWindows):
         ids: Token ids, as for :class:`TokenWindows`.
         tokenizer: What made them; it sets ``vocab_size``.
         **sizes: ``context``, ``batch_size`` and ``seed`` of :class:`TokenWindows`.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> ids = Bytes().encode("to be, or")
+        >>> batch = TokenizedWindows(ids, Bytes(), context=4, batch_size=2)(0)  # of step 0
+        >>> batch["ids"].shape, torch.equal(batch["ids"][:, 1:], batch["targets"][:, :-1])
+        (torch.Size([2, 4]), True)
     """
 
     def __init__(self, ids: ArrayLike, tokenizer: Tokenizer, **sizes: Any) -> None:

@@ -131,6 +131,8 @@ def test_a_literal_block_keeps_its_bars_and_ends_with_its_indent():
 
 def test_a_doctest_keeps_its_bars():
     assert processed(">>> a | b") == [">>> a | b"]
+    found = processed(">>> print(a)", "<|user|> it::", "<|end|>", "", "Then |x|.")
+    assert found == [">>> print(a)", "<|user|> it::", "<|end|>", "", r"Then \|x\|."]
 
 
 # --- links to the source --------------------------------------------------------------------
@@ -180,6 +182,99 @@ def test_the_address_is_that_of_the_repository():
     theme["repository_url"] = "https://github.com/example/book"  # nobody's
     info = {"module": "mathlm.errors", "fullname": "ConfigError"}
     assert config.linkcode_resolve("py", info) is None
+
+
+# --- links in the closing tables ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "file", "line"),
+    [
+        (
+            "tests/reference/statistics/test_softmax.py::test_rows_sum_to_one",
+            "",
+            "tests/reference/statistics/test_softmax.py",
+            None,
+        ),
+        ("docs/test_pages.py", "", "tests/docs/test_pages.py", None),
+        (
+            "tests/docs/test_pages.py::test_no_term_is_defined_twice",
+            "",
+            "tests/docs/test_pages.py",
+            "def test_no_term_is_defined_twice(",
+        ),
+        ("test_search.py", "tests/docs/test_pages.py", "tests/docs/test_search.py", None),
+        (
+            "::test_no_term_is_defined_twice",
+            "tests/docs/test_pages.py",
+            "tests/docs/test_pages.py",
+            "def test_no_term_is_defined_twice(",
+        ),
+    ],
+)
+def test_a_test_leads_to_its_file_and_its_line(text, before, file, line):
+    place = load("table_links").test_place(text, before)
+    assert place.partition("#")[0] == file
+    if line is not None:
+        assert source_line(place).startswith(line)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "::test_alone", "tests/no/test_such.py", "mathlm.text", "../test_x.py"]
+)
+def test_what_is_no_test_leads_nowhere(text):
+    assert load("table_links").test_place(text, "") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("reference.softmax", "mathlm.reference.softmax"),
+        ("mathlm.reference.softmax", "mathlm.reference.softmax"),
+        ("layers.LSTM(..., forget_bias=b)", "mathlm.layers.LSTM"),
+        ("layers.LSTM.step", "mathlm.layers.LSTM"),
+        ("reference.hardmax", None),
+        ('order="confidence"', None),
+    ],
+)
+def test_a_function_or_the_class_of_a_method_is_found(text, name):
+    known = {"mathlm.reference.softmax", "mathlm.layers.LSTM", "mathlm"}
+    assert load("table_links").documented(text, known.__contains__) == name
+
+
+def test_a_function_of_the_laboratory_leads_to_its_line():
+    place = load("table_links").lab_place("lab.attention.soft_lookup.train(..., steps)")
+    assert place.startswith("book/lab/attention/soft_lookup.py#L")
+    assert source_line(place).startswith("def train(")
+    for other in ("lab.attention.soft_lookup.none", "lab.attention.none.f", "text.f", "tests/"):
+        assert load("table_links").lab_place(other) is None
+
+
+def linked_table(address: str, section: str = "in-the-package") -> list[str]:
+    """Where the names of a row lead on a page with this address of the repository."""
+    nodes = pytest.importorskip("docutils.nodes")
+    names = ("reference.softmax", "reference.hardmax", "tests/docs/test_pages.py")
+    row = [nodes.entry("", nodes.paragraph("", "", nodes.literal("", name))) for name in names]
+    page = nodes.section("", nodes.table("", *row), ids=[section])
+    there = SimpleNamespace(docname="book/api/reference", node_id="mathlm.reference.softmax")
+    domain = SimpleNamespace(objects={"mathlm.reference.softmax": there})
+    theme = {"repository_url": address, "repository_branch": "main"}
+    app = SimpleNamespace(
+        env=SimpleNamespace(get_domain=lambda name: domain),
+        config=SimpleNamespace(html_theme_options=theme),
+        builder=SimpleNamespace(get_relative_uri=lambda page, target: f"to/{target}.html"),
+    )
+    load("table_links").add_links(app, nodes.container("", page), "book/03-probability")
+    assert [cell.astext() for cell in page.findall(nodes.literal)] == [*names]
+    return [link["refuri"] for link in page.findall(nodes.reference)]
+
+
+def test_a_row_leads_to_the_documentation_and_with_an_address_to_the_test():
+    documentation = "to/book/api/reference.html#mathlm.reference.softmax"
+    test = "https://x.org/book/blob/main/tests/docs/test_pages.py"
+    assert linked_table("https://x.org/book") == [documentation, test]
+    assert linked_table("https://github.com/example/book") == [documentation]
+    assert linked_table("https://x.org/book", "another-section") == []
 
 
 # --- outlines, by which figures are numbered ------------------------------------------------
@@ -364,6 +459,19 @@ def test_a_picture_has_its_place_before_it_is_there(tmp_path):
     assert pages.placed(tag("other.png"), sources) == tag("other.png")
     logo = '<img src="../_static/logo.svg" alt="x"/>'
     assert pages.placed(logo, sources) == logo
+
+
+def test_a_figure_says_how_narrow_it_may_become(tmp_path):
+    drawing = tmp_path / "a.svg"
+    drawing.write_text('<svg width="9pt" viewBox="0 0 460.8 244.8"></svg>')
+
+    def styled(classes):
+        tag = f'<img class="{classes}" src="../_images/1.svg" style="width: 716px;" alt="x">'
+        return load("light_pages").placed(tag, {"1.svg": drawing})
+
+    assert 'style="--least: 470px; width: 716px;"' in styled("only least-470")
+    assert 'style="width: 716px;"' in styled("only")
+    assert 'style="--least: 716px; width: 716px;"' in styled("least-900")  # as it was drawn
 
 
 # --- letters of the glossary ----------------------------------------------------------------

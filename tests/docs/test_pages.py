@@ -1,5 +1,6 @@
 """The pages around the chapters agree with the chapters."""
 
+import json
 import re
 from pathlib import Path
 
@@ -92,3 +93,32 @@ def test_no_page_asks_for_anything_from_outside():
     for path in (path for path in (BOOK / "_static").rglob("*") if path.is_file()):
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://|@import|url\(", text), path.name
+
+
+def figures_and_references(path: Path) -> tuple[list[str], list[str]]:
+    """Names of the figures of a page, and those to which its text refers by number."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    named = [c["metadata"].get("mystnb", {}).get("figure", {}).get("name") for c in cells]
+    prose = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return [*filter(None, named)], re.findall(r"\{numref\}`(?:[^`<]*<)?([\w-]+)>?`", prose)
+
+
+def test_every_figure_that_a_text_refers_to_by_number_exists_once():
+    found = [figures_and_references(path) for path in sorted(BOOK.glob("[0-9]*.ipynb"))]
+    names = [name for figures, _ in found for name in figures]
+    assert len(names) == len(set(names)) > 300
+    assert not {name for _, references in found for name in references} - set(names)
+
+
+def test_each_text_refers_by_number_to_most_of_its_figures():
+    for path in sorted(BOOK.glob("[0-9]*.ipynb")):
+        figures, references = figures_and_references(path)
+        assert 2 * len(set(figures) & set(references)) >= len(figures), path.stem
+
+
+def test_no_text_leaves_open_which_figure_it_means():
+    vague = re.compile(
+        r"\b(?:figure|picture) (?:above|below|at the top)|\bnext (?:figure|picture)\b"
+    )
+    for path in sorted(BOOK.glob("[0-9]*.ipynb")):
+        assert not vague.findall(path.read_text(encoding="utf-8")), path.stem

@@ -14,6 +14,8 @@ SEARCH = BOOK / "_static" / "search"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
+whole = pytest.mark.slow  # the first of them makes the index of the book
+
 # What readers type, and the page on which the book teaches it.
 QUERIES = {
     "softmax": "03-probability",
@@ -145,21 +147,25 @@ def best(answer, most=3):
 # --- what is found --------------------------------------------------------------------------
 
 
+@whole
 @pytest.mark.parametrize(("query", "page"), (QUERIES | OTHER).items())
 def test_the_page_that_teaches_it_is_among_the_first_three(found, query, page):
     assert page in best(found[query])
 
 
+@whole
 def test_a_claim_is_found_by_its_name(found):
     (page, *_) = found["OPT-1-5"]["pages"]
     assert (page["name"], page["sections"][0]["headings"][-1]) == ("book/claims-opt", "OPT-1-5")
 
 
+@whole
 def test_most_queries_have_their_page_first(found):
     first = [query for query, page in QUERIES.items() if best(found[query], 1) == [page]]
     assert len(first) >= 0.7 * len(QUERIES)
 
 
+@whole
 @pytest.mark.parametrize(("query", "page"), MISTYPED.items())
 def test_a_word_that_is_mistyped_is_told_and_found(found, query, page):
     assert page in best(found[query])
@@ -168,12 +174,14 @@ def test_a_word_that_is_mistyped_is_told_and_found(found, query, page):
     assert like in page or like in {"quantization", "transformer"}
 
 
+@whole
 @pytest.mark.parametrize(("query", "page"), BEGUN.items())
 def test_a_word_that_is_begun_is_found(found, query, page):
     assert page in best(found[query])
     assert found[query]["corrected"] == []
 
 
+@whole
 def test_chapters_come_before_glossary_claims_and_reference(found):
     kinds = {query: [page["kind"] for page in found[query]["pages"]] for query in QUERIES}
     assert {
@@ -181,11 +189,13 @@ def test_chapters_come_before_glossary_claims_and_reference(found):
     } == set()
 
 
+@whole
 @pytest.mark.parametrize("query", ["", "qzxv"])
 def test_nothing_is_found_where_nothing_is(found, query):
     assert found[query] == {"pages": [], "corrected": [], "total": 0}
 
 
+@whole
 def test_results_are_sections_with_a_line_of_their_text(found):
     (page, *_) = found["KV cache"]["pages"]
     headings = [section["headings"] for section in page["sections"]]
@@ -199,6 +209,7 @@ def test_results_are_sections_with_a_line_of_their_text(found):
     assert all(text.startswith(("cach", "kv", "key", "value")) for text in marked)
 
 
+@whole
 def test_lines_are_short_readable_and_hold_no_tex(found):
     lines = [
         "".join(text for text, _ in section["snippet"])
@@ -216,6 +227,7 @@ def test_lines_are_short_readable_and_hold_no_tex(found):
 # --- words ----------------------------------------------------------------------------------
 
 
+@whole
 def test_words_are_stemmed_as_porter_does(script):
     """The program of snowballstemmer is generated from Porter's own definition."""
     snowball = pytest.importorskip("snowballstemmer").stemmer("porter")
@@ -323,6 +335,7 @@ def test_a_formula_is_said_in_a_line(tool, tex, said):
     assert not re.search(r"[\\{}$]", tool.spoken(tex))
 
 
+@whole
 def test_no_section_of_the_book_holds_code_or_tex(script):
     rows = [row for page in json.loads(script[23:-2])["pages"] for row in page["rows"]]
     texts = [row[2] for row in rows] + [heading for row in rows for heading in row[0]]
@@ -354,6 +367,7 @@ def opened(site, query, profile):
     return run.stdout
 
 
+@whole
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
 def test_in_a_browser_the_page_of_results_works_from_a_file(script, tmp_path):
     shutil.copytree(SEARCH, tmp_path / "_static" / "search")

@@ -6,6 +6,7 @@ from mathlm.errors import ConfigError
 from mathlm.optim import (
     constant,
     cosine_restarts,
+    followed_by,
     linear_decay,
     noam,
     warmup,
@@ -83,6 +84,7 @@ EVERY = [
     noam(64, 10),
     constant(0.1),
     warmup(3, constant(0.1)),
+    followed_by(constant(0.2), 3, constant(0.1)),
     cosine_restarts(0.5, 4, 2),
     warmup_stable_decay(0.5, 2, 9, 3, final=0.1),
 ]
@@ -192,3 +194,11 @@ def test_a_stable_schedule_without_a_stable_part_is_a_warmup_before_a_line():
 def test_a_stable_schedule_refuses_impossible_numbers(numbers, text):
     with pytest.raises(ConfigError, match=text):
         warmup_stable_decay(*numbers)
+
+
+def test_a_schedule_that_follows_counts_from_its_begin():
+    first, then = warmup_cosine(1.0, 2, 6), warmup_cosine(0.5, 1, 4)
+    eta = followed_by(first, 6, then)
+    assert [eta(t) for t in range(10)] == [*map(first, range(6)), *map(then, range(4))]
+    with pytest.raises(ConfigError, match="start=-1 must not be negative"):
+        followed_by(first, -1, then)

@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from importlib import import_module
+from itertools import pairwise
 from typing import get_type_hints
 
 import pytest
@@ -92,15 +93,25 @@ def without_help(group):
                 yield f"{cls.__name__}.{line.target.id}"
 
 
+def help_of(group, name):
+    """The docstring below a field, in the class that has it."""
+    for cls in filter(is_dataclass, group.__mro__):
+        body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
+        for line, below in pairwise(body):
+            if isinstance(line, ast.AnnAssign) and line.target.id == name:
+                return below.value.value
+    raise KeyError(name)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_groups_defaults_and_an_example(name, capsys):
     status, out, err = ended([name, "--help"], capsys)
     assert (status, err) == (0, "")
     assert out.startswith(f"usage: mathlm {name}")
-    assert re.search(rf"^(?!usage).*\bmathlm {name} \S", out, re.M)
+    assert re.search(rf"^ +mathlm {name} \S", out, re.M)
     hints = get_type_hints(configuration(name)).items()
     assert all(f"{group} options" in out for group, hint in hints if is_dataclass(hint))
-    assert "(default: " in out
+    assert "(default: None)" not in re.sub(r"\s+", " ", out)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -108,6 +119,26 @@ def test_options_are_frozen_dataclasses_with_help_for_each_field(name):
     parts = list(groups(configuration(name)))
     assert all(part.__dataclass_params__.frozen for part in parts)
     assert [option for part in parts for option in without_help(part)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_option_says_what_holds_where_it_is_left_out(name, capsys):
+    """By "(default: ...)", or, where it is None, in the words of its help."""
+    parts = {part for part in groups(configuration(name))}
+    unsaid = [
+        f"{part.__name__}.{one.name}"
+        for part in parts
+        for one in fields(part)
+        if one.default is None and not re.search("None: |not given", help_of(part, one.name))
+    ]
+    assert unsaid == []
+    stated = [
+        one
+        for part in parts
+        for one in fields(part)
+        if one.default not in (None, MISSING, ()) and not is_dataclass(one.default)
+    ]
+    assert ended([name, "--help"], capsys)[1].count("(default:") >= len(stated)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -225,3 +226,37 @@ def test_two_processes_give_the_losses_of_one(place):
     assert two["results"]["after"]["margin"] == pytest.approx(
         one["results"]["after"]["margin"], rel=1e-9
     )
+
+
+def first_line(caplog):
+    """The line of the first step: its loss, and what stands behind it."""
+    (line,) = (m for m in caplog.messages if m.startswith("step 1 of "))
+    return re.search(r"  loss (\S+)(.*?)  ", line).groups()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", "ln 2 = 0.6931"),
+        ("--label-smoothing 0.2", "ln 2 = 0.6931"),
+        ("--loss robust --flip 0.2", "ln 2 = 0.6931"),
+        ("--loss length-normalized", "ln 2 = 0.6931"),
+        ("--loss hinge", "1"),
+        ("--loss ipo --beta 0.5", "1/(4 beta^2) = 1"),
+        ("--loss kto --desirable-weight 3 --undesirable-weight 3", "1.5"),
+    ],
+)
+def test_the_first_loss_is_what_the_log_expects(place, caplog, options, expected):
+    """At the reference all margins are 0: -ln 1/2, 1 - 0, (1/(2 beta))^2, weight times 1/2."""
+    caplog.set_level("INFO")
+    tune(place, f"{options} --epochs 1 --samples 0 --held-out 0")
+    loss, behind = first_line(caplog)
+    assert behind == f" (expected about {expected})"
+    assert float(loss) == pytest.approx(float(expected.split(" = ")[-1]), abs=2e-3)
+
+
+@pytest.mark.parametrize("options", ["--loss orpo", "--loss simpo", "--method prefix"])
+def test_nothing_is_expected_where_no_theory_says_it(place, caplog, options):
+    caplog.set_level("INFO")
+    tune(place, f"{options} --epochs 1 --samples 0 --held-out 0")
+    assert first_line(caplog)[1] == ""

@@ -67,3 +67,28 @@ def test_a_folder_takes_no_tokenizer(run, tmp_path):
         ConfigError, match=r"--tokenizer is for a GGUF file, and .* is a folder"
     ):
         export.main([str(run), str(tmp_path / "model"), "--tokenizer", "some.gguf"])
+
+
+def test_the_format_may_be_named(run, tmp_path, capsys):
+    """A file gets its ending, a folder need not be told from one; there is no third."""
+    words = [str(run), str(tmp_path / "model.v1")]
+    path = export.main([*words, "--format", "gguf"])
+    assert path == tmp_path / "model.v1.gguf"
+    assert path.read_bytes()[:4] == b"GGUF"
+    folder = export.main([*words, "--format", "hf"])
+    assert folder == tmp_path / "model.v1"
+    assert (folder / "config.json").is_file()
+    again = export.main([str(run), str(tmp_path / "named.gguf"), "--format", "gguf"])
+    assert again == tmp_path / "named.gguf"
+    with pytest.raises(SystemExit) as end:
+        export.main([*words, "--format", "onnx"])
+    assert end.value.code == 2
+    assert "onnx" in capsys.readouterr().err
+
+
+def test_a_format_that_is_unknown_or_contradicts_the_name_is_refused(run, tmp_path, unchecked):
+    with pytest.raises(ConfigError, match=r"--format hf writes a folder, and .*x.gguf"):
+        export.main([str(run), str(tmp_path / "x.gguf"), "--format", "hf"])
+    with pytest.raises(ConfigError, match="format='onnx'"):
+        export.ExportConfig(run=run, folder=tmp_path / "x", format="onnx")
+    assert list(tmp_path.iterdir()) == []

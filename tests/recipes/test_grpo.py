@@ -1,6 +1,7 @@
 """Policy training by groups, as a user runs it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,13 @@ def test_two_processes_give_the_losses_of_one(place):
         assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-9)
     assert two["rollouts"][-1]["samples"] == one["rollouts"][-1]["samples"]
     assert (place / "two" / "adapter_model.safetensors").exists()
+
+
+def test_the_log_names_the_divergence_that_is_expected_at_first(place, caplog):
+    caplog.set_level("INFO")
+    train(place, "--iterations 2")
+    lines = [m for m in caplog.messages if m.startswith("iteration ")]
+    first, second = (re.search(r"  KL (\S+)(.*?)  ", line + "  ").groups() for line in lines)
+    assert abs(float(first[0])) < 1e-4
+    assert first[1] == " (expected about 0 if it begins as its reference)"
+    assert second[1] == ""

@@ -1,8 +1,10 @@
 """The pretraining script, as a user runs it."""
 
+import csv
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from mathlm.recipes import pretrain
 from mathlm.text import ByteBPE, Bytes, encode_corpus, write_tokens
 from mathlm.text.corpora.token_file import END
 from mathlm.train import checkpoints
+from mathlm.train.distributed import say_no_cuda
 
 ROOT = Path(pretrain.__file__).parents[2]
 TEXT = "".join(f"{i} and {i + 1} make {2 * i + 1}.\n" for i in range(200))
@@ -77,6 +80,17 @@ def test_training_learns_and_the_record_says_so(run):
 def test_an_untrained_model_needs_about_eight_bits_per_byte(run):
     results = run("--steps 1 --warmup 0 --lr 1e-9")["results"]
     assert results["bits_per_byte"] == pytest.approx(8, abs=0.1)
+
+
+def test_the_first_loss_is_near_what_the_log_expects(run, caplog):
+    """New weights guess among 256 bytes; the machine is told once, though it is asked twice."""
+    say_no_cuda.cache_clear()
+    caplog.set_level("INFO")
+    run("--steps 4 --log-every 3 --device auto")
+    (line,) = (m for m in caplog.messages if m.startswith("step 1 of 4"))
+    loss = re.search(r"loss (\S+) \(expected about ln 256 = 5.545\)", line).group(1)
+    assert float(loss) == pytest.approx(math.log(256), abs=0.1)
+    assert caplog.text.count("torch sees no CUDA") == (not torch.cuda.is_available())
 
 
 def test_an_interrupted_run_is_resumed_by_the_same_command(run, tmp_path, monkeypatch):
@@ -266,3 +280,37 @@ def test_python_calls_the_same_run(text):
     words = "--size nano --context 32 --steps 2 --batch-size 6 --warmup 1 --device cpu"
     found, typed = pretrain.run(config), pretrain.main([*words.split(), "--data", str(text)])
     assert found["held_out_loss"] == typed["held_out_loss"]
+
+
+def test_a_log_of_numbers_lies_beside_the_checkpoints_and_goes_on(run, tmp_path, monkeypatch):
+    """Killed in step 5 with a checkpoint of step 4; no step stands there twice."""
+    step, out = pretrain.Trainer.train_step, tmp_path / "run"
+    options = f"--steps 6 --log-every 1 --save-every 4 --log csv jsonl --out {out}"
+
+    def killed(self):
+        if self.step == 5:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(pretrain.Trainer, "train_step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(options)
+    monkeypatch.undo()
+    history = run(options)["history"]
+    objects = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    table = list(csv.DictReader((out / "log.csv").read_text().splitlines()))
+    assert [one["step"] for one in objects] == [int(row["step"]) for row in table]
+    assert [
+        {k: one[k] for k in row} for one, row in zip(objects, history, strict=True)
+    ] == history
+    assert [float(row["loss"]) for row in table] == [one["loss"] for one in history]
+    assert all(float(row["tokens_per_second"]) > 0 for row in table)
+
+
+def test_a_log_without_its_package_or_a_folder_is_refused_before_training(run, monkeypatch):
+    monkeypatch.setattr("mathlm.train.loggers.find_spec", lambda name: None)
+    monkeypatch.setattr(pretrain, "windows", lambda config: pytest.fail("the text was read"))
+    with pytest.raises(ConfigError, match="pip install wandb"):
+        run("--steps 3 --out x --log csv wandb")
+    with pytest.raises(ConfigError, match="give --out"):
+        run("--steps 3 --log csv")

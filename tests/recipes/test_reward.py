@@ -199,3 +199,14 @@ def test_two_processes_give_the_losses_of_one(place, kind):
     for ours, other in zip(one["history"], theirs["history"], strict=True):
         assert ours == pytest.approx(other, rel=1e-9)
     assert theirs["results"]["after"] == pytest.approx(one["results"]["after"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [("", "ln 2 = 0.6931"), ("--margin 1", "ln(1 + e^1) = 1.313")]
+)
+def test_the_first_loss_is_what_the_log_expects(place, caplog, options, said):
+    """All rewards are 0 at first: -log σ(0 - margin)."""
+    caplog.set_level("INFO")
+    learn(place, f"--epochs 1 {options}")
+    number = said.split(" = ")[1]
+    assert f"  loss {number} (expected about {said})  " in caplog.text

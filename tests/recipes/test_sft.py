@@ -274,3 +274,10 @@ def test_two_processes_give_the_losses_of_one(place, kind):
     ):
         assert ours == pytest.approx(theirs, rel=1e-9)
     assert (place / "two" / "adapter_model.safetensors").exists()
+
+
+def test_a_log_of_numbers_lies_in_the_folder_of_the_result(place):
+    record, _ = tune(place, "--log csv")
+    header, *rows = (place / "out" / "log.csv").read_text().splitlines()
+    assert header.startswith("step,loss,")
+    assert [int(row.split(",")[0]) for row in rows] == [r["step"] for r in record["history"]]

@@ -131,3 +131,13 @@ def groups(kind):
         else:
             own.append(field.name)
     yield own
+
+
+def test_a_log_without_its_package_is_refused_before_a_model_is_loaded(monkeypatch):
+    config = sft.SFTConfig(data="x", output=Output(out=Path("x"), log=("tensorboard",)))
+    monkeypatch.setattr("mathlm.train.loggers.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        tuning.chat_folder, "load_whole", lambda *_, **__: pytest.fail("loaded")
+    )
+    with pytest.raises(ConfigError, match="pip install tensorboard"):
+        tuning.prepare(config)

@@ -187,6 +187,24 @@ def test_intervals_hold_the_fit(rng):
     assert all(ends[k][0] < getattr(fit, k) < ends[k][1] for k in ("A", "B", "E", "alpha"))
 
 
+@pytest.mark.parametrize("delta", [1e-3, 0.01])
+def test_a_fit_gives_the_intervals_of_its_own_runs(rng, delta):
+    loss, few = runs(rng), {"level": 0.8, "resamples": 25, "seed": 3}
+    fit = fit_chinchilla(N, D, loss, delta=delta)
+    expected = chinchilla_intervals(N, D, loss, fit, delta=delta, **few)
+    loss *= 2  # the fit keeps what it was fitted to
+    assert fit.intervals(**few) == expected
+    assert fit.intervals(**few | {"seed": 4}) != expected
+
+
+def test_a_fit_is_a_law_and_prints_as_short_as_one():
+    fit = fit_chinchilla(N, D, PAPER.loss(N, D), delta=0.5)
+    assert isinstance(fit, ChinchillaLaw)
+    assert fit.loss(N, D) == pytest.approx(PAPER.loss(N, D))
+    assert repr(fit).startswith("ChinchillaFit(A=")
+    assert repr(fit).endswith(", delta=0.5)")
+
+
 def test_the_share_of_compute_is_that_of_the_tokens_exponent(rng):
     """0.28 / 0.62 = 0.45 goes to the parameters, not 0.55."""
     loss = runs(rng, 0.003)

@@ -102,6 +102,13 @@ def test_intervals_hold_the_fit(rng):
     assert ends["share"][0] < fit.alpha_d / (fit.alpha_n + fit.alpha_d) < ends["share"][1]
 
 
+def test_a_fit_gives_the_intervals_of_its_own_runs(rng):
+    loss, few = runs(rng), {"level": 0.8, "resamples": 25, "seed": 3}
+    fit = fit_kaplan(N, D, loss, delta=0.01)
+    assert isinstance(fit, KaplanLaw)
+    assert fit.intervals(**few) == kaplan_intervals(N, D, loss, fit, delta=0.01, **few)
+
+
 def test_kaplan_s_law_by_hand():
     """With data without end, N = N_c / 2 gives 2^0.076; likewise for D."""
     assert kaplan_loss([3.2e13], [1e300])[0] == pytest.approx(2**0.076, rel=1e-9)

@@ -6,14 +6,13 @@ and say so by name where one is missing.
 
 import gzip
 import re
-import shutil
 import time
 import warnings
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from make_pdf import BROWSERS
+from make_pdf import program
 
 pytestmark = [
     pytest.mark.browser,
@@ -51,13 +50,12 @@ every_page = pytest.mark.parametrize("page", PAGES)
 def chromium():
     """One browser for all cases."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not here")
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    if (found := program()) is None:
         pytest.skip("no Chromium is here: apt-get install chromium")
     if not (SITE / "book" / "index.html").exists():
         pytest.skip("no site is here: make book")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
 
@@ -119,6 +117,28 @@ def test_every_picture_says_what_it_shows(visit, page):
         ".map(e => e.src)"
     )
     assert without == []
+
+
+FIGURES = """
+() => [...document.querySelectorAll(".bd-article figure img")]
+  .filter(e => e.offsetParent && e.style.getPropertyValue("--least"))
+  .map(e => ({
+    figure: e.closest("figure").id,
+    wide: e.getBoundingClientRect().width,
+    least: parseFloat(e.style.getPropertyValue("--least")),
+    hidden: e.parentElement.scrollWidth - e.parentElement.clientWidth,
+    said: e.parentElement.classList.contains("scrolls"),
+  }))
+"""
+
+
+@pytest.mark.parametrize("page", ["book/10-attention", "book/25-interpretability"])
+def test_letters_of_figures_can_be_read_on_a_phone(visit, page):
+    tab = visit(page, "phone")
+    found = tab.evaluate(FIGURES)
+    assert found
+    assert [one for one in found if one["wide"] < one["least"] - 1] == []
+    assert [one for one in found if one["said"] != (one["hidden"] > 2)] == []
 
 
 @every_page
@@ -256,9 +276,173 @@ def test_a_link_holds_the_state_of_the_live_model(visit):
     assert tab.locator("[data-name=temperature]").input_value() == "0"
 
 
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_weight_is_changed_by_keyboard_and_the_change_undone(visit, size):
+    tab = visit("book/index", size)
+    model = started(tab)
+    tab.wait_for_selector(".live-panel .here")
+    model.locator(".live-edits summary").focus()
+    tab.keyboard.press("Enter")
+    model.locator("[data-name=array]").select_option("2o")
+    model.locator("[data-name=part]").select_option("head")
+    holds = model.locator("[data-name=holds]")
+    tab.wait_for_function(
+        "e => e.innerText.includes('blocks.2')", arg=holds.element_handle(), timeout=20_000
+    )
+    model.locator("[data-name=number]").focus()
+    tab.keyboard.press("Enter")
+    effect = model.locator("[data-name=effect]")
+    effect.wait_for(timeout=20_000)
+    row = model.locator(".live-strip i").all_inner_texts()
+    assert "W_o.weight, head 1, × 0" in model.locator("[role=status]").inner_text()
+    assert model.get_by_role("button", name="Undo blocks.2").count() == 1
+    model.locator("[data-name=changes] button").press("Enter")
+    effect.wait_for(state="hidden", timeout=20_000)
+    assert model.locator("[data-name=changes] li").count() == 0
+    model.locator("[data-head='2.1'] input").click()  # the same by the switch of the head
+    tab.wait_for_selector(".live-strip em:not(:empty)", timeout=20_000)
+    assert model.locator(".live-strip i").all_inner_texts() == row
+    assert tab.said == []
+
+
+def test_a_link_holds_changed_weights_and_says_which_the_model_lacks(visit):
+    tab = visit("book/index", after="#live:p=ROMEO%3a&e=9q-r3-x0_0o-h1-x0")
+    model = tab.locator(".live-model").first
+    model.locator("[data-name=effect]").wait_for(timeout=60_000)
+    assert "has no array “9q”" in model.locator("[role=status]").inner_text()
+    assert model.locator("[data-name=changes] li").all_inner_texts() == [
+        "blocks.0.attention.W_o.weight, head 1, × 0 Undo"
+    ]
+    model.locator("[data-name=link]").click()
+    tab.wait_for_function("location.hash.endsWith('e=0o-h1-x0')", timeout=20_000)
+
+
+def held_out(tab, step):
+    """Nats per character after so many steps of training in the page."""
+    tab.wait_for_selector(f"[data-train][data-step='{step}'][data-running=false]")
+    first = tab.locator("td:first-child", has_text=re.compile(rf"^{step}$"))
+    row = tab.locator("[data-name=samples] tr", has=first).last
+    row.wait_for(timeout=60_000)
+    return row.locator("td").nth(1).inner_text(), tab.locator("[data-train]").get_attribute(
+        "data-held-out"
+    )
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_link_repeats_a_run_of_training(visit, size):
+    tab = visit("book/19-pretraining", size)
+    tab.locator("[data-train] .train-start").click()
+    one = tab.locator("[data-train]").locator
+    one("[data-name=samples] td").first.wait_for(timeout=60_000)
+    one("[data-name=size]").select_option("small")
+    one("[data-name=seed]").fill("7")
+    tab.keyboard.press("Tab")
+    for step, rate in enumerate(["0.02", "0.02", "0.06"]):
+        tab.wait_for_selector(f"[data-train][data-step='{step}'][data-running=false]")
+        tab.wait_for_selector("[data-name=one]:not([disabled])")
+        one("[data-name=rate]").select_option(rate)
+        one("[data-name=one]").press("Enter")
+    tab.wait_for_selector("[data-train][data-step='3']")
+    one("[data-name=link]").press("Enter")
+    tab.wait_for_function("location.hash.startsWith('#train:')")
+    assert tab.evaluate("location.hash") == "#train:n=small&s=7&d=3&r=0-0.02_2-0.06"
+    assert "there were 3 steps" in one("[data-name=told]").inner_text()
+    again = [
+        held_out(visit("book/19-pretraining", size, after=tab.evaluate("location.hash")), 3)
+        for _ in range(2)
+    ]
+    assert again[0] == again[1]
+    with tab.expect_download() as download:
+        one("[data-name=save]").press("Enter")
+    one("[data-name=rewind]").click()
+    tab.wait_for_selector("[data-train][data-step='0']")
+    one("[data-name=load]").set_input_files(download.value.path())
+    assert held_out(tab, 3) == again[0]  # what was made by hand is what the link made
+    assert tab.said == []
+
+
+def test_a_link_without_a_run_says_so(visit):
+    tab = visit("book/19-pretraining", after="#train:n=huge&s=1&d=3")
+    tab.locator("[data-name=samples] td").first.wait_for(timeout=60_000)
+    said = tab.locator("[data-train] [data-name=told]").inner_text()
+    assert said == "The link holds no run that this page knows."
+
+
 def test_without_scripts_the_live_model_is_a_picture(visit):
     tab = visit("book/index", java_script_enabled=False)
     assert tab.locator(".live-model svg, .live-model img").first.is_visible()
+
+
+# Keeps how long the page was busy at a stretch [ms], and how long each key took until the
+# prediction of its letter was painted.
+WATCH = """
+() => {
+  const box = document.querySelector("[data-ready] [data-name=prompt]");
+  const seen = window.seen = {tasks: [0], keys: []};
+  let typed = null;
+  new PerformanceObserver(list => list.getEntries().forEach(e => seen.tasks.push(e.duration)))
+    .observe({type: "longtask"});
+  box.addEventListener("keydown", event => { typed ??= event.timeStamp; }, true);
+  new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => {
+    if (typed !== null) seen.keys.push(performance.now() - typed);
+    typed = null;
+  }))).observe(document.querySelector("[data-name=strip]"), {childList: true});
+}
+"""
+# Slowed fourfold, a task may take four times what it may at full speed.
+PACE = {"desktop": (1, 50, 100), "phone": (4, 4 * 50, 500)}  # slowed, a task [ms], a key [ms]
+
+
+@pytest.mark.parametrize("size", PACE)
+def test_typing_into_the_live_model_holds_nothing_up(visit, size):
+    """Ten letters; the best of four tries, since other programs take their share."""
+    slowed, longest, soon = PACE[size]
+    tab = visit("book/index", size)
+    box = started(tab).locator("[data-name=prompt]")
+    tab.wait_for_selector(".live-panel .here")
+    session = tab.context.new_cdp_session(tab)
+    session.send("Emulation.setCPUThrottlingRate", {"rate": slowed})
+    tab.evaluate(WATCH)
+    tries = []
+    for _ in range(4):
+        box.press("Control+End")
+        tab.evaluate("() => { seen.tasks.length = 1; seen.keys.length = 0; }")
+        tab.keyboard.type("What light", delay=250)
+        tab.wait_for_timeout(700)
+        tasks, keys = tab.evaluate("[seen.tasks, seen.keys]")
+        assert len(keys) >= 5  # a letter that comes before the last is drawn counts with it
+        tries.append((max(tasks), sorted(keys)[len(keys) // 2], max(keys)))
+        box.fill("JULIET:\nO Romeo, Romeo! ")
+        tab.wait_for_timeout(700)
+    task, middle, slow = (min(column) for column in zip(*tries, strict=True))
+    said = f"longest task {task:.0f} ms, keys {middle:.0f} ms, slowest {slow:.0f} ms"
+    print(f"{size}, slowed {slowed}-fold: {said}")
+    if task > longest or slow > soon:
+        warnings.warn(f"{size}: {said}; {longest} and {soon} are allowed", stacklevel=1)
+    assert task <= SHARED * longest
+    assert slow <= SHARED * soon
+
+
+@pytest.mark.parametrize(
+    ("page", "prompt"),
+    [
+        ("24-preference-optimization", "JULIET:\nO Romeo, Romeo! "),
+        ("27-whole-stack", "ROMEO:\n"),
+    ],
+)
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_base_and_aligned_write_what_their_picture_shows(visit, page, prompt, size):
+    tab = visit(f"book/{page}", size)
+    pair = tab.locator("[data-pair]")
+    shown = pair.locator(".train-output").all_inner_texts()
+    pair.locator(".train-start").press("Enter")
+    tab.wait_for_selector("[data-pair][data-written=true]", timeout=60_000)
+    assert pair.locator("[data-name=prompt]").input_value() == prompt
+    assert pair.locator(".train-panel .train-output").all_inner_texts() == shown
+    assert "after:" in pair.locator("[role=status]").inner_text()
+    assert tab.said == []
+    wide, window = tab.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= window
 
 
 # --- search ---------------------------------------------------------------------------------

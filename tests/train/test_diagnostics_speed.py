@@ -44,16 +44,33 @@ def test_speed_is_targets_over_seconds_since_it_was_read():
 
 
 @pytest.mark.usefixtures("clock")
-def test_a_line_of_the_log_names_every_number(caplog):
+def test_a_line_of_the_log_says_where_how_good_how_fast_and_how_long(caplog):
     """Five rows of eight targets in a quarter of a second are 160 a second."""
     lines, history = lines_of(caplog, steps=1, held_out=tiny_data(), ema=0.5)
-    names = ["step", "loss", "grad_norm", "lr", "held_out_loss", "held_out_loss_ema"]
-    names.append("targets/s")
-    assert [part.split()[0] for part in lines[0].split(", ")] == names
-    for part in lines[0].split(", ")[:-1]:
-        name, value = part.split()
-        assert float(value) == pytest.approx(history[0][name], rel=1e-5)
-    assert lines[0].endswith("targets/s 160")
+    parts = lines[0].split("  ")
+    assert (parts[0], parts[-1]) == ("step 1 of 1", "160 targets/s")
+    words = ["loss", "held-out loss", "held-out loss of the mean weights", "lr", "grad norm"]
+    names = ["loss", "held_out_loss", "held_out_loss_ema", "lr", "grad_norm"]
+    for said, word, name in zip(parts[1:-1], words, names, strict=True):
+        assert said.rsplit(" ", 1)[0] == word
+        assert float(said.split()[-1]) == pytest.approx(history[0][name], rel=0.03)
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_time_left_is_that_of_the_steps_so_far():
+    """Two steps, each read at its begin and end, and a look: a quarter of a second each."""
+    own = diagnostics.Speed()
+    assert own.left(7) == 0
+    for _ in range(2):
+        with own.timing():
+            pass
+    assert own.left(6) == 6 * (4 / 4) / 2
+
+
+def test_the_first_step_is_said_whether_it_is_due_or_not(caplog):
+    lines, history = lines_of(caplog, steps=4, log_every=4)
+    assert [line.split("  ")[0] for line in lines] == ["step 1 of 4", "step 4 of 4"]
+    assert [record["step"] for record in history] == [4]
 
 
 def test_the_speed_counts_all_steps_since_the_last_line(caplog, monkeypatch):
@@ -62,7 +79,7 @@ def test_the_speed_counts_all_steps_since_the_last_line(caplog, monkeypatch):
         diagnostics.Speed, "read", lambda self: steps.append(self.targets) or 1.0
     )
     lines_of(caplog, steps=4, log_every=3)
-    assert steps == [120.0, 160.0]  # 40 targets in each step; this read does not start anew
+    assert steps == [40.0, 120.0, 160.0]  # 40 targets in each step; this read keeps them
 
 
 def test_the_history_holds_no_time():
@@ -116,7 +133,7 @@ def test_lines_appear_above_the_bar_and_do_not_cut_it(monkeypatch, caplog):
     monkeypatch.setattr(root, "handlers", [handler])
     with caplog.at_level(logging.INFO, logger="mathlm"):
         tiny_trainer(steps=2).fit()
-    lines = re.findall(r"^.*step 1, loss.*$", screen.getvalue(), re.MULTILINE)
+    lines = re.findall(r"^.*step 1 of 2  loss.*$", screen.getvalue(), re.MULTILINE)
     assert lines
     assert not any("%" in line.split("\r")[-1] for line in lines)
     assert root.handlers == [handler]

@@ -304,7 +304,7 @@ def test_the_scale_of_a_group_multiplies_the_schedule():
 def test_every_logged_step_is_in_the_log(caplog):
     with caplog.at_level(logging.INFO, logger="mathlm"):
         tiny_trainer(steps=3).fit()
-    assert [m.split(",")[0] for m in caplog.messages] == ["step 1", "step 2", "step 3"]
+    assert [m.split(" of ")[0] for m in caplog.messages] == ["step 1", "step 2", "step 3"]
 
 
 def test_a_tied_weight_is_updated_once():

@@ -192,6 +192,81 @@ var mathlmEngine = function () {
     layer, at, vector: run.residual[layer].slice(at * m.width, (at + 1) * m.width),
   });
 
+  // --- weights that a reader changes -----------------------------------------------------------
+
+  // Every array by a short name: who holds it and under which key, its name in the package, and
+  // its shape (rows, columns); gains are one row.
+  function arrays(m) {
+    const D = m.width, F = m.hidden;
+    const found = Object.create(null);
+    const put = (short, owner, key, name, rows = D, columns = D) => {
+      found[short] = { owner, key, name, rows, columns };
+    };
+    put("E", m, "E", "token_embedding.weight", m.vocab);
+    m.blocks.forEach((b, l) => {
+      const within = (short, key, name, ...shape) => put(l + short, b, key, `blocks.${l}.${name}`, ...shape);
+      within("n1", "norm1", "attention_norm.gamma", 1);
+      for (const z of "qkvo") within(z, `W${z}`, `attention.W_${z}.weight`);
+      within("n2", "norm2", "feed_forward_norm.gamma", 1);
+      for (const z of ["in", "gate"]) within(z, `W${z}`, `feed_forward.W_${z}.weight`, F);
+      within("out", "Wout", "feed_forward.W_out.weight", D, F);
+    });
+    put("n", m, "norm", "final_norm.gamma", 1);
+    return found;
+  }
+
+  // What a text such as "2o-h1-x0" names: an array, a part of it (a all, r a row, c a column, both
+  // one number, h the rows or, of W_o, the columns of a head) and, where it says so, a change
+  // (x times a number, s set to it). Otherwise an error that says what is not there.
+  function spot(m, code, changing = true) {
+    const part = "a|h(\\d+)|(?=[rc])(?:r(\\d+))?(?:c(\\d+))?", changed = "([xs])(-?\\d*\\.?\\d+(?:e-?\\d+)?)";
+    const form = new RegExp(`^(\\w+)-(?:${part})(?:-${changed})?$`);
+    const [, short, head, row, column, change, number] = form.exec(code) ?? [];
+    if (!short || (changing && !change)) throw new Error(`“${code}” is no change of a weight.`);
+    const array = arrays(m)[short];
+    if (!array) throw new Error(`The model has no array “${short}”.`);
+    const { name, rows, columns } = array, K = m.width / m.heads;
+    const range = (i, n) => i === undefined ? [0, n] : [Number(i), Number(i) + 1];
+    let [r, c] = [range(row, rows), range(column, columns)];
+    if (head !== undefined) {
+      const own = [head * K, head * K + K];
+      if (/[qkv]$/.test(short)) r = own;
+      else if (/\do$/.test(short)) c = own;
+      else throw new Error(`${name} has no heads.`);
+    }
+    if (r[1] > rows || c[1] > columns) {
+      throw new Error(`“${code}” is outside of ${name}, (${rows}, ${columns}).`);
+    }
+    if (Math.abs(number) > 1000) {
+      throw new Error(`“${code}”: the number must lie between −1000 and 1000.`);
+    }
+    return { ...array, r, c, change, number: Number(number) };
+  }
+
+  // Indices of a part.
+  function* indices({ columns, r, c }) {
+    for (let i = r[0]; i < r[1]; i++) for (let j = c[0]; j < c[1]; j++) yield i * columns + j;
+  }
+
+  // The model with changes, one after another; arrays that none of them names are shared.
+  function edited(m, codes) {
+    const found = { ...m, blocks: m.blocks.map((b) => ({ ...b })) };
+    for (const code of codes) {
+      const place = spot(found, code), { owner, key, change, number } = place;
+      const W = owner[key] = owner[key].slice();
+      for (const i of indices(place)) W[i] = change === "x" ? W[i] * number : number;
+    }
+    return found;
+  }
+
+  // What a part holds: its number, or of several the root mean square.
+  function size(m, code) {
+    const place = spot(m, code, false), W = place.owner[place.key];
+    let [count, square] = [0, 0];
+    for (const i of indices(place)) [count, square] = [count + 1, square + W[i] * W[i]];
+    return { count, value: count === 1 ? W[indices(place).next().value] : Math.sqrt(square / count) };
+  }
+
   // --- one part changed at a time: grids, cell by cell, with null for a pause ----------------------
 
   // Read in pieces, so that who asks can look up in between.
@@ -290,7 +365,8 @@ var mathlmEngine = function () {
   }
 
   return {
-    model, newRun, read, step, write, patchFrom, ablations, patchings, logitsAt, probabilities, ranked, random,
+    model, newRun, read, step, write, patchFrom, arrays, spot, edited, size, ablations, patchings,
+    logitsAt, probabilities, ranked, random,
   };
 };
 if (typeof module !== "undefined") module.exports = mathlmEngine();

@@ -4,9 +4,11 @@
 // and everything is computed in a worker. The address after # holds the whole state.
 // data-view chooses what the panel shows: nothing for the start page, "map" and "positions" are in
 // this file, "sampling", "ablation" and "patching" in views.js; data-state is a link to start from.
+// edits.js is the part of the start page in which weights are changed.
 (() => {
   "use strict";
   const CONTEXT = 256, MOST = 160; // bytes that the model reads, bytes of one text that it writes
+  const CHANGES = 16; // changes of weights
 
   // --- bytes and text --------------------------------------------------------------------------
 
@@ -51,6 +53,7 @@
     temperature2: 1, topP2: 1, // a second setting, of the view "sampling"
     byte: null, byte2: null, // answers, of "ablation" and "patching"; null: the likeliest
     other: [], depth: 0, // a second prompt and a place in the stream, of "patching"
+    edits: [], // changes of weights, as the engine reads them: "2o-h1-x0"
   };
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -70,6 +73,7 @@
       r: state.positions ? 1 : 0, h: `${state.layer}-${state.head}`, i: state.at ?? "",
       u: state.temperature2, l: state.topP2, b: state.byte ?? "", c: state.byte2 ?? "",
       o: escaped(state.other), d: state.depth, v: state.view,
+      e: state.edits.join("_"),
     };
     const plain = state === START ? {} : Object.fromEntries(
       toLink(START).slice(6).split("&").map((pair) => pair.split("=")));
@@ -103,6 +107,7 @@
       byte2: number("c", null, 0, 255),
       other: unescaped(parts.o ?? "").slice(0, CONTEXT),
       depth: number("d", START.depth, 0, 4),
+      edits: (parts.e ?? "").split("_").filter(Boolean).slice(0, CHANGES).map((code) => code.slice(0, 40)),
       view: /^[a-z]*$/.test(parts.v ?? "") ? parts.v ?? "" : "",
     };
   }
@@ -113,7 +118,7 @@
   // pieces, and a message that comes between two of them ends it.
   function serve(engine, post) {
     const SIDE = 48; // the small maps have this many rows at most
-    let model, run, switches, trained, spare, pair, job = 0;
+    let model, changed, run, switches, trained, spare, pair, job = 0;
 
     // What a run predicts after each position, and what each byte cost.
     const predictions = (run) => {
@@ -132,7 +137,7 @@
     const view = (message, started) => {
       const T = run.ids.length;
       const found = { kind: "view", ids: [...run.ids], ...predictions(run) };
-      if (message.off.length || !message.positions) { // beside the model as it was trained
+      if (message.off.length || !message.positions || changed !== model) { // beside the model as it was trained
         trained ??= engine.newRun(model);
         engine.read(model, trained, run.ids);
         found.trained = predictions(trained);
@@ -169,11 +174,25 @@
       return found;
     };
     // The run of a message: the old one if its switches are the same, for its cache is good then.
-    const prepare = ({ ids, off, positions }) => {
-      const wanted = JSON.stringify([off, positions]);
-      if (!run || wanted !== switches) run = engine.newRun(model, { off, positions });
+    const prepare = ({ ids, off, positions, edits }) => {
+      const wanted = JSON.stringify([off, positions, edits]);
+      if (!run || wanted !== switches) {
+        run = engine.newRun(model, { off, positions });
+        const good = known(edits);
+        changed = good.length ? engine.edited(model, good) : model;
+      }
       switches = wanted;
-      engine.read(model, run, ids);
+      engine.read(changed, run, ids);
+    };
+    // Changes of weights that this model has; the others are said.
+    const known = (edits) => {
+      const why = [], good = edits.filter((code) => {
+        try {
+          return engine.spot(model, code);
+        } catch (error) { why.push(error.message); }
+      });
+      if (why.length) post({ kind: "refused", why, edits: good });
+      return good;
     };
 
     // One text for each of two settings, from the same random numbers.
@@ -206,7 +225,7 @@
     const write = (message, mine, uniform, left) => {
       const started = performance.now(), ids = [];
       while (left > 0 && run.ids.length < model.context && performance.now() - started < 40) {
-        ids.push(engine.write(model, run, { ...message, uniform }));
+        ids.push(engine.write(changed, run, { ...message, uniform }));
         left--;
       }
       const done = left === 0 || run.ids.length >= model.context;
@@ -218,7 +237,9 @@
     const take = {
       load: ({ weights }) => {
         model = engine.model(weights);
-        post({ kind: "ready", layers: model.layers, heads: model.heads, context: model.context });
+        const arrays = Object.entries(engine.arrays(model))
+          .map(([short, { name, rows, columns }]) => ({ short, name, rows, columns }));
+        post({ kind: "ready", layers: model.layers, heads: model.heads, context: model.context, arrays });
       },
       view: (message) => {
         const started = performance.now();
@@ -234,6 +255,8 @@
         write(message, job, engine.random(message.seed), message.n);
       },
       stop: (message) => view(message, performance.now()),
+      size: ({ place }) => post({ kind: "size", place, was: engine.size(model, place),
+        now: engine.size(changed ?? model, place) }),
       pair: (message) => {
         pair ??= [engine.newRun(model), engine.newRun(model)];
         pair.forEach((run) => engine.read(model, run, message.ids));
@@ -262,22 +285,22 @@
       check: ({ check }) => post({ kind: "checked", ...compare(engine, model, check) }),
     };
     return (message) => {
-      job++;
+      if (message.kind !== "size") job++; // a question between two pieces ends nothing
       take[message.kind](message);
     };
 
     // Logits and texts against those that the package computed when the book was built.
     function compare(engine, model, { cases, texts }) {
       const started = performance.now();
-      const read = (ids, switches) => {
-        const run = engine.newRun(model, switches);
-        engine.read(model, run, ids);
+      const read = (ids, switches, m = model) => {
+        const run = engine.newRun(m, switches);
+        engine.read(m, run, ids);
         return run;
       };
       let deviation = 0, compared = 0;
-      for (const { ids, off, positions, patches = [], rows, logits } of cases) {
+      for (const { ids, off, positions, edits = [], patches = [], rows, logits } of cases) {
         const carried = patches.map((p) => engine.patchFrom(model, read(p.ids), p.layer, p.at));
-        const run = read(ids, { off, positions, patches: carried });
+        const run = read(ids, { off, positions, patches: carried }, engine.edited(model, edits));
         const bytes = Uint8Array.from(atob(logits), (c) => c.charCodeAt(0));
         const wanted = new Float64Array(bytes.buffer);
         rows.forEach((row, i) => engine.logitsAt(model, run, row).forEach((z, j) => {
@@ -390,7 +413,7 @@
   <h3>The next byte</h3>
   <p class="live-said" data-name="said"></p>${barTable}
   <p class="live-note">${view ? "" : "At the temperature and top-p above; pale is what top-p leaves out. "}
-    <span data-name="marked" hidden>A line marks the probability of the whole model.</span>
+    <span data-name="marked" hidden>A line marks the probability of the ${view ? "whole model" : "model as trained"}.</span>
     ${view ? "" : `${chapter("15-transformer-forward", "Chapter 15")}: how the numbers come about.`}</p>
 </div>`,
     map: () => `
@@ -431,8 +454,9 @@
     and why one more letter costs one step.</p>
 </div>`,
   };
+  PARTS.edits = () => window.mathlmLive.edits.html;
   const LAYOUT = {
-    "": ["text", "sampling", "strip", ["bars", "map", "heads"]],
+    "": ["text", "sampling", "strip", ["bars", "map", "heads"], "edits"],
     map: ["text", "strip", [["map", "bars"], "heads"]],
     positions: ["text", "positions", "strip", [["map", "bars"], "heads"]],
   };
@@ -454,7 +478,7 @@
     const kit = {
       root, name, panel, one, text, on, first, state: { ...first, ...restored }, paint, bars,
       engine: window.mathlmEngine(), send: (message) => send(message), CONTEXT, MOST, laid, textBox,
-      bytesNote, slider, seedBox, barTable, toBytes, toText, sign, spoken, percent, same,
+      bytesNote, slider, seedBox, barTable, power, CHANGES, toBytes, toText, sign, spoken, percent, same,
     };
     const view = make(kit);
     panel.innerHTML = view.html + PARTS.foot();
@@ -474,7 +498,7 @@
         root.dataset.checked = good ? "good" : "bad";
         root.dataset.deviation = deviation;
         text("told", `${good ? "✓" : "✗"} ${compared.toLocaleString("en-US")} logits of ${cases} runs, among ` +
-          "them runs with heads off, without positions and with a patch, differ from those of the package by " +
+          "them runs with heads off, without positions, with a patch and with changed weights, differ from those of the package by " +
           `${power(deviation)} at most (10⁻⁹ is allowed); ` +
           `${equal} of ${texts} texts, one likeliest and one sampled, have the same bytes. ` +
           `Computed here in ${(ms / 1000).toFixed(1)} seconds.`);
@@ -505,7 +529,7 @@
       const link = address(toLink(kit.state));
       try {
         await navigator.clipboard.writeText(link);
-        text("told", "The link is copied; it holds your text, the seed and every switch.");
+        text("told", "The link is copied; it holds your text, the seed, every switch and changed weight.");
       } catch {
         text("told", `The link, also in the address line: ${link}`);
       }
@@ -552,6 +576,8 @@
   // The panel of the start page, and of the views that show less of the same.
   function whole(kit) {
     const { panel, one, text, on, state, engine, name } = kit;
+    const edits = name ? null : window.mathlmLive.edits.make(kit, (edits) => change({ edits }));
+    const intact = name ? "whole model" : "model as trained";
     let shape = null, seen = null;
     let tail = [], turn = 0, writing = false, stopping = false; // what it wrote, and whether it does
     let busy = false, wish = null, restoring = state.written > 0;
@@ -559,7 +585,7 @@
     const at = () => Math.min(state.at ?? Infinity, seen.ids.length - 1);
     const request = (kind, more = {}) => kit.send({
       kind, ids: ids(), off: state.off, positions: state.positions,
-      layer: state.layer, head: state.head, ...more,
+      layer: state.layer, head: state.head, edits: edits ? state.edits : [], ...more,
     });
 
     // One request at a time: while it is answered, only the newest wish is kept.
@@ -621,6 +647,7 @@
       text("temperature-value", state.temperature.toFixed(2));
       text("topP-value", state.topP.toFixed(2));
       if (one("positions")) one("positions").checked = state.positions;
+      edits?.show();
       text("chosen", `${state.layer}.${state.head}`);
       panel.querySelectorAll(".live-head").forEach((cell) => {
         const [l, h] = cell.dataset.head.split(".").map(Number);
@@ -640,13 +667,14 @@
       drawText();
       text("count", `${T} of ${CONTEXT} bytes.`);
       one("at").max = T - 1;
-      const before = seen.trained ? ` (${perByte(seen.trained.bits)} for the whole model)` : "";
-      text("speed", (seen.trained ? "The third row is what the whole model predicts. " : "") + (T > 1
+      const before = seen.trained ? ` (${perByte(seen.trained.bits)} for the ${intact})` : "";
+      text("speed", (seen.trained ? `The third row is what the ${intact} predicts. ` : "") + (T > 1
         ? `Loss: ${perByte(seen.bits)} bits per byte${before}. Computed in ${seen.ms.toFixed(0)} ms.` : ""));
       one("marked").hidden = !seen.trained;
       kit.root.dataset.ms = seen.ms;
       cells(T);
       drawPlace();
+      edits?.drawn(seen, perByte);
       requestAnimationFrame(() => seen && drawHeads());
     }
     function drawText() { // the text as a text, once it wrote
@@ -712,7 +740,7 @@
       one("said").setAttribute("aria-live", document.activeElement === one("prompt") ? "off" : "polite");
       const came = next === undefined ? "" : ` What came is ${spoken(next)}, ` +
         (kept[next] ? `with ${percent(kept[next])}.` : "which top-p leaves out.");
-      const before = trained ? ` The whole model has ${spoken(engine.ranked(trained)[0])}, with ${percent(Math.max(...trained))}.` : "";
+      const before = trained ? ` The ${intact} has ${spoken(engine.ranked(trained)[0])}, with ${percent(Math.max(...trained))}.` : "";
       text("said", `After position ${t}, ${spoken(seen.ids[t])}: likeliest is ${spoken(best)}, with ` +
         `${percent(kept[best])}.${before}${came}`);
     }
@@ -843,9 +871,10 @@
       on("all-on", "onclick", () => change({ off: [], positions: true }));
     }
     return {
-      html: laid(name), take, show, refresh, wire, stop,
+      html: laid(name), take: { ...take, ...edits?.take }, show, refresh, wire, stop,
       ready: (message) => {
         shape = message;
+        edits?.ready(message);
         if (one("heads")) makeHeads();
       },
       begin: () => restoring ? write() : refresh(),
@@ -862,7 +891,7 @@
     button.disabled = true;
     button.textContent = "Loading …";
     try {
-      const more = LAYOUT[root.dataset.view ?? ""] ? [] : ["views.js"];
+      const name = root.dataset.view ?? "", more = name ? LAYOUT[name] ? [] : ["views.js"] : ["edits.js"];
       await Promise.all(["engine.js", "weights.js", ...more].map(load));
       start(root, restored);
     } catch (error) {

@@ -1,5 +1,5 @@
 // A model before and after tuning on preferences, under the same random numbers: a component that
-// a page holds as <section class="train" data-pair>. Its picture stands there until the reader opens
+// a page holds as <section class="train" data-pair>, where data-prompt is its first prompt. Its picture stands there until the reader opens
 // it; then engine.js, weights.js and pair-adapter.js are loaded beside this file as scripts, which
 // also works from a file, and everything is computed in a worker.
 (() => {
@@ -142,7 +142,7 @@
     root.append(panel);
     const one = (name) => panel.querySelector(`[data-name="${name}"]`);
     const text = (name, words) => { if (one(name).textContent !== words) one(name).textContent = words; };
-    one("prompt").value = START.prompt;
+    one("prompt").value = root.dataset.prompt ?? START.prompt;
     const plural = (n) => `${n} exclamation mark${n === 1 ? "" : "s"}`;
     const heard = {
       wrote: ({ texts, done }) => {

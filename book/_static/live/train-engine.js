@@ -79,7 +79,7 @@ var mathlmTrainEngine = function () {
     }
     const model = { config, seed, places, theta, weights, gradient, gradients: parts(places, gradient) };
     const [m, v] = [new Float64Array(count), new Float64Array(count)];
-    return { ...model, m, v, step: 0, rotation: rotation(config) };
+    return { ...model, m, v, step: 0, rates: [], rotation: rotation(config) };
   }
 
   // Cosines and sines of t ω, with the digits of float32 as the package keeps them.
@@ -355,7 +355,8 @@ var mathlmTrainEngine = function () {
   function trainStep(model, text, peak) {
     const T = model.config.context, last = text.length - T - 1;
     const { ids, targets, B } = windows(text, starts(model.seed, model.step, OPTIONS.batch, last), T);
-    const nats = lossAndGradient(model, ids, targets, B);
+    const nats = lossAndGradient(model, ids, targets, B), { rates } = model;
+    if (rates && rates[rates.length - 1]?.[1] !== peak) rates.push([model.step, peak]); // since when
     adamW(model, rateAt(model.step, peak));
     return nats;
   }
@@ -427,15 +428,20 @@ var mathlmTrainEngine = function () {
   };
   const fromBase64 = (text) => new Float64Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
 
+  // Whether these are step sizes [[from step, size], …] of a run of so many steps, from its first on.
+  const isSchedule = (rates, steps) => Array.isArray(rates) && (rates[0]?.[0] === 0 || steps === 0) &&
+    rates.every(([from, rate], i) => Number.isInteger(from) && from < steps && rate > 0 && rate < 1
+      && (i === 0 || from > rates[i - 1][0]));
+
   // All that a run needs to go on, as a value for JSON: each array in base64 of float64.
   function save(model, characters) {
-    const { config, seed, step } = model;
+    const { config, seed, step, rates } = model;
     const arrays = (vector) => Object.fromEntries(Object.entries(parts(model.places, vector))
       .map(([name, part]) => [name, toBase64(part)]));
     const shapes = Object.fromEntries(model.places.map(([name, rows, columns, std]) =>
       [name, std ? [rows, columns] : [columns]]));
     const moments = { m: arrays(model.m), v: arrays(model.v) };
-    return { kind: "mathlm-train", config, seed, step, characters, shapes, weights: arrays(model.theta), ...moments };
+    return { kind: "mathlm-train", config, seed, step, rates, characters, shapes, weights: arrays(model.theta), ...moments };
   }
 
   // The model of a file that save() made for these characters; otherwise an error that says why not.
@@ -457,12 +463,13 @@ var mathlmTrainEngine = function () {
       }
     }
     model.step = file.step;
+    model.rates = isSchedule(file.rates, file.step) ? file.rates : null; // null: not known
     return model;
   }
 
   return {
     SIZES, OPTIONS, random, normal, starts, start, forward, loss, lossAndGradient, adamW, rateAt,
-    windows, trainStep, evaluate, difference, write, norm, counted, alphabet, encode, decode, save, load,
+    windows, isSchedule, trainStep, evaluate, difference, write, norm, counted, alphabet, encode, decode, save, load,
   };
 };
 if (typeof module !== "undefined") module.exports = mathlmTrainEngine();

@@ -1,7 +1,8 @@
 // Training in the page: components that a page holds as <section class="train" data-train="training">
 // and data-train="gradients". A picture made when the book was written stands there until the
 // reader opens them; then train-engine.js and train-text.js are loaded beside this file as scripts,
-// which also works from a file, and everything is computed in a worker.
+// which also works from a file, and everything is computed in a worker. A link, #train:…, holds
+// what a run follows from: size, seed, step sizes and the number of steps.
 (() => {
   "use strict";
   const RATES = [0.0006, 0.002, 0.006, 0.02, 0.06], RATE = 0.006; // step sizes
@@ -22,6 +23,25 @@
     return `${front.replace("-", "−")}\u00a0×\u00a010${raised(Number(power))}`;
   }
   const escaped = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+  // --- the link that holds a run -----------------------------------------------------------------
+
+  const MOST = 20000; // steps
+  // A run { size, seed, rates: [[from step, step size], …], steps } as #train:n=full&s=1&d=450&r=0-0.006_300-0.02
+  const toLink = ({ size, seed, rates, steps }) => `#train:n=${size}&s=${seed}&d=${steps}`
+    + (rates.length ? `&r=${rates.map((pair) => pair.join("-")).join("_")}` : "");
+  // What a link holds; null for an address that is none, and a sentence where it holds no run.
+  function fromLink(hash) {
+    if (!hash.startsWith("#train:")) return null;
+    const parts = Object.fromEntries(hash.slice(7).split("&").map((pair) => pair.split("=")));
+    const whole = (text, most) => /^\d{1,10}$/.test(text) && Number(text) <= most ? Number(text) : NaN;
+    const [seed, steps] = [whole(parts.s, 4294967295), whole(parts.d, MOST)];
+    const rates = (parts.r ?? "").split("_").filter(Boolean).map((pair) => pair.split("-").map(Number));
+    const good = ["full", "small"].includes(parts.n) && seed >= 0 && steps >= 0
+      && rates.every(([from, rate], i) => (i ? from > rates[i - 1][0] : from === 0) && from < steps && RATES.includes(rate))
+      && (steps === 0) === (rates.length === 0);
+    return good ? { size: parts.n, seed, rates, steps } : "The link holds no run that this page knows.";
+  }
 
   // --- drawings, as SVG in the colors of the page ------------------------------------------------
 
@@ -147,7 +167,7 @@
     const EVERY = 25, SEED = 7, LENGTH = 90; // of evaluations and samples; a worker has no other
     const characters = engine.alphabet(text.training), vocab = characters.length;
     const training = engine.encode(text.training, characters), heldOut = engine.encode(text.heldOut, characters);
-    let model, rate, until, quiet = false, job = 0, written = SEED;
+    let model, rate, until, later = [], quiet = false, job = 0, written = SEED;
     const sample = (seed) => engine.decode(engine.write(model, engine.encode("\n", characters), LENGTH, 0.8, seed), characters);
     const telling = (step) => [0, 50, 100, 200].includes(step) || step % 300 === 0;
 
@@ -157,17 +177,19 @@
       post(found);
     };
     const begun = () => post({ kind: "begun", step: model.step, seed: model.seed, parameters: model.theta.length,
-      width: model.config.width });
+      width: model.config.width, rates: model.rates });
+    const paused = (done) => post({ kind: "paused", step: model.step, done, rates: model.rates });
     const step = () => {
+      while (later.length && later[0][0] <= model.step) rate = later.shift()[1];
       const started = performance.now(), at = model.step, nats = engine.trainStep(model, training, rate);
-      post({ kind: "step", step: at, nats, ms: performance.now() - started });
+      post({ kind: "step", step: at, nats, rate, ms: performance.now() - started });
       if (model.step % EVERY === 0 && !quiet) judge();
     };
     const loop = (mine) => {
       if (mine !== job) return;
       step();
       if (model.step < until) setTimeout(() => loop(mine));
-      else post({ kind: "paused", step: model.step, done: true });
+      else paused(true);
     };
 
     // The gradients of the reader's text.
@@ -205,14 +227,16 @@
       judge: () => judge(true),
       run: (message) => {
         ({ rate, until, quiet = false } = message);
+        later = [...message.later ?? []]; // step sizes of steps to come
         loop(job);
       },
       one: (message) => {
         ({ rate } = message);
+        later = [];
         step();
-        post({ kind: "paused", step: model.step, done: false });
+        paused(false);
       },
-      pause: () => post({ kind: "paused", step: model.step, done: false }),
+      pause: () => paused(false),
       write: () => post({ kind: "wrote", step: model.step, text: sample(++written) }),
       save: () => post({ kind: "saved", file: engine.save(model, characters) }),
       load: ({ file }) => {
@@ -228,6 +252,7 @@
     return (message) => {
       if (message.kind === "rate") { // a run that goes on takes its next step with it
         ({ rate } = message);
+        later = [];
         return;
       }
       job++;
@@ -236,7 +261,7 @@
   }
 
   if (typeof document === "undefined") {
-    module.exports = { number, thinned, trainingChart, probeChart, gradientTable, serve, WORDS, RATE, RATES, AHEAD };
+    module.exports = { number, thinned, trainingChart, probeChart, gradientTable, serve, toLink, fromLink, WORDS, RATE, RATES, AHEAD };
     return;
   }
 
@@ -320,13 +345,15 @@
   <tbody data-name="samples"></tbody></table>
 <div class="train-row">
   <button type="button" data-name="write">Write another</button>
+  <button type="button" data-name="link">Copy a link to this run</button>
   <button type="button" data-name="save">Save</button>
   <label class="train-file">Load<input type="file" data-name="load" accept=".json,application/json"></label>
 </div>
 <p class="train-told" data-name="told" role="status" aria-live="polite"></p>`;
 
-  function startTraining(root) {
+  function startTraining(root, restored) {
     const { one, text, soon, widthOf } = panelOf(root, TRAINING);
+    let again = restored?.steps ? restored : null, rates = []; // a run of a link, and the step sizes so far
     let counted, runs = [], running = false, at = 0, parameters = 0, pace = [], keep = false;
     const now = () => runs[runs.length - 1];
     const rate = () => Number(one("rate").value);
@@ -339,7 +366,7 @@
     const show = () => {
       const left = AHEAD - at % AHEAD;
       text("run", running ? "Pause" : `Train ${left} steps`);
-      for (const name of ["one", "write", "save"]) one(name).disabled = running;
+      for (const name of ["one", "write", "save", "link"]) one(name).disabled = running;
       root.dataset.step = at;
       root.dataset.running = running;
     };
@@ -355,11 +382,12 @@
     const heard = {
       ready: (message) => {
         counted = message.counted;
-        one("size").innerHTML = sizeChoice(message.sizes, narrow() ? "small" : "full");
+        one("size").innerHTML = sizeChoice(message.sizes, restored?.size ?? (narrow() ? "small" : "full"));
+        if (restored) one("seed").value = restored.seed;
         begin();
       },
       begun: (message) => {
-        at = message.step;
+        ({ step: at, rates } = message);
         parameters = message.parameters;
         running = false;
         pace = [];
@@ -368,13 +396,15 @@
         one("samples").replaceChildren();
         one("size").value = message.width === 16 ? "small" : "full";
         one("seed").value = message.seed;
+        if (again) repeat();
         show();
       },
-      step: ({ step, nats, ms }) => {
+      step: ({ step, nats, rate: size, ms }) => {
         at = step + 1;
+        if (again) one("rate").value = size;
         now().losses.push([step, nats]);
         pace = [...pace, ms].slice(-20);
-        if (now().rates[now().rates.length - 1] !== rate()) now().rates.push(rate());
+        if (now().rates[now().rates.length - 1] !== size) now().rates.push(size);
         now().label = now().rates.join(", ");
         soon(draw);
         if (pace.length === 20 && Math.min(...pace) > 250 && parameters > 20000) {
@@ -387,13 +417,16 @@
         root.dataset.heldOut = nats;
         if (words !== undefined) {
           row(step, nats, words);
-          text("told", step ? `After ${step} steps: ${nats.toFixed(2)} nats per character on held-out text.` : "");
+          if (step) text("told", `After ${step} steps: ${nats.toFixed(2)} nats per character on held-out text.`);
         }
         soon(draw);
       },
-      paused: ({ step }) => {
-        at = step;
+      paused: (message) => {
+        ({ step: at, rates } = message);
         running = false;
+        const shown = one("samples").rows[one("samples").rows.length - 1]?.cells[0].textContent === grouped(at);
+        if (again && message.done && !shown) send({ kind: "judge" });
+        again = null;
         show();
         soon(draw);
       },
@@ -414,6 +447,11 @@
       send({ kind: "begin", size: one("size").value, seed: one("seed").valueAsNumber });
       send({ kind: "judge" });
     };
+    const repeat = () => { // what the link holds
+      running = true;
+      text("told", `Taking the ${grouped(again.steps)} steps of the link …`);
+      send({ kind: "run", rate: again.rates[0][1], later: again.rates.slice(1), until: again.steps });
+    };
     one("run").onclick = () => {
       if (running) return send({ kind: "pause" });
       running = true;
@@ -427,8 +465,24 @@
       begin();
     };
     one("rate").onchange = () => send({ kind: "rate", rate: rate() });
-    for (const name of ["size", "seed"]) one(name).onchange = begin;
+    for (const name of ["size", "seed"]) one(name).onchange = () => {
+      text("told", "");
+      begin();
+    };
     one("write").onclick = () => send({ kind: "write" });
+    one("link").onclick = async () => {
+      if (!rates) return text("told", "The file does not say with which step sizes it was trained: no link can hold its run.");
+      const run = { size: one("size").value, seed: one("seed").valueAsNumber, rates, steps: at };
+      const link = location.href.replace(/#.*$/, "") + toLink(run);
+      try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
+      const held = `It holds the model's size, seed and step sizes, and that there were ${grouped(at)} steps.`;
+      try {
+        await navigator.clipboard.writeText(link);
+        text("told", `The link is copied. ${held}`);
+      } catch {
+        text("told", `The link, also in the address line: ${link} ${held}`);
+      }
+    };
     one("save").onclick = () => send({ kind: "save" });
     one("load").onchange = async (event) => {
       const [file] = event.target.files;
@@ -612,13 +666,14 @@
 
   // --- waking -------------------------------------------------------------------------------------------------
 
-  async function wake(root, button) {
+  async function wake(root, button, restored = null) {
     const label = button.textContent;
     button.disabled = true;
     button.textContent = "Loading …";
     try {
       await Promise.all([load("train-engine.js"), load("train-text.js")]);
-      (root.dataset.train === "gradients" ? startGradients : startTraining)(root);
+      (root.dataset.train === "gradients" ? startGradients : startTraining)(root, restored?.size ? restored : null);
+      if (typeof restored === "string") root.querySelector("[data-name=told]").textContent = restored;
       root.querySelector(".train-panel .train-main").focus({ preventScroll: true });
     } catch (error) {
       button.disabled = false;
@@ -629,6 +684,12 @@
     const button = root.querySelector(".train-start");
     button.hidden = false;
     button.onclick = () => wake(root, button);
+    const restored = root.dataset.train === "training" ? fromLink(location.hash) : null;
+    if (!restored) return;
+    root.scrollIntoView();
+    wake(root, button, restored);
   });
+  // A link that leads from this page to itself changes the address and loads nothing.
+  window.addEventListener("hashchange", () => location.hash.startsWith("#train:") && location.reload());
   document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", ready) : ready();
 })();

@@ -229,6 +229,14 @@ class World:
         InputError: If shapes do not fit, prompts are equal, the completions are not complete,
             a reward is not finite or the reference does not sum to 1.
         InputTypeError: If ids are not int64.
+
+    Example:
+        >>> prompts, completions = torch.tensor([[0]]), torch.tensor([[0], [1]])
+        >>> logp_ref = torch.tensor([[0.5, 0.5]]).log()
+        >>> rewards = torch.tensor([[1.0, 3.0]]).log()
+        >>> best = World(prompts, completions, logp_ref, rewards).optimum(beta=1.0)
+        >>> best.logp.exp(), best.value  # as 1 to 3, and ln 2
+        (tensor([[0.2500, 0.7500]]), tensor([0.6931]))
     """
 
     prompts: Int[Tensor, "P n"]

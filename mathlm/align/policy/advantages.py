@@ -46,6 +46,10 @@ def gae(
             infinite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> gae(torch.tensor([[0.0, 0.0, 1.0]]), torch.zeros(1, 3), gamma=1.0, lam=0.5)
+        tensor([[0.2500, 0.5000, 1.0000]])
+
     References:
         Schulman et al. (2016), arXiv:1506.02438, eq. (16).
     """
@@ -101,6 +105,10 @@ def returns(
 
     Raises:
         InputError, InputTypeError: As :func:`gae`.
+
+    Example:
+        >>> returns(torch.tensor([[0.0, 0.0, 1.0]]), gamma=0.5)
+        tensor([[0.2500, 0.5000, 1.0000]])
     """
     return gae(rewards, torch.zeros_like(rewards), gamma, 1.0, last_value, mask)
 
@@ -134,6 +142,12 @@ def rewards_with_kl(
     Raises:
         InputError: If shapes differ, a reward is not finite, β is negative, or a text is empty.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([[-1.0, -1.0]]), torch.tensor([[-2.0, -1.0]])
+        >>> mask = torch.ones(1, 2, dtype=torch.bool)
+        >>> rewards_with_kl(torch.tensor([1.0]), logp, logp_ref, mask, beta=0.1)
+        tensor([[-0.1000,  1.0000]])
 
     References:
         Ziegler et al. (2019), arXiv:1909.08593, eq. (2).
@@ -177,6 +191,10 @@ def group_advantages(
     Raises:
         InputError: If a group has one sample, a reward is NaN or infinite, c is neither 0 nor
             1, or ε is not positive.
+
+    Example:
+        >>> group_advantages(torch.tensor([[0.0, 0.0, 1.0, 1.0]])).round(decimals=3)
+        tensor([[-1., -1.,  1.,  1.]])
 
     References:
         Shao et al. (2024), arXiv:2402.03300, section 4.1.2.
@@ -239,6 +257,10 @@ def leave_one_out_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G 
     Raises:
         InputError: As :func:`group_advantages`.
 
+    Example:
+        >>> leave_one_out_advantages(torch.tensor([[1.0, 3.0]]))
+        tensor([[-2.,  2.]])
+
     References:
         Kool, van Hoof and Welling (2019), Buy 4 REINFORCE samples, get a baseline for free.
         Ahmadian et al. (2024), arXiv:2402.14740.
@@ -268,6 +290,10 @@ def maxrl_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
 
     Raises:
         InputError: As :func:`group_advantages`, or if a reward is neither 0 nor 1.
+
+    Example:
+        >>> maxrl_advantages(torch.tensor([[0.0, 0.0, 0.0, 1.0]]))  # (r - 1/4) / (1/4)
+        tensor([[-1., -1., -1.,  3.]])
 
     References:
         Tajwar et al. (2026), arXiv:2602.02710, theorem 1.
@@ -310,6 +336,10 @@ def gdpo_advantages(
     Raises:
         InputError: As :func:`group_advantages`, or if there is not one weight for each reward.
 
+    Example:
+        >>> gdpo_advantages(torch.tensor([[[0.0, 0.0, 1.0, 1.0]]])).round(decimals=3)
+        tensor([[-1., -1.,  1.,  1.]])
+
     References:
         Liu et al. (2026), arXiv:2601.05242.
     """
@@ -348,6 +378,10 @@ def whiten(
     Raises:
         InputError: If less than two numbers count, one is NaN or infinite, or shapes differ.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> whiten(torch.tensor([1.0, 3.0])).round(decimals=3)
+        tensor([-1.,  1.])
     """
     require_alike(x=x, mask=mask)
     chosen = x.flatten() if mask is None else x[mask]

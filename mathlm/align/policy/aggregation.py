@@ -24,6 +24,10 @@ def sequence_sum(x: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Te
     Raises:
         InputError: If the shapes differ.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> sequence_sum(torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]]))
+        tensor([4.])
     """
     require_alike(x=x, mask=mask)
     return counted(x, mask).sum(1)
@@ -50,6 +54,11 @@ def token_mean(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> loss, mask = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]])
+        >>> token_mean(loss, mask)  # a sum and a count, for the caller to divide
+        (tensor(4.), 2)
     """
     total, count = sequence_sum(loss, mask).sum(), int(mask.sum())
     if count == 0:
@@ -78,6 +87,11 @@ def sequence_mean(
     Raises:
         InputError: If the shapes differ, or a sequence has no token.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> loss, mask = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]])
+        >>> sequence_mean(loss, mask)  # of each text its mean: a sum and a count
+        (tensor(2.), 1)
     """
     return mean_of_each(loss, mask).sum(), len(loss)
 
@@ -104,6 +118,11 @@ def fixed_length_mean(
     Raises:
         InputError: If the shapes differ, or a sequence has more than L tokens.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> loss, mask = torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]])
+        >>> fixed_length_mean(loss, mask, length=4)
+        (tensor(1.), 1)
     """
     return fixed_share_of_each(loss, mask, length).sum(), len(loss)
 

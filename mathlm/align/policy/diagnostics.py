@@ -40,6 +40,11 @@ def clip_share(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, zero = torch.tensor([2.0, 1.0]).log(), torch.zeros(2)
+        >>> clip_share(logp, zero, torch.ones(2))
+        0.5
     """
     require_alike(logp=logp, logp_old=logp_old, advantages=advantages, mask=mask)
     log_rho, A = (_chosen(x, mask) for x in (logp - logp_old, advantages))
@@ -70,6 +75,11 @@ def approximate_kl(
     Raises:
         InputError: If the shapes differ or no token counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp = torch.tensor([0.5]).log()
+        >>> round(approximate_kl(logp, torch.zeros(1)), 4)  # 1/2 - 1 + ln 2
+        0.1931
     """
     return float(_chosen(kl_k3(logp_old, logp, mask), mask).mean())
 
@@ -96,6 +106,10 @@ def explained_variance(
     Raises:
         InputError: If the shapes differ or nothing counts.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> explained_variance(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]))
+        1.0
     """
     require_alike(values=values, returns=returns, mask=mask)
     V, R = (_chosen(x, mask) for x in (values, returns))
@@ -171,16 +185,26 @@ def update_record(batch: Batch, logp: Tensor, clip: float | int) -> dict[str, fl
     }
 
 
+SAID = {"kl": "KL", "explained_variance": "explained variance"}
+QUIET = ("iteration", "kl_k3", "reward_std")  # these are in the history
+
+
 def said(record: dict[str, Any]) -> str:
-    """The numbers of a record in one line."""
-    return ", ".join(f"{k} {v:.4g}" for k, v in record.items() if isinstance(v, float | int))
+    """The numbers of a record in one line; beside the first KL what it should be."""
+    words, first = [f"iteration {record['iteration']}"], record["iteration"] == 0
+    for name, x in sorted(record.items(), key=lambda item: item[0] not in ("reward", "kl")):
+        if isinstance(x, float | int) and name not in QUIET and (x or name != "dropped"):
+            expected = " (expected about 0 if it begins as its reference)"
+            tail = expected if first and name == "kl" else ""
+            words.append(f"{SAID.get(name, name)} {x:.4g}{tail}")
+    return "  ".join(words)
 
 
 def first_of(samples: list[dict[str, Any]]) -> str:
     """The first completion, in words for a log."""
     if not samples:
         return ""
-    return f"; {samples[0]['completion']!r:.120} (reward {samples[0]['reward']:.3g})"
+    return f"  {samples[0]['completion']!r:.120} (reward {samples[0]['reward']:.3g})"
 
 
 def plain(text: Any) -> Any:

@@ -42,6 +42,10 @@ def kl_k1(
     Raises:
         InputError: If the shapes differ.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> kl_k1(torch.tensor([0.5]).log(), torch.tensor([0.25]).log())  # ln 2
+        tensor([0.6931])
     """
     return 0.0 - _log_ratio(logp, logp_ref, mask)
 
@@ -71,6 +75,10 @@ def kl_k2(
 
     Raises:
         InputError, InputTypeError: As :func:`kl_k1`.
+
+    Example:
+        >>> kl_k2(torch.tensor([0.5]).log(), torch.tensor([0.25]).log())  # (ln 2)² / 2
+        tensor([0.2402])
     """
     return _log_ratio(logp, logp_ref, mask).square() / 2
 
@@ -100,6 +108,10 @@ def kl_k3(
 
     Raises:
         InputError, InputTypeError: As :func:`kl_k1`.
+
+    Example:
+        >>> kl_k3(torch.tensor([0.5]).log(), torch.tensor([0.25]).log())  # 1/2 - 1 + ln 2
+        tensor([0.1931])
     """
     log_r = _log_ratio(logp, logp_ref, mask)
     return torch.expm1(log_r) - log_r

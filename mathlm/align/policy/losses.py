@@ -39,6 +39,10 @@ def reinforce_loss(
         InputError: If the shapes differ.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> reinforce_loss(torch.tensor([-1.0]), torch.tensor([2.0]))
+        tensor([2.])
+
     References:
         Williams (1992), Simple statistical gradient-following algorithms.
     """
@@ -76,6 +80,11 @@ def ppo_loss(
     Raises:
         InputError: If the shapes differ or ε is outside (0, 1).
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, logp_old = torch.tensor([2.0, 2.0]).log(), torch.zeros(2)  # a ratio of 2
+        >>> ppo_loss(logp, logp_old, torch.tensor([1.0, -1.0]))  # clipped once
+        tensor([-1.2000,  2.0000])
 
     References:
         Schulman et al. (2017), arXiv:1707.06347, eq. (7).
@@ -136,6 +145,11 @@ def value_loss(
         InputError: If the shapes differ or c is not positive.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> values, returns = torch.tensor([1.0]), torch.tensor([3.0])
+        >>> value_loss(values, values, returns)  # 2² / 2
+        tensor([2.])
+
     References:
         Dhariwal et al. (2017), OpenAI Baselines, ppo2; Huang et al. (2022), The 37
         implementation details of proximal policy optimization.
@@ -175,6 +189,11 @@ def rloo_loss(
     Raises:
         InputError: If the shapes do not fit.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.full((1, 2), -1.0), torch.ones(1, 2, dtype=torch.bool)
+        >>> rloo_loss(logp, torch.tensor([0.5]), mask)  # -A log π of the whole text
+        tensor([1.])
 
     References:
         Ahmadian et al. (2024), arXiv:2402.14740, section 2.3.
@@ -217,6 +236,11 @@ def grpo_loss(
     Raises:
         InputError: If the shapes do not fit, a text is empty, or a number is out of range.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.full((1, 2), -1.0), torch.ones(1, 2, dtype=torch.bool)
+        >>> grpo_loss(logp, logp, logp, torch.tensor([0.5]), mask)  # ratios of 1, no divergence
+        tensor([-0.5000])
 
     References:
         Shao et al. (2024), arXiv:2402.03300, eq. (3) and (4).
@@ -296,6 +320,11 @@ def dapo_loss(
         InputError: If the shapes do not fit or a number is out of range.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> logp, mask = torch.tensor([[2.0, 1.0]]).log(), torch.ones(1, 2, dtype=torch.bool)
+        >>> dapo_loss(logp, torch.zeros(1, 2), torch.tensor([1.0]), mask)  # clipped at 1.28
+        tensor([[-1.2800, -1.0000]])
+
     References:
         Yu et al. (2025), arXiv:2503.14476, eq. (8).
     """
@@ -330,6 +359,12 @@ def gspo_loss(
     Raises:
         InputError: If the shapes do not fit, a text is empty, or a number is out of range.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.tensor([[4.0, 1.0]]).log(), torch.ones(1, 2, dtype=torch.bool)
+        >>> loss = gspo_loss(logp, torch.zeros(1, 2), torch.tensor([-1.0]), mask)
+        >>> loss  # one ratio, √(4 · 1), which is not clipped where it is the worse
+        tensor([2.])
 
     References:
         Zheng et al. (2025), arXiv:2507.18071, section 4.1.
@@ -372,6 +407,12 @@ def cispo_loss(
     Raises:
         InputError: If the shapes do not fit or a number is out of range.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.tensor([[-1.0]]), torch.tensor([[True]])
+        >>> logp_old = logp - torch.tensor(2.0).log()  # a ratio of 2
+        >>> cispo_loss(logp, logp_old, torch.tensor([1.0]), mask)
+        tensor([[2.]])
 
     References:
         MiniMax (2025), arXiv:2506.13585, on CISPO.
@@ -420,6 +461,11 @@ def sapo_loss(
     Raises:
         InputError: If the shapes do not fit, a text is empty, or a τ is not positive.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.tensor([[-1.0]]), torch.tensor([[True]])
+        >>> sapo_loss(logp, logp, torch.tensor([1.0]), mask)  # -4 σ(0) at a ratio of 1
+        tensor([-2.])
 
     References:
         Gao et al. (2025), arXiv:2511.20347.

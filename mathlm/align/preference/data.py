@@ -81,6 +81,15 @@ def encode_pairs(
             written in this format; the message has its number.
         InputTypeError: If ``pairs`` is one pair, or an item is none.
         DataError: If there are no pairs, or none is left.
+
+    Example:
+        >>> from mathlm.text import Bytes, Message
+        >>> asked = (Message("user", "2 + 3?"),)
+        >>> pairs = [Preference(prompt=asked, chosen="5", rejected="6")]
+        >>> form = ChatFormat.named()
+        >>> encoded = encode_pairs(pairs, form, Bytes(form.special), context=64)
+        >>> len(encoded.chosen), encoded.chosen[0].mask.sum().item()  # "5" and its end
+        (1, 2)
     """
     require_list(pairs, Preference, context)
     dropped = dict.fromkeys((FULL, EMPTY, LONG, EQUAL), 0)

@@ -33,6 +33,10 @@ def implicit_reward(
     Raises:
         InputError: If β is not positive and finite, or the shapes differ.
 
+    Example:
+        >>> implicit_reward(torch.tensor([-1.0]), torch.tensor([-3.0]), beta=0.1)
+        tensor([0.2000])
+
     References:
         Rafailov et al. (2023), arXiv:2305.18290, eq. (5) without its last term.
     """
@@ -64,6 +68,11 @@ def length_normalized_reward(
 
     Raises:
         InputError: If β is not positive and finite, a length is below 1, or the shapes differ.
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([-2.0]), torch.tensor([-6.0])
+        >>> length_normalized_reward(logp, logp_ref, torch.tensor([4]), beta=0.5)
+        tensor([0.5000])
 
     References:
         Lambert et al. (2024), Tülu 3, arXiv:2411.15124, section 5.1.2.
@@ -97,6 +106,12 @@ def dpo_loss(
 
     Raises:
         InputError: If ε is out of range, or the shapes differ.
+
+    Example:
+        >>> dpo_loss(torch.tensor([0.0]), torch.tensor([0.0]))  # ln 2, where every run begins
+        tensor([0.6931])
+        >>> dpo_loss(torch.tensor([3.0]).log(), torch.tensor([0.0]))  # -ln σ(ln 3) = ln 4/3
+        tensor([0.2877])
 
     References:
         Rafailov et al. (2023), arXiv:2305.18290, eq. (7).
@@ -132,6 +147,11 @@ def robust_dpo_loss(
     Raises:
         InputError: If ε is out of range, or the shapes differ.
 
+    Example:
+        >>> zero = torch.zeros(1)
+        >>> robust_dpo_loss(zero, zero, flip=0.1)  # ln 2, as dpo_loss
+        tensor([0.6931])
+
     References:
         Chowdhury, Kini and Natarajan (2024), arXiv:2403.00409, section 3.1.
     """
@@ -162,6 +182,10 @@ def ipo_loss(
     Raises:
         InputError: If β is not positive and finite, or the shapes differ.
 
+    Example:
+        >>> ipo_loss(torch.tensor([0.0]), torch.tensor([0.0]), beta=0.5)  # (0 - 1)²
+        tensor([1.])
+
     References:
         Azar et al. (2023), arXiv:2310.12036, eq. (17).
     """
@@ -188,6 +212,10 @@ def hinge_loss(
 
     Raises:
         InputError: If the shapes differ.
+
+    Example:
+        >>> hinge_loss(torch.tensor([0.25, 2.0]), torch.tensor([0.0, 0.0]))
+        tensor([0.7500, 0.0000])
 
     References:
         Zhao et al. (2023), SLiC-HF, arXiv:2305.10425, with the log-ratios to a reference of
@@ -234,6 +262,10 @@ def log_odds(mean_logp: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     Raises:
         InputError: If an entry is not below 0: the odds of what is certain are infinite.
 
+    Example:
+        >>> log_odds(torch.tensor([0.75]).log())  # ln 3
+        tensor([1.0986])
+
     References:
         Hong, Lee and Thorne (2024), arXiv:2403.07691, eq. (4).
     """
@@ -263,6 +295,11 @@ def orpo_loss(
     Raises:
         InputError: If λ is negative or not finite, a mean log-probability not below 0, or the
             shapes differ.
+
+    Example:
+        >>> half = torch.tensor([0.5]).log()
+        >>> orpo_loss(half, half, weight=1.0)  # ln 2 + ln 2
+        tensor([1.3863])
 
     References:
         Hong, Lee and Thorne (2024), arXiv:2403.07691, eq. (6) and (7).
@@ -297,6 +334,11 @@ def simpo_loss(
     Raises:
         InputError: If β is not positive, γ negative, or one not finite; if a mean
             log-probability is above 0, or the shapes differ.
+
+    Example:
+        >>> same = torch.tensor([-1.0])
+        >>> simpo_loss(same, same, gamma=0.0)  # ln 2
+        tensor([0.6931])
 
     References:
         Meng, Xia and Chen (2024), arXiv:2405.14734, eq. (6).
@@ -353,6 +395,10 @@ def kto_loss(
         InputError: If β is not positive, a weight negative, or one not finite; if the shapes
             differ, or the estimate is not one number, or is given as NaN or infinity.
         InputTypeError: If ``desirable`` is not boolean.
+
+    Example:
+        >>> kto_loss(torch.zeros(2), torch.tensor([True, False]), kl=0.0, beta=0.1)  # 1 - σ(0)
+        tensor([0.5000, 0.5000])
 
     References:
         Ethayarajh et al. (2024), arXiv:2402.01306, section 4.1, L_KTO.

@@ -136,6 +136,26 @@ class DPO(PairObjective):
         read: As for all.
         beta: β > 0.
         label_smoothing: Share of the labels that are taken to be wrong; conservative if > 0.
+
+    Example:
+        >>> from mathlm.align import PairBatches, Reference, encode_pairs
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> from mathlm.optim import AdamW
+        >>> from mathlm.text import Bytes, ChatFormat, Message, Preference
+        >>> from mathlm.train import Trainer, TrainerConfig
+        >>> asked = (Message("user", "2 + 3?"),)
+        >>> pairs = [Preference(prompt=asked, chosen="5", rejected="6")]
+        >>> form = ChatFormat.named()
+        >>> encoded = encode_pairs(pairs, form, Bytes(form.special), context=64)
+        >>> sizes = dict(vocab_size=256, context=64, d_model=16, n_layers=1, n_heads=2)
+        >>> policy = GPT(GPTConfig(**sizes))
+        >>> batches = PairBatches(encoded, batch_size=1).with_reference(Reference.of(policy))
+        >>> optimizer = AdamW(policy.parameters(), lr=1e-3)
+        >>> history = Trainer(policy, DPO(), batches, optimizer, TrainerConfig(steps=5)).fit()
+        >>> round(history[0]["loss"], 4)  # ln 2: policy and reference are one
+        0.6931
+        >>> history[-1]["loss"] < history[0]["loss"]
+        True
     """
 
     beta: float | int = 0.1

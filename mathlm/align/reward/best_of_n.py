@@ -85,6 +85,11 @@ def best_of_n_kl(
 
     Raises:
         InputError: As :func:`best_of_n_log_probabilities`.
+
+    Example:
+        >>> logp, rewards = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.0, 1.0])
+        >>> best_of_n_kl(logp, rewards, n=2)  # of (1/4, 3/4) from (1/2, 1/2)
+        tensor(0.1308)
     """
     q = best_of_n_log_probabilities(logp, rewards, n)
     ratio = torch.where(q == -math.inf, 0.0, q - logp.log_softmax(-1))
@@ -110,6 +115,10 @@ def best_of_n_kl_bound(n: int) -> float:
 
     Raises:
         InputError: If n < 1.
+
+    Example:
+        >>> round(best_of_n_kl_bound(2), 4)  # ln 2 - 1/2
+        0.1931
     """
     _require_positive(n)
     return math.log(n) - (n - 1) / n
@@ -138,6 +147,11 @@ def best_of_n_mean(
 
     Raises:
         InputError: If n is not in 1 … N, or a number is not finite.
+
+    Example:
+        >>> values = torch.tensor([0.0, 1.0])
+        >>> best_of_n_mean(values, values, n=2)  # one pair of two different draws
+        tensor(1.)
     """
     _require_positive(n)
     if len(proxy) != len(values) or n > len(proxy):
@@ -195,6 +209,12 @@ def draw_best(
 
     Raises:
         InputError: If n < 1, there are not n draws or rewards, or a reward is not finite.
+
+    Example:
+        >>> def length(texts):
+        ...     return [len(text) for text in texts]
+        >>> draw_best(lambda n: ["a", "ccc", "bb"][:n], length, n=3).item
+        'ccc'
     """
     _require_positive(n)
     items = draw(n)

@@ -218,6 +218,11 @@ def count_wins(winners: ArrayLike, losers: ArrayLike, items: int) -> Array:
 
     Raises:
         InputError: If a number is out of range, or an item is compared with itself.
+
+    Example:
+        >>> count_wins([0, 0, 1], [1, 1, 0], items=2)
+        array([[0., 2.],
+               [1., 0.]])
     """
     won, lost = np.asarray(winners), np.asarray(losers)
     if won.shape != lost.shape or won.ndim != 1:
@@ -260,6 +265,11 @@ def fit_strengths(wins: ArrayLike, prior_std: float | int | None = None) -> Stre
     Raises:
         InputError: If the counts are not such, or there is no single maximum; it names a set
             of items that never lost, or was never compared.
+
+    Example:
+        >>> found = fit_strengths([[0, 3], [1, 0]])  # 3 of 4 won: strengths ln 3 apart
+        >>> round(float(found.values[0] - found.values[1]), 4)
+        1.0986
     """
     w = require_wins(wins)
     if prior_std is None:
@@ -302,6 +312,11 @@ def fit_strengths_by_mm(
 
     Raises:
         InputError: As :func:`fit_strengths`, or if the steps are not enough.
+
+    Example:
+        >>> values, steps = fit_strengths_by_mm([[0, 3], [1, 0]])  # ln 3 apart
+        >>> round(float(values[0] - values[1]), 4)
+        1.0986
     """
     w = require_wins(wins)
     require_connected(w)

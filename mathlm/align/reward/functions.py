@@ -99,6 +99,12 @@ def judged(
         InputError: If it raises an exception, as a :class:`TimedReward` does that is late, or
             gives another number of rewards, None, text, NaN or an infinity; it names the
             function, the sample and its texts.
+
+    Example:
+        >>> def length(prompts, completions):
+        ...     return [len(text) for text in completions]
+        >>> judged(length, ["How many?"], ["four"]).tolist()
+        [4.0]
     """
     try:
         given = list(reward(prompts, completions))
@@ -194,6 +200,10 @@ class LengthReward:
 
     Args:
         target: Characters, above 0.
+
+    Example:
+        >>> LengthReward(target=3)(["", ""], ["abc", "abcd"])[0] == 0
+        True
     """
 
     target: int = 100
@@ -216,6 +226,10 @@ class ArithmeticReward:
 
     Args:
         wrong: What another number is worth; a completion without a number is worth 0.
+
+    Example:
+        >>> ArithmeticReward()(["2 + 3 =", "2 + 3 ="], ["5", "6"])
+        [1.0, 0.0]
     """
 
     wrong: float | int = 0.0
@@ -244,6 +258,10 @@ class FormatReward:
 
     Raises:
         ConfigError: If it is none.
+
+    Example:
+        >>> FormatReward("[0-9]+")(["How many?", "How many?"], ["12", "a dozen"])
+        [1.0, 0.0]
     """
 
     pattern: str

@@ -43,6 +43,10 @@ def bradley_terry_loss(
     Raises:
         InputError: If the shapes differ, or there are other margins than pairs.
 
+    Example:
+        >>> bradley_terry_loss(torch.tensor([0.0]), torch.tensor([0.0]))  # ln 2: no opinion
+        tensor([0.6931])
+
     References:
         Touvron et al. (2023), arXiv:2307.09288, eq. (2): the margin.
     """
@@ -73,6 +77,10 @@ def davidson_log_probabilities(
 
     Raises:
         InputError: If the shapes differ.
+
+    Example:
+        >>> davidson_log_probabilities(torch.zeros(1), torch.zeros(1)).exp()
+        tensor([[0.3333, 0.3333, 0.3333]])
     """
     half = _difference(reward_a, reward_b) / 2
     tie = _each(log_tie, "log_tie", half).expand(half.shape)
@@ -133,6 +141,10 @@ def centring_penalty(
 
     Raises:
         InputError: If the shapes differ.
+
+    Example:
+        >>> centring_penalty(torch.tensor([2.0]), torch.tensor([1.0]))
+        tensor([9.])
 
     References:
         Eisenstein et al. (2023), arXiv:2312.09244, eq. (2).

@@ -35,6 +35,14 @@ class RewardModel(nn.Module):
     Raises:
         ConfigError: If ``std`` is negative or not finite.
         InputTypeError: If the body is no GPT.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = RewardModel(GPT(GPTConfig(**sizes)))
+        >>> ids = torch.tensor([[72, 105, 33]])
+        >>> model(ids, torch.ones_like(ids).bool()).tolist()  # every text, at first
+        [0.0]
     """
 
     def __init__(self, body: GPT, *, std: float | int = 0.0, seed: int | None = None) -> None:
@@ -206,6 +214,10 @@ def worst_case(members: Float[Tensor, "M ..."]) -> Float[Tensor, "..."]:
 
     Raises:
         InputError: If there is none.
+
+    Example:
+        >>> worst_case(torch.tensor([[1.0, 4.0], [2.0, 3.0]]))
+        tensor([1., 3.])
 
     References:
         Coste et al. (2023), arXiv:2310.02743, eq. (4).

@@ -88,6 +88,14 @@ def save_pretrained(
             or the dtype is not one of those.
         CheckpointError: If the folder holds a model already, or the disk refuses; then nothing
             is left of it.
+
+    Example:
+        >>> import os, tempfile
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(os.listdir(save_pretrained(GPT(GPTConfig(**sizes)), f"{folder}/mine")))
+        ['config.json', 'model.safetensors']
     """
     folder, config = Path(folder), model.config
     if dtype is not None and dtype not in FLOATS:

@@ -13,7 +13,7 @@ import tyro
 from ...errors import ConfigError
 from ...train.distributed import DeviceName, resolve_device
 from ...train.record import device_name, write_record
-from ..command import parse
+from ..command import Maybe, parse
 from .answers import compare
 from .judging import judge
 from .pipeline import SCALES, Result, Run, ScaleName
@@ -63,10 +63,10 @@ class WholeStackConfig:
     """Of every draw."""
     device: DeviceName = "auto"
     """Where to train."""
-    threads: int | None = None
+    threads: Maybe[int] = None
     """Threads of the processor; None: as torch finds best."""
-    record: Path | None = None
-    """JSON file for the results of all stages, beside OUT/record.json."""
+    record: Maybe[Path] = None
+    """JSON file for the results of all stages, beside OUT/record.json; None: that alone."""
 
 
 def run(config: WholeStackConfig) -> dict[str, Result]:

@@ -43,6 +43,13 @@ class Variable(Operators):
         name: What a picture of the graph calls it.
         op: The operation that made it.
         edges: For each parent, the parent and the map that pulls a gradient back to it.
+
+    Example:
+        >>> x = Variable(3.0)
+        >>> y = x * x + x
+        >>> (dx,) = pull_back(y, [x])
+        >>> float(y.value), float(dx)
+        (12.0, 7.0)
     """
 
     def __init__(self, value: Any, name: str = "", op: str = "input", edges: Any = ()) -> None:
@@ -132,6 +139,12 @@ def pull_back(y: Any, inputs: Any, dy: Any = None) -> tuple[Any, ...]:
     Raises:
         InputError: If dy is missing or of another shape, or a gradient is not finite.
         InputTypeError: If y or an input is no variable, or dy does not hold real numbers.
+
+    Example:
+        >>> x = Variable(3.0)
+        >>> (dx,) = pull_back(x * x, [x])
+        >>> float(dx)
+        6.0
     """
     if isinstance(inputs, Variable) or not all(isinstance(x, Variable) for x in (y, *inputs)):
         raise InputTypeError(f"expected a variable and a list of them, got {y!r}, {inputs!r}")

@@ -57,6 +57,10 @@ def symmetric_slope(
 
     Raises:
         InputError: If x + h rounds to x, or the slope is not finite.
+
+    Example:
+        >>> round(symmetric_slope(lambda x: x**2, 3.0), 6)
+        6.0
     """
     _require_two_points(x, h)
     return _finite((f(x + h) - f(x - h)) / (2 * h), x, h)
@@ -82,6 +86,10 @@ def complex_step_slope(
     Raises:
         InputError: If h is 0, or f drops the imaginary part and returns a real number, or
             the slope is not finite.
+
+    Example:
+        >>> complex_step_slope(lambda x: x**2, 3.0)
+        6.0
 
     References:
         Squire and Trapp (1998), SIAM Review 40(1).
@@ -137,6 +145,11 @@ def directional_derivative(f: Callable[[Any], Any], x: ndarray, u: ndarray) -> f
 
     Raises:
         InputError: If u has not length 1, or not the shape of x.
+
+    Example:
+        >>> x, u = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+        >>> directional_derivative(lambda x: (x * x).sum(), x, u)
+        2.0
     """
     length = np.sqrt((u * u).sum())
     if not abs(length - 1) < 1e-9:
@@ -186,6 +199,10 @@ def jacobian_by_columns(f: Callable[[Any], Any], x: ndarray) -> ndarray:
 
     Raises:
         InputError: If x or the value of f is not a vector.
+
+    Example:
+        >>> jacobian_by_columns(lambda x: x * x, np.array([1.0, 3.0])).tolist()
+        [[2.0, 0.0], [0.0, 6.0]]
     """
     _require_vector(x)
     columns = []

@@ -36,6 +36,11 @@ class Dual(Operators):
 
     Raises:
         InputError: If the shapes differ, or an entry is not finite.
+
+    Example:
+        >>> x = Dual(3.0, 1.0)
+        >>> (x * x).value, (x * x).tangent
+        (array(9.), array(6.))
     """
 
     def __init__(self, value: Any, tangent: Any) -> None:
@@ -138,6 +143,13 @@ def hessian_vector_product(
 
     Raises:
         InputError: If f does not return a single number, or something is not finite.
+
+    Example:
+        >>> value, gradient, Ht = hessian_vector_product(
+        ...     lambda x: (x * x * x).sum(), np.array([1.0, 2.0]), np.array([1.0, 0.0])
+        ... )
+        >>> value, gradient, Ht
+        (9.0, array([ 3., 12.]), array([6., 0.]))
     """
     inputs = Variable(Dual(x, t))
     y = f(inputs)

@@ -75,6 +75,10 @@ def numerical_vjp(
         InputTypeError: If an argument is not float64: float32 leaves no digits to compare.
         InputError: If the value of ``f`` has another shape than ``dy``, or ``step`` is not
             positive.
+
+    Example:
+        >>> numerical_vjp(lambda x: x**2, np.array([3.0]), np.array([2.0])).round(4)  # 2x · dy
+        array([12.])
     """
     args = x if isinstance(x, tuple) else (x,)
     _require_checkable(f, args, dy, step)

@@ -59,6 +59,11 @@ def relu_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = relu([-2.0, 2.0])
+        >>> relu_backward([1.0, 1.0], cache)
+        array([0., 1.])
     """
     (positive,) = cache
     return gradient_array(dy, positive.shape) * positive
@@ -104,6 +109,11 @@ def sigmoid_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = sigmoid(0.0)
+        >>> float(sigmoid_backward(1.0, cache))  # σ (1 - σ)
+        0.25
     """
     y, rest = cache
     return gradient_array(dy, y.shape) * y * rest
@@ -124,6 +134,11 @@ def tanh(x: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If x is empty, or an entry is NaN or infinite.
+
+    Example:
+        >>> y, cache = tanh(np.log(2.0))  # (2 - 1/2) / (2 + 1/2)
+        >>> round(float(y), 4)
+        0.6
     """
     x = finite_array(x, "x")
     p, rest = logistic_pair(2 * np.clip(x, -FAR, FAR))
@@ -148,6 +163,11 @@ def tanh_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = tanh(0.0)
+        >>> float(tanh_backward(1.0, cache))
+        1.0
     """
     (slope,) = cache
     return gradient_array(dy, slope.shape) * slope
@@ -168,6 +188,11 @@ def gelu(x: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If x is empty, or an entry is NaN or infinite.
+
+    Example:
+        >>> y, cache = gelu(1.0)  # 1 · Φ(1)
+        >>> round(float(y), 4)
+        0.8413
 
     References:
         Hendrycks and Gimpel (2016), arXiv:1606.08415, section 2.
@@ -193,6 +218,11 @@ def gelu_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = gelu(0.0)
+        >>> float(gelu_backward(1.0, cache))  # Φ(0)
+        0.5
     """
     x, Phi = cache
     density = np.exp(-(np.clip(x, -FAR, FAR) ** 2) / 2) / math.sqrt(2 * math.pi)
@@ -214,6 +244,11 @@ def gelu_tanh(x: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If x is empty, or an entry is NaN or infinite.
+
+    Example:
+        >>> y, cache = gelu_tanh(1.0)
+        >>> round(float(y), 3)  # Φ(1) = 0.841
+        0.841
     """
     x = finite_array(x, "x")
     near = np.clip(x, -FAR, FAR)
@@ -258,6 +293,11 @@ def silu(x: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If x is empty, or an entry is NaN or infinite.
+
+    Example:
+        >>> y, cache = silu(np.log(3.0))  # σ(ln 3) = 3/4
+        >>> round(float(y / np.log(3.0)), 4)
+        0.75
     """
     x = finite_array(x, "x")
     p, rest = logistic_pair(x)
@@ -280,6 +320,11 @@ def silu_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = silu(0.0)
+        >>> float(silu_backward(1.0, cache))  # σ(0)
+        0.5
     """
     x, p, rest = cache
     return gradient_array(dy, x.shape) * p * (1 + x * rest)
@@ -301,6 +346,11 @@ def swiglu(gate: Numbers, value: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If the shapes differ, or an argument is empty or not finite.
+
+    Example:
+        >>> y, cache = swiglu(np.log(3.0), 2.0)  # silu(ln 3) · 2
+        >>> round(float(y / np.log(3.0)), 4)
+        1.5
 
     References:
         Shazeer (2020), arXiv:2002.05202, eq. (6).
@@ -327,6 +377,12 @@ def swiglu_backward(dy: Numbers, cache: tuple) -> tuple[Value, Value]:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = swiglu(0.0, 4.0)
+        >>> dgate, dvalue = swiglu_backward(1.0, cache)
+        >>> float(dgate), float(dvalue)  # 4 σ(0), and silu(0)
+        (2.0, 0.0)
     """
     opening, value, silu_cache = cache
     dy = gradient_array(dy, value.shape)

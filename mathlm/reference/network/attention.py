@@ -40,6 +40,12 @@ def dot_product_attention(
             not finite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> q, k = np.zeros((1, 2)), np.eye(2)  # a query of zeros scores all keys alike
+        >>> y, cache = dot_product_attention(q, k, np.array([[1.0], [3.0]]))
+        >>> y
+        array([[2.]])
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, eq. (1).
     """
@@ -76,6 +82,13 @@ def dot_product_attention_backward(
 
     Raises:
         InputError: If ``dy`` has not the shape of y.
+
+    Example:
+        >>> q, k, v = np.zeros((1, 2)), np.eye(2), np.array([[1.0], [3.0]])
+        >>> y, cache = dot_product_attention(q, k, v)
+        >>> dq, dk, dv = dot_product_attention_backward(np.ones((1, 1)), cache)
+        >>> dv.tolist()  # each value had the weight 1/2
+        [[0.5], [0.5]]
     """
     q, k, v, weights = cache
     shape = (*weights.shape[:-1], v.shape[-1])

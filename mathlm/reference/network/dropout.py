@@ -35,6 +35,11 @@ def dropout(
         ConfigError: If the rate lies outside [0, 1): at 1 nothing is left to scale up.
         InputError: If x is empty, or an entry is NaN or infinite.
 
+    Example:
+        >>> y, cache = dropout(np.ones(1000), 0.5, np.random.default_rng(0))
+        >>> sorted(set(y.tolist()))
+        [0.0, 2.0]
+
     References:
         Srivastava et al. (2014), Journal of Machine Learning Research 15, 1929-1958.
     """

@@ -57,6 +57,11 @@ def embedding_backward(dy: Numbers, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = embedding([1, 1], np.zeros((3, 1)))
+        >>> embedding_backward([[1.0], [1.0]], cache).tolist()  # row 1 was read twice
+        [[0.0], [2.0], [0.0]]
     """
     ids, shape = cache
     dtable = np.zeros(shape)

@@ -64,6 +64,13 @@ def feed_forward(
         InputError: If a weight is missing, unknown or of another shape, or a number is NaN or
             infinite.
 
+    Example:
+        >>> W_in, W_out = np.array([[1.0], [-1.0]]), np.ones((1, 2))
+        >>> weights = {"W_in.weight": W_in, "W_out.weight": W_out}
+        >>> y, cache = feed_forward([[3.0], [-4.0]], weights)  # relu(x) + relu(-x)
+        >>> y.tolist()
+        [[3.0], [4.0]]
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, eq. (2); Shazeer (2020), arXiv:2002.05202.
     """

@@ -101,6 +101,13 @@ def flash_attention(
             score is not finite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> q, k, v = np.random.default_rng(0).standard_normal((3, 100, 8))
+        >>> y, cache = flash_attention(q, k, v, block=16)
+        >>> w = np.exp(q @ k.T / 8**0.5)
+        >>> np.allclose(y, w @ v / w.sum(1, keepdims=True))
+        True
+
     References:
         Dao et al. (2022), arXiv:2205.14135, algorithm 1; Milakov and Gimelshein (2018),
         arXiv:1805.02867, algorithm 3.
@@ -303,6 +310,11 @@ def softmax_state(
 
     Raises:
         InputError: If the shapes do not fit, a number is not finite, or a sum overflows.
+
+    Example:
+        >>> state = softmax_state(np.zeros(2), np.array([[1.0], [3.0]]))
+        >>> state.mixture / state.total
+        array([2.])
     """
     if scores.ndim == 0 or values.shape[:-1] != scores.shape:
         raise InputError(

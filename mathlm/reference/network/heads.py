@@ -59,6 +59,12 @@ def self_attention(
         InputError: If a shape does not fit, or a visible number is NaN or infinite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> x, I = np.array([[1.0, 0.0], [3.0, 0.0]]), np.eye(2)
+        >>> y, cache = self_attention(x, 0 * I, I, I)
+        >>> y.tolist()  # queries of zeros: the mean of the values
+        [[2.0, 0.0], [2.0, 0.0]]
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.2.
     """
@@ -139,6 +145,14 @@ def multi_head_attention(
         InputError: If heads do not divide, a weight is missing, unknown or of another shape,
             a shape does not fit, or a visible number is NaN or infinite.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> maps = {f"W_{name}.weight": np.eye(4) for name in "qkvo"}
+        >>> x = np.zeros((3, 4))
+        >>> x[2] = 5.0
+        >>> y, cache = multi_head_attention(x, maps, n_heads=2, mask=np.tri(3).astype(bool))
+        >>> y[:2].tolist()  # no position sees a later one
+        [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
 
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2; Shazeer (2019),

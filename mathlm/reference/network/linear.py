@@ -51,6 +51,11 @@ def linear(
     Raises:
         InputError: If W is not a matrix of the width of x, b has not one entry an output, or
             there is no number, or no real one.
+
+    Example:
+        >>> y, cache = linear(np.array([1.0, 2.0]), np.array([[1.0, 1.0], [0.0, 3.0]]))
+        >>> y
+        array([3., 6.])
     """
     _require_real(x=x, W=W)
     if W.ndim != 2 or x.ndim == 0 or x.shape[-1] != W.shape[1]:
@@ -92,6 +97,12 @@ def linear_backward(dy: Float[ndarray, "..."], cache: Any) -> tuple[ndarray, ...
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = linear(np.array([1.0, 2.0]), np.array([[1.0, 1.0], [0.0, 3.0]]))
+        >>> dx, dW = linear_backward(np.array([1.0, 0.0]), cache)
+        >>> dx, dW.tolist()
+        (array([1., 1.]), [[1.0, 2.0], [0.0, 0.0]])
     """
     x, W, shifted = cache
     expected = (*x.shape[:-1], W.shape[0])

@@ -35,6 +35,11 @@ def top_k_softmax(
     Raises:
         InputError: If k is not 1 to E, or a score is not finite.
 
+    Example:
+        >>> gates, cache = top_k_softmax(np.log([1.0, 4.0, 6.0]), 2)
+        >>> gates.round(4)
+        array([0. , 0.4, 0.6])
+
     References:
         Shazeer et al. (2017), arXiv:1701.06538, eq. (3) to (5).
     """

@@ -35,6 +35,11 @@ def layer_norm(
         InputError: If a shape does not fit, an entry is not finite or too large to be squared,
             or ``eps`` is negative, not finite, or 0 while a vector has no variance.
 
+    Example:
+        >>> y, cache = layer_norm(np.array([1.0, 3.0]), np.ones(2), np.zeros(2))
+        >>> y.round(3)
+        array([-1.,  1.])
+
     References:
         Ba, Kiros and Hinton (2016), arXiv:1607.06450, eq. (3)-(4).
     """
@@ -62,6 +67,12 @@ def layer_norm_backward(
 
     Returns:
         dx, dgamma, dbeta, in the order of the arguments of :func:`layer_norm`.
+
+    Example:
+        >>> y, cache = layer_norm(np.array([1.0, 3.0]), np.ones(2), np.zeros(2))
+        >>> dx, dgamma, dbeta = layer_norm_backward(np.array([2.0, 3.0]), cache)
+        >>> dgamma.round(3), dbeta
+        (array([-2.,  3.]), array([2., 3.]))
     """
     xhat, rstd, gamma = cache
     dy = gradient_array(dy, xhat.shape)
@@ -94,6 +105,11 @@ def rms_norm(
         InputError: If a shape does not fit, an entry is not finite or too large to be squared,
             or ``eps`` is negative, not finite, or 0 while a vector is 0.
 
+    Example:
+        >>> y, cache = rms_norm(np.array([2.0, -2.0]), np.ones(2))
+        >>> y.round(3)
+        array([ 1., -1.])
+
     References:
         Zhang and Sennrich (2019), arXiv:1910.07467, eq. (4).
     """
@@ -118,6 +134,12 @@ def rms_norm_backward(
 
     Returns:
         dx, dgamma, in the order of the arguments of :func:`rms_norm`.
+
+    Example:
+        >>> y, cache = rms_norm(np.array([2.0, -2.0]), np.ones(2))
+        >>> dx, dgamma = rms_norm_backward(np.array([1.0, 3.0]), cache)
+        >>> dgamma.round(3)
+        array([ 1., -3.])
     """
     xhat, rstd, gamma = cache
     dy = gradient_array(dy, xhat.shape)
@@ -159,6 +181,11 @@ def batch_norm(
             be squared, a shape does not fit, or ``eps`` is negative, not finite, or 0 while a
             feature has no variance.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> y, cache = batch_norm(np.array([[1.0], [3.0]]), np.ones(1), np.zeros(1))
+        >>> y.round(3).tolist()
+        [[-1.0], [1.0]]
 
     References:
         Ioffe and Szegedy (2015), arXiv:1502.03167, algorithm 1.

@@ -29,6 +29,11 @@ def sinusoidal_table(length: int, d_model: int) -> ndarray:
     Raises:
         InputError: If ``d_model`` is odd or ``length`` is less than 1.
 
+    Example:
+        >>> sinusoidal_table(2, 2).round(4)  # sin 0, cos 0; sin 1, cos 1
+        array([[0.    , 1.    ],
+               [0.8415, 0.5403]])
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.5.
     """
@@ -84,6 +89,10 @@ def rotary_frequencies(d_head: int, base: float | int = 10_000.0) -> ndarray:
 
     Raises:
         InputError: If ``d_head`` is odd or ``base`` is not positive and finite.
+
+    Example:
+        >>> rotary_frequencies(4)  # 1 and 1 / √10000
+        array([1.  , 0.01])
     """
     if d_head < 2 or d_head % 2:
         raise InputError(f"width {d_head} must be even and positive: features are paired")
@@ -117,6 +126,12 @@ def rotary(
         InputTypeError: If positions are not integers.
         InputError: If K is odd, a position is negative, shapes do not fit or the pairing is not
             known.
+
+    Example:
+        >>> y, cache = rotary(np.array([[1.0, 0.0], [1.0, 0.0]]), [0, 1])
+        >>> y.round(4)  # turned by 0 and by 1 rad: (cos 1, sin 1)
+        array([[1.    , 0.    ],
+               [0.5403, 0.8415]])
 
     References:
         Su et al. (2021), arXiv:2104.09864, eqs. (13)-(16).
@@ -204,6 +219,10 @@ def alibi_slopes(n_heads: int) -> ndarray:
     Raises:
         InputError: If ``n_heads`` is less than 1.
 
+    Example:
+        >>> alibi_slopes(4).tolist()  # 1/4, 1/16, 1/64, 1/256
+        [0.25, 0.0625, 0.015625, 0.00390625]
+
     References:
         Press, Smith and Lewis (2022), arXiv:2108.12409, section 3.
     """
@@ -234,6 +253,10 @@ def alibi_bias(slopes: Numbers, T: int, S: int | None = None) -> ndarray:
 
     Raises:
         InputError: If slopes are no vector, or T and S are not positive with T <= S.
+
+    Example:
+        >>> alibi_bias([0.5], 3)[0, 2, :2]  # query 2 and the keys before it
+        array([-1. , -0.5])
     """
     slopes = finite_array(slopes, "slopes")
     if slopes.ndim != 1:

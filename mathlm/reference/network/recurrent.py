@@ -119,6 +119,12 @@ def rnn_cell(
     Raises:
         InputError: If shapes do not fit, or a number is NaN or infinite.
 
+    Example:
+        >>> x, h, one = np.log([2.0]), np.zeros(1), np.ones((1, 1))
+        >>> h, cache = rnn_cell(x, h, one, one)  # tanh(ln 2) = 3/5
+        >>> h.round(4)
+        array([0.6])
+
     References:
         Elman (1990), Finding structure in time.
     """
@@ -181,6 +187,13 @@ def lstm_cell(
 
     Raises:
         InputError: If shapes do not fit, or a number is NaN or infinite.
+
+    Example:
+        >>> state = np.zeros(1), 2 * np.log([2.0])
+        >>> zero = np.zeros((4, 1))  # all gates are σ(0) = 1/2
+        >>> (h, c), cache = lstm_cell(np.ones(1), state, zero, zero)
+        >>> h.round(4), np.exp(c).round(4)  # tanh(ln 2) / 2, and c = ln 2
+        (array([0.3]), array([2.]))
 
     References:
         Hochreiter and Schmidhuber (1997); forget gate: Gers, Schmidhuber and Cummins (2000).
@@ -260,6 +273,12 @@ def gru_cell(
 
     Raises:
         InputError: If shapes do not fit, or a number is NaN or infinite.
+
+    Example:
+        >>> zero = np.zeros((3, 1))  # both gates are σ(0) = 1/2, what could be new is tanh(0)
+        >>> h, cache = gru_cell(np.ones(1), np.array([8.0]), zero, zero)
+        >>> h
+        array([4.])
 
     References:
         Cho et al. (2014), arXiv:1406.1078, section 2.3.

@@ -46,6 +46,15 @@ class Transformer:
         weights: float64 arrays by the names of the ``named_parameters`` of
             :class:`mathlm.models.Transformer`: what training replaces.
 
+    Example:
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=1, n_heads=2)
+        >>> config = TransformerConfig(**sizes)
+        >>> model = Transformer(config, np.random.default_rng(0))
+        >>> loss, cache = model.loss([[5, 6, 7]], [[1, 7, 6, 5, 2]])
+        >>> gradients = model.backward(cache)
+        >>> sorted(gradients) == sorted(model.weights)
+        True
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762.
     """

@@ -36,6 +36,11 @@ class TransformerConfig:
 
     Raises:
         ConfigError: If a choice is not known or sizes do not fit.
+
+    Example:
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=1, n_heads=2)
+        >>> TransformerConfig(**sizes).activation
+        'relu'
     """
 
     vocab_size: int

@@ -76,6 +76,11 @@ def expected_calibration_error(confidence: ndarray, correct: ndarray, bins: int 
 
     Raises:
         InputError, InputTypeError: As :func:`reliability_curve`.
+
+    Example:
+        >>> confidence, correct = np.full(4, 0.75), np.array([True, True, True, False])
+        >>> round(float(expected_calibration_error(confidence, correct)), 6)
+        0.0
     """
     curve = reliability_curve(confidence, correct, bins)
     gap = np.abs(curve.accuracy - curve.confidence)

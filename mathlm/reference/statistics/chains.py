@@ -30,6 +30,10 @@ def stationary(P: Numbers) -> Float[ndarray, " K"]:
 
     Raises:
         InputError: If P is no transition matrix, or has more than one such π.
+
+    Example:
+        >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(4)
+        array([0.75, 0.25])
     """
     P = transition_matrix(P)
     values, vectors = np.linalg.eig(P.T)

@@ -26,6 +26,10 @@ def pearson(x: Numbers, y: Numbers) -> float:
     Raises:
         InputTypeError: If an entry is no real number.
         InputError: If an entry is not finite, the lengths differ, or a list is constant.
+
+    Example:
+        >>> round(pearson([1, 2, 3], [2, 4, 6]), 6)
+        1.0
     """
     x, y = _pair(x, y)
     return float(
@@ -78,6 +82,10 @@ def spearman(x: Numbers, y: Numbers) -> float:
     Raises:
         InputTypeError: If an entry is no real number.
         InputError: If an entry is not finite, the lengths differ, or a list is constant.
+
+    Example:
+        >>> round(spearman([1, 2, 3], [1, 10, 1000]), 6)  # only the order counts
+        1.0
     """
     x, y = _pair(x, y)
     return pearson(average_ranks(x), average_ranks(y))

@@ -34,6 +34,10 @@ def normal_log_density(
 
     Raises:
         InputError: As :func:`standardize`.
+
+    Example:
+        >>> round(float(np.exp(normal_log_density(0.0))), 4)  # 1 / √(2π)
+        0.3989
     """
     z = standardize(x, mean, std)
     with np.errstate(over="ignore"):
@@ -58,6 +62,10 @@ def standardize(x: Values, mean: float | int, std: float | int) -> np.float64 | 
     Raises:
         InputError: If σ is not a positive number, x or μ is not finite, or z is beyond the
             largest float.
+
+    Example:
+        >>> float(standardize(7.0, mean=5.0, std=4.0))
+        0.5
     """
     if not 0 < std < math.inf:
         raise InputError(f"std={std} must be a positive finite number")
@@ -90,6 +98,10 @@ def normal_cdf(
 
     Raises:
         InputError: As :func:`standardize`.
+
+    Example:
+        >>> float(normal_cdf(0.0))
+        0.5
     """
     z = np.asarray(standardize(x, mean, std))
     return np.vectorize(lambda u: math.erfc(-u / math.sqrt(2)) / 2, otypes=[float])(z)[()]
@@ -115,6 +127,10 @@ def gaussian_kl(
 
     Raises:
         InputError: If σ or s is not a positive finite number, or a mean is not finite.
+
+    Example:
+        >>> gaussian_kl(1.0, 1.0, 0.0, 1.0)  # half of the squared distance
+        0.5
     """
     shift = float(standardize(mean, other_mean, other_std))
     if not 0 < std < math.inf:
@@ -304,6 +320,11 @@ def gaussian_mle(x: Numbers) -> tuple[np.float64, np.float64]:
 
     Raises:
         InputError: If there are no numbers, or one is not finite.
+
+    Example:
+        >>> mean, variance = gaussian_mle([1.0, 3.0])
+        >>> float(mean), float(variance)
+        (2.0, 1.0)
     """
     x = _require_sample(x)
     mean = x.mean()

@@ -52,6 +52,10 @@ def cross_entropy(p: Numbers, q: Numbers) -> np.float64 | ndarray:
 
     Raises:
         InputError: If p or q is not a distribution, or their shapes differ.
+
+    Example:
+        >>> round(float(cross_entropy([1.0, 0.0], [0.25, 0.75])), 4)  # ln 4
+        1.3863
     """
     p, q = _pair(p, q)
     return -_expected_log(p, q)
@@ -74,6 +78,12 @@ def kl_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:
 
     Raises:
         InputError: If p or q is not a distribution, or their shapes differ.
+
+    Example:
+        >>> round(float(kl_divergence([1.0, 0.0], [0.5, 0.5])), 4)  # ln 2
+        0.6931
+        >>> float(kl_divergence([0.5, 0.5], [1.0, 0.0]))  # q rules out what p says
+        inf
     """
     p, q = _pair(p, q)
     return np.maximum(_expected_log(p, p) - _expected_log(p, q), 0.0)
@@ -95,6 +105,10 @@ def js_divergence(p: Numbers, q: Numbers) -> np.float64 | ndarray:
 
     Raises:
         InputError: If p or q is not a distribution, or their shapes differ.
+
+    Example:
+        >>> round(float(js_divergence([1.0, 0.0], [0.0, 1.0])), 4)  # ln 2, the most there is
+        0.6931
     """
     p, q = _pair(p, q)
     m = (p + q) / 2
@@ -141,6 +155,10 @@ def conditional_entropy(joint: Numbers) -> np.float64:
 
     Raises:
         InputError: If joint is not a table, or not a distribution.
+
+    Example:
+        >>> round(float(conditional_entropy([[0.25, 0.25], [0.25, 0.25]])), 4)  # ln 2
+        0.6931
     """
     joint = require_joint(joint)
     return np.float64(entropy(joint.ravel()) - entropy(joint.sum(1)))

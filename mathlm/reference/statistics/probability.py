@@ -51,6 +51,10 @@ def variance(x: Numbers, p: Numbers) -> np.float64 | ndarray:
 
     Raises:
         InputError: As :func:`expectation`.
+
+    Example:
+        >>> float(variance([0.0, 1.0], [0.5, 0.5]))
+        0.25
     """
     x, p = _values(x, p)
     deviation = x - (x * p).sum(-1, keepdims=True)
@@ -76,6 +80,10 @@ def variance_by_moments(x: Numbers, p: Numbers) -> np.float64 | ndarray:
 
     Raises:
         InputError: As :func:`expectation`.
+
+    Example:
+        >>> float(variance_by_moments([0.0, 1.0], [0.5, 0.5]))
+        0.25
     """
     x, p = _values(x, p)
     return (p * x**2).sum(-1) - (p * x).sum(-1) ** 2
@@ -121,6 +129,11 @@ def conditional(joint: Numbers) -> ndarray:
     Raises:
         InputError: If joint is not a distribution, or a row has probability zero: nothing is
             known about what follows an impossible x.
+
+    Example:
+        >>> conditional([[0.1, 0.3], [0.3, 0.3]]).round(4)
+        array([[0.25, 0.75],
+               [0.5 , 0.5 ]])
     """
     joint = require_joint(joint)
     p_x = joint.sum(1)
@@ -147,6 +160,10 @@ def dependence(joint: Numbers) -> np.float64:
 
     Raises:
         InputError: If joint is not a distribution.
+
+    Example:
+        >>> float(dependence([[0.25, 0.25], [0.25, 0.25]]))
+        0.0
     """
     joint = require_joint(joint)
     return np.abs(joint - np.outer(joint.sum(1), joint.sum(0))).max()
@@ -170,6 +187,10 @@ def chain_factors(joint: Numbers, outcome: Sequence[int]) -> ndarray:
         InputError: If joint is not a distribution, the outcome does not fit it, or its
             beginning has probability zero.
         InputTypeError: If the outcome does not hold integers.
+
+    Example:
+        >>> chain_factors([[0.1, 0.3], [0.3, 0.3]], [0, 1]).round(4)  # 0.4, then 0.3 of it
+        array([0.4 , 0.75])
     """
     joint = np.asarray(joint, dtype=np.float64)
     require_distribution(joint.ravel(), "joint")
@@ -245,6 +266,10 @@ def sum_distribution(p: Numbers, n: int) -> ndarray:
 
     Raises:
         InputError: If p is not one distribution, or n is below 1.
+
+    Example:
+        >>> sum_distribution([0.5, 0.5], 2)  # heads among two coins
+        array([0.25, 0.5 , 0.25])
     """
     p = require_distribution(p, "p")
     if p.ndim != 1 or n < 1:

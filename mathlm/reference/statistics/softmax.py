@@ -62,6 +62,10 @@ def softmax_backward(
 
     Raises:
         InputError: If dy has another shape than y.
+
+    Example:
+        >>> softmax_backward(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+        array([ 0.25, -0.25])
     """
     _require_temperature(temperature)
     require_gradient_shape(dy, np.shape(y))
@@ -84,6 +88,11 @@ def softmax_jacobian(y: ndarray, temperature: float | int = 1.0) -> ndarray:
 
     Returns:
         J, of shape (..., n, n); symmetric, and its rows sum to 0.
+
+    Example:
+        >>> softmax_jacobian(np.array([0.5, 0.5]))
+        array([[ 0.25, -0.25],
+               [-0.25,  0.25]])
     """
     _require_temperature(temperature)
     products = y[..., :, None] * y[..., None, :]
@@ -140,6 +149,11 @@ def log_softmax_backward(
 
     Raises:
         InputError: If dy has another shape than y.
+
+    Example:
+        >>> y = log_softmax(np.log([1.0, 3.0]))
+        >>> log_softmax_backward(np.array([1.0, 0.0]), y).round(4)  # dy - p Σ dy
+        array([ 0.75, -0.75])
     """
     _require_temperature(temperature)
     require_gradient_shape(dy, np.shape(y))
@@ -162,6 +176,10 @@ def logsumexp(z: Numbers, axis: int = -1) -> ndarray:
 
     Raises:
         InputError: If an exponent is NaN or plus infinity, or there is none.
+
+    Example:
+        >>> float(np.exp(logsumexp(np.log([1.0, 3.0]))).round(6))
+        4.0
     """
     z = _checked(z, axis)
     highest = z.max(axis, keepdims=True)
@@ -188,6 +206,10 @@ def logsumexp_backward(dy: ndarray, z: Numbers, axis: int = -1) -> ndarray:
 
     Raises:
         InputError: If dy has not one number for each row.
+
+    Example:
+        >>> logsumexp_backward(np.array(1.0), np.log([1.0, 3.0])).round(4)  # the softmax
+        array([0.25, 0.75])
     """
     p = softmax(z, axis=axis)
     require_gradient_shape(dy, p.max(axis).shape)

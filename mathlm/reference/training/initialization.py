@@ -35,6 +35,11 @@ def xavier_uniform(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) ->
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
 
+    Example:
+        >>> W = xavier_uniform(np.random.default_rng(0), n_out=2, n_in=4)
+        >>> W.shape, bool(abs(W).max() <= 1.0)  # √(6 / (2 + 4))
+        ((2, 4), True)
+
     References:
         Glorot and Bengio (2010), AISTATS, eq. (16).
     """
@@ -117,6 +122,10 @@ def he_normal(rng: Generator, n_out: int, n_in: int, gain: Number = 2**0.5) -> W
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
 
+    Example:
+        >>> he_normal(np.random.default_rng(0), n_out=2, n_in=4).shape
+        (2, 4)
+
     References:
         He et al. (2015), arXiv:1502.01852, eq. (10).
     """
@@ -145,6 +154,11 @@ def orthogonal(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) -> Wei
 
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
+
+    Example:
+        >>> W = orthogonal(np.random.default_rng(0), n_out=2, n_in=4)
+        >>> np.allclose(W @ W.T, np.eye(2))
+        True
 
     References:
         Saxe et al. (2014), arXiv:1312.6120; Mezzadri (2007), arXiv:math-ph/0609050, section 5.

@@ -70,6 +70,11 @@ def squared_error_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of ℓ.
+
+    Example:
+        >>> loss, cache = squared_error(3.0, 1.0)
+        >>> float(squared_error_backward(1.0, cache))  # 2 (3 - 1)
+        4.0
     """
     (error,) = cache
     return _product(gradient_array(dy, error.shape), error) * 2
@@ -291,6 +296,11 @@ def token_cross_entropy_backward(dy: Numbers, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If dy has not the shape of ℓ.
+
+    Example:
+        >>> loss, cache = token_cross_entropy(np.log([[1.0, 3.0]]), [0])
+        >>> token_cross_entropy_backward(np.ones(1), cache).round(4)  # p less the target
+        array([[-0.75,  0.75]])
     """
     log_p, q = cache
     dy = gradient_array(dy, q.shape[:-1])

@@ -45,6 +45,11 @@ def newton_schulz(
         ConfigError: If ``steps`` is negative, ``eps`` not positive, or the coefficients are not
             three finite numbers.
 
+    Example:
+        >>> W = newton_schulz(np.diag([5.0, 1.0]))
+        >>> bool((abs(np.linalg.svd(W)[1] - 1) < 0.4).all())
+        True
+
     References:
         Jordan et al. (2024), Muon: an optimizer for hidden layers in neural networks.
     """
@@ -103,6 +108,12 @@ def muon_step(
     Raises:
         InputError: If θ is not a matrix.
         ConfigError: If a number is outside its range or ``scale`` is not known.
+
+    Example:
+        >>> step = {"lr": 0.1, "weight_decay": 0.0}
+        >>> W, state = muon_step(np.zeros((2, 2)), np.diag([5.0, 1.0]), **step)
+        >>> bool((np.diag(W) < -0.05).all())  # all directions move alike
+        True
 
     References:
         Jordan et al. (2024), Muon; Liu et al. (2025), arXiv:2502.16982, for the second r.

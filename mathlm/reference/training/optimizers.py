@@ -37,6 +37,11 @@ def sgd_step(
 
     Returns:
         The new θ and the new state, which holds ``t`` alone.
+
+    Example:
+        >>> theta, state = sgd_step(np.array([1.0]), np.array([2.0]), lr=0.25)
+        >>> theta
+        array([0.5])
     """
     (t,) = unpack(state, theta)
     return theta - lr * gradient, {"t": t}
@@ -69,6 +74,12 @@ def momentum_step(
 
     Returns:
         The new θ and the new state with ``m`` and ``t``.
+
+    Example:
+        >>> theta, state = momentum_step(np.array([1.0]), np.array([2.0]), lr=0.125, beta=0.5)
+        >>> theta, state = momentum_step(theta, np.array([2.0]), state, lr=0.125, beta=0.5)
+        >>> theta  # 1 - (2 + 3) / 8
+        array([0.375])
 
     References:
         Polyak (1964), Some methods of speeding up the convergence of iteration methods.
@@ -141,6 +152,11 @@ def nesterov_step(
     Returns:
         The new θ and the new state with ``m`` and ``t``.
 
+    Example:
+        >>> theta, state = nesterov_step(np.array([1.0]), np.array([2.0]), lr=0.25, beta=0.5)
+        >>> theta  # 1 - (2 + 0.5 · 2) / 4
+        array([0.25])
+
     References:
         Nesterov (1983), Soviet Mathematics Doklady 27, 372-376; Sutskever et al. (2013), ICML.
     """
@@ -178,6 +194,11 @@ def rmsprop_step(
 
     Returns:
         The new θ and the new state with ``v`` and ``t``.
+
+    Example:
+        >>> theta, state = rmsprop_step(np.array([1.0]), np.array([5.0]), lr=0.01, beta=0.75)
+        >>> theta.round(6)  # 1 - 0.01 / √(1 - 0.75)
+        array([0.98])
 
     References:
         Tieleman and Hinton (2012), Neural Networks for Machine Learning, lecture 6.5.
@@ -217,6 +238,11 @@ def adam_step(
 
     Returns:
         The new θ and the new state with ``m``, ``v`` and ``t``.
+
+    Example:
+        >>> theta, state = adam_step(np.array([1.0]), np.array([5.0]), lr=0.01)
+        >>> theta.round(6)  # the first step has the length of the step size
+        array([0.99])
 
     References:
         Kingma and Ba (2015), arXiv:1412.6980, algorithm 1.
@@ -304,6 +330,12 @@ def adamw_step(
 
     Returns:
         The new θ and the new state with ``m``, ``v`` and ``t``.
+
+    Example:
+        >>> step = {"lr": 0.1, "weight_decay": 0.5}
+        >>> theta, state = adamw_step(np.array([1.0]), np.array([5.0]), **step)
+        >>> theta.round(6)  # 1 - 0.1 · 0.5 - 0.1
+        array([0.85])
 
     References:
         Loshchilov and Hutter (2019), arXiv:1711.05101, algorithm 2.

@@ -49,6 +49,7 @@ def descend(
         NonFiniteLossError: If the descent diverges until something is no longer finite.
 
     Example:
+        >>> from mathlm.reference import sgd_step
         >>> descend(lambda x: 2 * x, np.array([8.0]), sgd_step, 3, lr=0.25).ravel().tolist()
         [8.0, 4.0, 2.0, 1.0]
     """

@@ -40,6 +40,11 @@ def skip_gram_softmax(w: Numbers, C: ndarray, target: Numbers) -> tuple[Value, A
         InputError: If an entry is not finite, the widths differ, or a target is not in the
             table.
         InputTypeError: If the targets are not integers.
+
+    Example:
+        >>> loss, cache = skip_gram_softmax(np.zeros((1, 3)), np.zeros((4, 3)), [2])
+        >>> round(float(loss[0]), 4)  # ln 4
+        1.3863
     """
     w, C = finite_array(w, "w"), finite_array(C, "C")
     if C.ndim != 2 or w.shape[-1:] != C.shape[1:]:
@@ -101,6 +106,11 @@ def negative_sampling(
 
     Raises:
         InputError: If an entry or a product is not finite, a shape does not fit, or k is 0.
+
+    Example:
+        >>> loss, cache = negative_sampling(np.zeros(2), np.zeros(2), np.zeros((3, 2)))
+        >>> round(float(loss), 4)  # 4 ln 2
+        2.7726
 
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (4).

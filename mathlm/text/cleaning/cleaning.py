@@ -145,13 +145,17 @@ def drop_boilerplate(text: str) -> tuple[str, int]:
 
 
 def prose_lines(text: str, least: int = 5) -> tuple[str, int]:
-    """Lines that do not end like a sentence, or are short, removed, as for C4; counts [lines].
+    r"""Lines that do not end like a sentence, or are short, removed, as for C4; counts [lines].
 
     Not among :data:`CLEANING_RULES`: verse, lists and tables lose most of their lines.
 
     Args:
         text: Any text.
         least: Words that a line must have.
+
+    Example:
+        >>> prose_lines("Home | About\nIt was a dark and stormy night.")
+        ('It was a dark and stormy night.', 1)
     """
     before = text.split("\n")
     kept = [line for line in before if _is_prose(line, least)]
@@ -169,7 +173,7 @@ CLEANING_RULES: Mapping[str, Rule] = {
 
 
 def common_lines(documents: Iterable[str], least: int) -> set[str]:
-    """Lines that stand in many documents, as menus and footers do.
+    r"""Lines that stand in many documents, as menus and footers do.
 
     Args:
         documents: The texts.
@@ -177,6 +181,10 @@ def common_lines(documents: Iterable[str], least: int) -> set[str]:
 
     Returns:
         The lines, without white space at their ends.
+
+    Example:
+        >>> common_lines(["Menu\nOne.", "Menu\nTwo."], least=2)
+        {'Menu'}
     """
     counts: dict[str, int] = {}
     for text in documents:

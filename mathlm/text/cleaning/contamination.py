@@ -75,6 +75,11 @@ def contamination(
     Raises:
         InputError: If n is below 1, there is no test document, or ``unit`` is not known.
         InputTypeError: If ``train`` or ``test`` is one str, or a document is not a str.
+
+    Example:
+        >>> train, test = ["to be or not to be"], ["not to be told", "all the world"]
+        >>> contamination(train, test, n=3).shares  # one of two runs of three words
+        array([0.5, 0. ])
     """
     for name, documents in (("train", train), ("test", test)):
         if isinstance(documents, str | bytes):

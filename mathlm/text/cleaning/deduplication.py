@@ -86,6 +86,10 @@ def shingles(text: str, n: int = 5) -> UInt[ndarray, " M"]:
     Raises:
         InputError: If n is below 1.
         InputTypeError: If the text is not a str.
+
+    Example:
+        >>> len(shingles("to be or not to be", n=2))  # "to be" occurs twice
+        4
     """
     words = word_hashes(words_of(text))
     return np.unique(gram_hashes(words, n if len(words) >= n else max(len(words), 1)))
@@ -104,6 +108,10 @@ def jaccard(a: ndarray, b: ndarray) -> float:
 
     Returns:
         Between 0 and 1; 1 for two empty sets, which are equal.
+
+    Example:
+        >>> jaccard(np.array([1, 2, 3]), np.array([2, 3, 4]))
+        0.5
     """
     shared = len(np.intersect1d(a, b, assume_unique=True))
     union = len(a) + len(b) - shared
@@ -134,6 +142,13 @@ def minhash(
 
     Raises:
         InputError: If there is no set, one is empty, or a number is out of range.
+
+    Example:
+        >>> from mathlm.text import shingles
+        >>> words = shingles("to be or not to be")
+        >>> signatures = minhash([words, words])
+        >>> bool((signatures[0] == signatures[1]).all())
+        True
     """
     lengths = [len(elements) for elements in sets]
     if not lengths or 0 in lengths:
@@ -302,6 +317,13 @@ def near_duplicates(
         InputError: If a number is out of range.
         InputTypeError: If ``documents`` is one str, or a document is not a str.
         DataNotFoundError: If datasketch is not installed; the message has the command.
+
+    Example:
+        >>> text = "to be or not to be that is the question"
+        >>> documents = [text, "something else entirely", text + " !"]
+        >>> found = near_duplicates(documents, n=2, index="numpy")
+        >>> [(pair.first, pair.second) for pair in found]
+        [(0, 2)]
     """
     _require_options(threshold, bands, rows, seed, index)
     sets = [shingles(text, n) for text in _require_documents(documents)]

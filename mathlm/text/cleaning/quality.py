@@ -212,6 +212,10 @@ def broken_rules(text: str, rules: Sequence[QualityRule] = GOPHER_RULES) -> list
 
     Raises:
         InputTypeError: If the text is not a str.
+
+    Example:
+        >>> broken_rules("to be")[0]
+        'number of words'
     """
     if not isinstance(text, str):
         raise InputTypeError(f"a document must be a str, got {type(text).__name__}")

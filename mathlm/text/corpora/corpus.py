@@ -83,7 +83,12 @@ CORPORA = {
 
 
 def available() -> list[str]:
-    """Names that :func:`load` knows, installed or not."""
+    """Names that :func:`load` knows, installed or not.
+
+    Example:
+        >>> available()
+        ['glosses', 'shakespeare']
+    """
     return sorted(CORPORA)
 
 
@@ -110,6 +115,11 @@ def load(name: str) -> str:
 
     Raises:
         InputError, DataNotFoundError, HashMismatchError: As :func:`documents`.
+
+    Example:
+        >>> print(load("shakespeare")[:47])
+        THESEUS:
+        Now, fair Hippolyta, our nuptial hour
     """
     return "\n".join(documents(name))
 

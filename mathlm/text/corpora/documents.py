@@ -31,6 +31,14 @@ def read_documents(path: str | os.PathLike[str], field: str = "text") -> Iterato
         DataNotFoundError: If there is no such file or folder.
         DataError: If a folder holds no such file, a file is of another kind or no UTF-8, or a
             line is not an object with a text; the message has file and line.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     size = Path(folder, "play.txt").write_text("to be")
+        ...     list(read_documents(f"{folder}/play.txt"))
+        ['to be']
     """
     for parts in document_parts(path, field):
         yield "".join(parts)

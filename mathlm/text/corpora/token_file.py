@@ -84,6 +84,15 @@ def write_tokens(
             be read; what was there before is still there.
         InputError: If an id is not below ``vocab_size``, or a text has a lone surrogate.
         InputTypeError: If ``texts`` is one str, or a document is not a str.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.text import Bytes, open_tokens
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     manifest = write_tokens(["to", "be"], f"{folder}/tokens.bin", Bytes())
+        ...     ids = open_tokens(f"{folder}/tokens.bin").tolist()
+        >>> ids
+        [116, 111, 98, 101]
     """
     place, documents = path_of(path), _documents(texts)
     if end_id is not None and not 0 <= end_id < tokenizer.vocab_size:
@@ -157,6 +166,12 @@ def encode_corpus(
     Raises:
         DataError: If there are no tokens or the documents cannot be read.
         HashMismatchError: If a file of tokens has changed or is of another tokenizer.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> ids, starts = encode_corpus(["to", "be"], Bytes())
+        >>> ids.tolist(), starts
+        ([116, 111, 98, 101], array([0, 2]))
     """
     if isinstance(texts, os.PathLike) and manifest_path(path_of(texts)).is_file():
         return open_tokens(texts, tokenizer), np.array(read_manifest(texts).documents)

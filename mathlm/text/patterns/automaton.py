@@ -26,6 +26,11 @@ class Automaton:
     Args:
         table: State after each byte, (S, 256); ``DEAD`` where no match goes on.
         accepting: Whether what has been read so far is a match, (S,).
+
+    Example:
+        >>> digits = Automaton.from_pattern("[0-9]+")
+        >>> digits.matches("1984"), digits.matches("19a4")
+        (True, False)
     """
 
     table: Int[ndarray, "S 256"]

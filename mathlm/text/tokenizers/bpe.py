@@ -1,6 +1,7 @@
 """Byte-pair encoding (BPE): how merges are learned, defined and applied."""
 
 import heapq
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
@@ -33,10 +34,12 @@ def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]
         InputError: If there is no text, no pattern of that name, or a text holds a lone
             surrogate.
         InputTypeError: If ``texts`` is one str, or a document is not a str.
+
+    Example:
+        >>> count_words(["low low"])
+        {b'low': 1, b' low': 1}
     """
-    if isinstance(texts, str | bytes):
-        kind = type(texts).__name__
-        raise InputTypeError(f"texts is one {kind}, expected documents; write [text]")
+    require_documents(texts)
     counts: Counter[str] = Counter()
     for text in texts:
         utf8(text)
@@ -45,6 +48,25 @@ def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]
     if not counts:
         raise InputError("the corpus is empty: there is nothing to count or to merge")
     return {word.encode(): count for word, count in counts.items()}
+
+
+def require_documents(texts: Any) -> None:
+    """Refuse one str, or one path, where documents are expected.
+
+    Raises:
+        InputTypeError: With what to write instead.
+    """
+    if isinstance(texts, str | os.PathLike) and os.path.isfile(texts):
+        path = os.fspath(texts)
+        raise InputTypeError(
+            f"texts is the path of a file, expected documents; read it: "
+            f"[Path({path!r}).read_text()]"
+        )
+    if isinstance(texts, str | bytes):
+        kind = type(texts).__name__
+        raise InputTypeError(f"texts is one {kind}, expected documents; write [text]")
+    if not isinstance(texts, Iterable):
+        raise InputTypeError(f"texts is {texts!r}, expected documents; write [text]")
 
 
 def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
@@ -58,6 +80,10 @@ def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
 
     Args:
         words: From the tokens of a word w to its count n_w.
+
+    Example:
+        >>> count_pairs({(1, 1, 1): 2})
+        Counter({(1, 1): 4})
     """
     counts: Counter[Pair] = Counter()
     for word, count in words.items():
@@ -92,6 +118,10 @@ def token_bytes(merges: Iterable[Pair]) -> list[bytes]:
 
     Raises:
         InputError: If a merge joins a token that is not there yet.
+
+    Example:
+        >>> token_bytes([(108, 111), (256, 119)])[256:]
+        [b'lo', b'low']
     """
     tokens = [bytes([i]) for i in range(BYTES)]
     for i, (left, right) in enumerate(merges):
@@ -155,6 +185,10 @@ def learn_merges_naive(
         InputError: If there are no words, a count is not positive, ``n_merges`` is out of
             range, or ``ties`` is unknown.
         InputTypeError: If a word is not bytes, or a number not an integer.
+
+    Example:
+        >>> learn_merges_naive({b"low": 3, b"lot": 1}, n_merges=2)
+        [(108, 111), (256, 119)]
     """
     require_words(words, n_merges)
     split = {tuple(word): count for word, count in words.items()}
@@ -232,6 +266,10 @@ def learn_merges(words: Mapping[bytes, int], n_merges: int, ties: Ties = "least"
 
     Raises:
         InputError, InputTypeError: As :func:`learn_merges_naive`.
+
+    Example:
+        >>> learn_merges({b"low": 3, b"lot": 1}, n_merges=2)  # l + o, then token 256 + w
+        [(108, 111), (256, 119)]
     """
     require_words(words, n_merges)
     table, tokens, merges = PairTable(words), token_bytes([]), list[Pair]()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import InputError, InputTypeError
 from . import bpe, files
+from .batches import BatchEncoder, require_one_text
 from .bpe import WordCache, apply_merges, count_words, ids_of, learn_merges
 from .pretokenize import require_allowed, require_names, require_pattern, split_special, utf8
 from .stream import DecodeStream, not_text, require_errors
@@ -14,7 +15,7 @@ from .stream import DecodeStream, not_text, require_errors
 Pair = tuple[int, int]
 
 
-class ByteBPE:
+class ByteBPE(BatchEncoder):
     """A tokenizer whose tokens are strings of bytes, so that no text is unknown.
 
     Text is cut into words by a pattern, a word becomes its UTF-8 bytes, and pairs of
@@ -31,6 +32,16 @@ class ByteBPE:
         InputError: If two tokens have the same bytes, a merge uses a token that no earlier
             merge made, or a special token is empty, repeated or out of range.
         InputTypeError: If an argument is of another kind, or an id no integer.
+
+    Example:
+        >>> bpe = ByteBPE.train(["low low low"], vocab_size=258)  # merges l + o, then lo + w
+        >>> bpe.encode("slow"), bpe.tokens("slow")
+        ([115, 257], [b's', b'low'])
+        >>> bpe.decode([115, 257])
+        'slow'
+        >>> bpe(["low", "slow"], padding="left").ids
+        array([[  0, 257],
+               [115, 257]])
 
     References:
         Sennrich et al. (2016), arXiv:1508.07909; Radford et al. (2019), section 2.2.
@@ -80,8 +91,7 @@ class ByteBPE:
         """
         require_names(special)
         require_pattern(pattern)
-        if not isinstance(texts, Iterable):
-            raise InputTypeError(f"texts is {texts!r}, expected documents; write [text]")
+        bpe.require_documents(texts)
         n_merges = _number_of_merges(vocab_size, len(special))
         merges = learn_merges(count_words(texts, pattern), n_merges, ties)
         return cls.from_merges(merges, special, pattern)
@@ -182,7 +192,13 @@ class ByteBPE:
         Raises:
             InputError: If the text has a lone surrogate, a name is no special token, or the
                 vocabulary lacks a byte of the text (SmolLM2's lacks 21; a trained one none).
+
+        Example:
+            >>> bpe = ByteBPE.train(["low low low"], vocab_size=259, special=["<|end|>"])
+            >>> bpe.encode("low<|end|>", allowed_special="all")
+            [257, 258]
         """
+        require_one_text(text)
         utf8(text)
         allowed = require_allowed(allowed_special, self._definition.special)
         ids: list[int] = []

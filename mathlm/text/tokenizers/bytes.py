@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from ...errors import InputError
+from .batches import BatchEncoder, require_one_text
 from .pretokenize import require_names, utf8
 from .stream import DecodeStream, not_text, require_errors
 
@@ -11,7 +12,7 @@ UNUSED = (0xC0, 0xC1, *range(0xF5, 0x100))  # bytes that no text in UTF-8 has
 PLAIN = hashlib.sha256(b"mathlm bytes of UTF-8")
 
 
-class Bytes:
+class Bytes(BatchEncoder):
     """Text as its bytes in UTF-8: 256 tokens, whose ids are their values.
 
     Equal to a :class:`ByteBPE` without merges, without the work of cutting words.
@@ -60,6 +61,7 @@ class Bytes:
         Raises:
             InputError: If the text holds a lone surrogate.
         """
+        require_one_text(text)
         return list(utf8(text))
 
     def token_bytes(self, token: int) -> bytes:

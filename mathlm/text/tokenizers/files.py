@@ -51,6 +51,10 @@ def from_printable(text: str) -> bytes:
 
     Raises:
         InputError: If a character stands for no byte; the message has its position.
+
+    Example:
+        >>> from_printable("Ġthe")
+        b' the'
     """
     try:
         return bytes([BYTES[character] for character in text])

@@ -37,6 +37,12 @@ class DecodeStream:
 
     Raises:
         InputError: If ``errors`` is another word.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> stream = Bytes().stream()
+        >>> [stream.push(token) for token in "né".encode()]
+        ['n', '', 'é']
     """
 
     def __init__(self, to_bytes: Callable[[list[Any]], bytes], errors: str = "replace") -> None:
@@ -88,6 +94,10 @@ def utf8_length(code_point: int) -> int:
 
     Raises:
         InputError: If no character has this code point.
+
+    Example:
+        >>> utf8_length(ord("€"))
+        3
     """
     if not 0 <= code_point <= LAST or code_point in SURROGATES:
         raise InputError(

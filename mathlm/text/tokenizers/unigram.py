@@ -36,6 +36,10 @@ def viterbi(text: str, log_p: Mapping[str, float]) -> tuple[list[str], float]:
             or infinite.
         InputTypeError: If the text is not a str.
 
+    Example:
+        >>> viterbi("aab", {"a": math.log(0.2), "aa": math.log(0.5), "b": math.log(0.3)})[0]
+        ['aa', 'b']
+
     References:
         Kudo (2018), arXiv:1804.10959.
     """
@@ -70,6 +74,11 @@ def log_marginal(text: str, log_p: Mapping[str, float]) -> float:
 
     Raises:
         InputError: As `viterbi`.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> round(math.exp(log_marginal("aa", log_p)), 6)  # 0.5² + 0.5
+        0.75
     """
     return _forward(text, log_p, _longest(log_p))[-1]
 
@@ -95,6 +104,12 @@ def expected_counts(
 
     Raises:
         InputError: As `viterbi`, or if there is no text or a count is not positive.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> counts, log_likelihood = expected_counts({"aa": 1}, log_p)
+        >>> {piece: round(count, 4) for piece, count in counts.items()}  # 2 · 1/3, and 2/3
+        {'a': 0.6667, 'aa': 0.6667}
     """
     longest = _longest(log_p)
     _require_counts(texts)
@@ -131,6 +146,12 @@ def em_step(
 
     Raises:
         InputError: As `expected_counts`, or if no text has a character.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> new, log_likelihood = em_step({"aa": 1}, log_p)  # counts 2 · 1/3 and 2/3
+        >>> {piece: round(math.exp(x), 6) for piece, x in new.items()}
+        {'a': 0.5, 'aa': 0.5}
     """
     counts, log_likelihood = expected_counts(texts, log_p)
     log_total = math.log(total) if (total := math.fsum(counts.values())) else NEVER
@@ -156,6 +177,12 @@ def sample_segmentation(text: str, log_p: Mapping[str, float], rng: Generator) -
 
     Raises:
         InputError: As `viterbi`.
+
+    Example:
+        >>> log_p = {"a": math.log(0.5), "aa": math.log(0.5)}
+        >>> pieces = sample_segmentation("aaa", log_p, np.random.default_rng(0))
+        >>> "".join(pieces)
+        'aaa'
 
     References:
         Kudo (2018), arXiv:1804.10959, section 3.

@@ -6,11 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy import ndarray
-
 from ...errors import DataError, DataNotFoundError, InputError, InputTypeError
-from ...shapes import Bool, Int
+from .batches import BatchEncoder, TokenBatch, require_one_text, require_texts
 from .pretokenize import require_allowed, split_special, utf8
 
 SPACES = "\t\n\r"  # control characters that count as white space
@@ -110,7 +107,7 @@ LONGEST_WORD = 100  # characters; a longer word is unknown
 CLOSING = ".?!,"  # written without a space before them
 
 
-class WordPiece:
+class WordPiece(BatchEncoder):
     """A vocabulary of word beginnings and continuations, and the greedy rule that applies it.
 
     A word is cut from the left: the longest piece that begins it, then the longest that
@@ -130,6 +127,14 @@ class WordPiece:
         InputError: If a piece is empty, there twice or a lone surrogate, or one of the first
             four special tokens is missing.
         InputTypeError: If the pieces are no sequence, or one is no str.
+
+    Example:
+        >>> pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "the"]
+        >>> tokenizer = WordPiece(pieces)
+        >>> tokenizer.tokens("The unaffable")
+        ['the', 'un', '##aff', '##able']
+        >>> tokenizer.encode("The unaffable")
+        [2, 7, 4, 5, 6, 3]
 
     References:
         Schuster and Nakajima (2012), doi:10.1109/ICASSP.2012.6289079; Devlin et al. (2018),
@@ -205,6 +210,7 @@ class WordPiece:
     def tokens(self, text: str, allowed_special: Collection[str] | str = ()) -> list[str]:
         """The pieces of a text, without ``[CLS]`` and ``[SEP]``."""
         allowed = require_allowed(allowed_special, self.special)
+        require_one_text(text)
         utf8(text)
         out: list[str] = []
         for i, part in enumerate(split_special(text, allowed)):
@@ -258,7 +264,7 @@ class WordPiece:
 
     def batch(
         self, texts: Sequence[str], max_length: int, *, truncate: bool = False
-    ) -> tuple[Int[ndarray, "B T"], Bool[ndarray, "B T"]]:
+    ) -> TokenBatch:
         """Texts as one array, padded with ``[PAD]`` on the right to the longest of them.
 
         Args:
@@ -277,20 +283,23 @@ class WordPiece:
         """
         if isinstance(texts, str):
             raise InputTypeError(f"texts must be a sequence of str, got one: {texts!r:.60}")
-        rows = [self.encode(text) for text in texts]
-        if not rows or max_length < 2:
+        texts = require_texts(texts)
+        if not texts or max_length < 2:
             raise InputError(
-                f"got {len(rows)} texts and max_length={max_length}; need at least one text "
+                f"got {len(texts)} texts and max_length={max_length}; need at least one text "
                 f"and room for {CLS} and {SEP}, 2 tokens"
             )
-        for i, row in enumerate(rows):
-            if len(row) > max_length and not truncate:
-                raise InputError(
-                    f"text {i} has {len(row)} tokens, more than max_length={max_length}; pass "
-                    "truncate=True to cut it, or split it"
-                )
-            rows[i] = row if len(row) <= max_length else [*row[: max_length - 1], row[-1]]
-        return self._pad(rows)
+        return self(texts, max_length=max_length, truncate=truncate)
+
+    @property
+    def pad_id(self) -> int:
+        """Id of ``[PAD]``."""
+        return self.vocab[PAD]
+
+    def _cut(self, row: list[int], max_length: int) -> list[int]:
+        """The beginning, with ``[SEP]`` at its end where the text had it."""
+        end = row[-1:] if row[-1] == self.vocab[SEP] else []
+        return row[: max_length - len(end)] + end
 
     def decode(self, ids: Iterable[Any], skip_special: bool = False) -> str:
         """The text of the ids: pieces joined, one space between words.
@@ -326,10 +335,3 @@ class WordPiece:
                 f"0..{len(self) - 1}"
             )
         return self.pieces[index]
-
-    def _pad(self, rows: list[list[int]]) -> tuple[Int[ndarray, "B T"], Bool[ndarray, "B T"]]:
-        lengths = np.array([len(row) for row in rows])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(mask.shape, self.vocab[PAD], np.int64)
-        ids[mask] = np.concatenate(rows)
-        return ids, mask

@@ -14,10 +14,11 @@ from numpy import ndarray
 from ...checks import require_positive, require_share
 from ...errors import DataError, InputError, InputTypeError
 from ...shapes import Float, Int
+from .batches import BatchEncoder, require_one_text
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(BatchEncoder):
     """The words of some texts, each with a number; hyphens and spaces separate them.
 
     Three marks come first: padding 0, begin 1 and end 2. The words follow in the order of their
@@ -74,6 +75,11 @@ class Words:
     def __len__(self) -> int:
         return len(self.symbols)
 
+    @property
+    def pad_id(self) -> int:
+        """Number of the padding mark."""
+        return self.PAD
+
     @cached_property
     def index(self) -> dict[str, int]:
         """From a symbol to its number."""
@@ -86,6 +92,7 @@ class Words:
             InputError: If a symbol is unknown; names the first one and where it stands.
             InputTypeError: If ``text`` is no str.
         """
+        require_one_text(text)
         found, index = self.split(text), self.index
         for i, symbol in enumerate(found):
             if symbol not in index:
@@ -181,6 +188,13 @@ class Vocabulary:
 
     Raises:
         InputError: If there is no word, one is there twice, or there is not one count for each.
+
+    Example:
+        >>> vocabulary = Vocabulary.build(["to", "be", "or", "not", "to", "be", "to"])
+        >>> vocabulary.words
+        ['to', 'be', 'not', 'or']
+        >>> vocabulary.encode(["not", "to", "be"])
+        array([2, 0, 1])
     """
 
     words: list[str]
@@ -281,6 +295,10 @@ def keep_probability(
         InputError: If t is not positive and finite, or the counts are as in
             :func:`negative_distribution`.
 
+    Example:
+        >>> keep_probability(np.array([1, 99]), t=0.0099)
+        array([0.99498744, 0.1       ])
+
     References:
         Mikolov et al. (2013), arXiv:1310.4546, eq. (5).
     """
@@ -312,6 +330,10 @@ def negative_distribution(
     Raises:
         InputError: If ``power`` is outside 0..1; if there are no counts, all are 0, or one is
             negative, NaN or infinite.
+
+    Example:
+        >>> negative_distribution(np.array([1, 16])).round(4)  # 1 and 16^(3/4) = 8, over 9
+        array([0.1111, 0.8889])
 
     References:
         Mikolov et al. (2013), arXiv:1310.4546, section 2.2.

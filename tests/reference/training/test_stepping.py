@@ -1,11 +1,8 @@
-import doctest
-
 import numpy as np
 import pytest
 
 from mathlm.errors import ConfigError, NonFiniteLossError
 from mathlm.reference import descend, momentum_step, sgd_step
-from mathlm.reference.training import stepping
 
 
 def test_the_trajectory_holds_the_start_and_every_step():
@@ -56,10 +53,3 @@ def test_a_descent_that_diverges_says_where():
 def test_negative_numbers_of_steps_are_refused():
     with pytest.raises(ConfigError, match="steps=-1 must not be negative"):
         descend(lambda x: x, np.array([1.0]), sgd_step, -1, lr=0.1)
-
-
-def test_the_example_is_true():
-    names = {"np": np, "sgd_step": sgd_step, "descend": descend}
-    (example,) = doctest.DocTestFinder().find(stepping.descend, "descend", globs=names)
-    result = doctest.DocTestRunner().run(example)
-    assert (result.attempted, result.failed) == (1, 0)
