@@ -99,7 +99,9 @@ def ratings(
     """
     fig, ax = plt.subplots(figsize=WIDE)
     at = np.arange(len(names))
-    ax.plot(at, true, "_", color=GRAY, ms=34, mew=2, label="true")
+    for j, value in enumerate(np.asarray(true).tolist()):
+        ends = [j - 0.35, j + 0.35]
+        ax.plot(ends, [value] * 2, color=GRAY, lw=2, label=None if j else "true")
     for i, (name, (values, half)) in enumerate(found.items()):
         place = at + 0.24 * (i - (len(found) - 1) / 2)
         ax.errorbar(

@@ -21,7 +21,7 @@ def annotations(unchecked):
 def planted(old, new):
     """The solution with one piece of its text changed."""
     assert SOURCE.count(old) == 1
-    space = vars(project_solution).copy()
+    space = vars(project_solution) | {"np": np, "elsewhere": np.random.default_rng(5)}
     exec(SOURCE.replace(old, new), space)
     return [space[name] for name in PARTS]
 
@@ -39,7 +39,7 @@ FAULTS = {
     ),
     "the same rng gives two results": (
         SHUFFLE,
-        "np.random.default_rng().permutation(4).tolist()",
+        "elsewhere.permutation(4).tolist()",
     ),
     "must return (difference, low, high, p)": (
         "return difference, difference - half",
