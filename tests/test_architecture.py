@@ -151,7 +151,8 @@ def home(page):
 def imports_of_cells(page):
     for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code" and "colab" not in cell["metadata"].get("tags", []):
-            for node in ast.walk(ast.parse("".join(cell["source"]))):
+            source = re.sub(r"^%(?:.*\\\n)*.*$", "", "".join(cell["source"]), flags=re.M)
+            for node in ast.walk(ast.parse(source)):
                 if isinstance(node, ast.ImportFrom):
                     yield from (f"{node.module}.{alias.name}" for alias in node.names)
 

@@ -101,6 +101,16 @@ def test_each_fault_is_found(tmp_path, cell, fault):
     assert fault in " ".join(faults(tmp_path, nb))
 
 
+def test_a_command_that_failed_in_a_page_is_told():
+    """The output of ``%run`` after an error; the notebook itself goes on."""
+    failed = new_output("error", ename="SystemExit", evalue="error: no such file")
+    cell = new_code_cell("%run -m mathlm chat", outputs=[failed])
+    with pytest.raises(SystemExit, match=r"no such file\nin the cell\n%run -m mathlm chat"):
+        tool.require_no_error(chapter(cell))
+    cell.metadata["tags"] = ["raises-exception"]
+    tool.require_no_error(chapter(cell))
+
+
 @pytest.mark.parametrize(
     "fence", ["```python", "~~~ py", ":::{code} python", "```{code} ipython"]
 )

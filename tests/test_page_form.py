@@ -42,6 +42,7 @@ LINES = "\n".join(f"print({i})" for i in range(12))
         code('check("OPT-2-1", x, printed=0.97, claim="It is 0.97.")', "remove-cell"),
         code("plot.figure(" + "1, " * 40 + "2)", "hide-input"),
         code("%pip install x"),
+        code("%run -m mathlm sft --data x.jsonl \\\n    --out runs/x"),
     ],
 )
 def test_a_page_in_the_form_has_no_fault(cell):

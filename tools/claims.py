@@ -40,7 +40,7 @@ class LedgerError(Exception):
 
 def calls(source: str) -> list[ast.Call]:
     """The ``check`` and ``remark`` calls of a code cell."""
-    tree = ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE))
+    tree = ast.parse(re.sub(r"^(\s*)[%!](?:.*\\\n)*.*$", r"\1pass", source, flags=re.MULTILINE))
     return [
         node
         for node in ast.walk(tree)
@@ -55,7 +55,7 @@ def lost_zeros(source: str) -> list[str]:
     Without tol= the precision of a claim is that of the number as written, and Python reads
     0.50 as 0.5.
     """
-    cleaned = re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
+    cleaned = re.sub(r"^(\s*)[%!](?:.*\\\n)*.*$", r"\1pass", source, flags=re.MULTILINE)
     found = []
     for call in calls(source):
         said = {k.arg: k.value for k in call.keywords}

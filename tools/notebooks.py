@@ -236,7 +236,7 @@ def _unproved(nb: Notebook) -> list[str]:
     for i, source in enumerate(sources):
         proofs = "\n".join(text for text in sources[i:] if asserts.search(text))
         for node in ast.walk(
-            ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.M))
+            ast.parse(re.sub(r"^(\s*)[%!](?:.*\\\n)*.*$", r"\1pass", source, flags=re.M))
         ):
             is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
             if is_definition and not re.search(rf"(?<!def )\b{node.name}\b", proofs):
@@ -268,6 +268,18 @@ def quiet_environment() -> dict[str, str]:
     }
 
 
+def require_no_error(nb: Notebook) -> None:
+    """Stop at an error that did not stop the notebook: a command of ``%run`` goes on after one.
+
+    Raises:
+        SystemExit: If an output of a cell that is not to raise is an error.
+    """
+    for cell in (c for c in code_cells(nb) if "raises-exception" not in tags(c)):
+        for output in cell.outputs:
+            if output.output_type == "error":
+                raise SystemExit(f"{output.ename}: {output.evalue}\nin the cell\n{cell.source}")
+
+
 def refresh(path: Path) -> None:
     """Execute the notebook in place, outputs and all, and keep which data it read."""
     from nbclient import NotebookClient
@@ -279,6 +291,7 @@ def refresh(path: Path) -> None:
     os.environ.update({**quiet_environment(), "MATHLM_OPENED": str(notes)})
     resources = {"metadata": {"path": str(BOOK)}}
     NotebookClient(nb, timeout=TIME_OUT, kernel_name="python3", resources=resources).execute()
+    require_no_error(nb)
     keep(path.stem, opened(notes))
     path.write_text(normalise(nb, path.stem), encoding="utf-8")
 

@@ -37,7 +37,7 @@ def _tags(cell: Notebook) -> set[str]:
 
 
 def _tree(source: str) -> ast.Module:
-    return ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE))
+    return ast.parse(re.sub(r"^(\s*)[%!](?:.*\\\n)*.*$", r"\1pass", source, flags=re.MULTILINE))
 
 
 def _of_cell(cell: Notebook) -> Iterator[str]:

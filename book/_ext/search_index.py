@@ -20,6 +20,7 @@ INDEX = Path("_static", "search", "index.js")
 TEMPLATES = Path(__file__).resolve().parents[1] / "_templates"
 KINDS = {  # of pages, by their names: the engine ranks by them
     r"(^|/)04-conventions$": "appendix",
+    r"(^|/)guide-": "guide",
     r"(^|/)\d\d-": "chapter",
     r"(^|/)api/": "api",
     r"(^|/)claims": "claims",

@@ -22,6 +22,7 @@ COMMANDS = {
     "evaluate": "ask one or two models questions with several answers",
     "judge": "score the checkpoints of a run on held-out text",
     "plot": "draw the loss, the step size and the norms of a run",
+    "diagnose": "say what looks wrong in a run",
     "scaling_fit": "fit a scaling law to training runs in a CSV file",
     "merge": "make an adapter part of its base: a folder that needs no other",
     "export": "write a checkpoint as a Hugging Face folder or a GGUF file",

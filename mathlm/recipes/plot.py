@@ -33,8 +33,8 @@ class PlotConfig:
     """PNG, PDF or SVG file to write; None: plot.png in the folder, or beside the record."""
 
 
-def history_of(run: Path) -> list[dict[str, Any]]:
-    """The records of a run.
+def record_of(run: Path) -> dict[str, Any]:
+    """What a run recorded: a file of ``--record``, or the state of its newest checkpoint.
 
     Raises:
         DataNotFoundError: If there is neither a checkpoint nor a record.
@@ -42,14 +42,20 @@ def history_of(run: Path) -> list[dict[str, Any]]:
     """
     if run.is_file():
         try:
-            return list(json.loads(run.read_text(encoding="utf-8"))["history"])
+            record = json.loads(run.read_text(encoding="utf-8"))
+            return {**record, "history": list(record["history"])}
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigError(f"{run} holds no history: name a file of --record") from error
     for folder in (run, run / "checkpoints"):
         newest = newest_checkpoint(folder)
         if newest is not None:
-            return list(read_state(newest)["history"])
+            return read_state(newest)
     raise DataNotFoundError(f"{run} holds no checkpoint of a run, and is no file of --record")
+
+
+def history_of(run: Path) -> list[dict[str, Any]]:
+    """The records of a run; as :func:`record_of`."""
+    return list(record_of(run)["history"])
 
 
 def run(config: PlotConfig) -> Path:

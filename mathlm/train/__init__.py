@@ -3,6 +3,7 @@
 from .activation_checkpointing import checkpoint_activations
 from .checkpoint import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig
+from .diagnosis import Expected, Finding, RunHistory, diagnose, expected_first, run_history
 from .distributed import RankError, process_group, resolve_device
 from .ema import Averages
 from .log_line import LogLines
@@ -46,6 +47,8 @@ __all__ = [
     "CorruptedWindows",
     "CutSpans",
     "DrawPrefix",
+    "Expected",
+    "Finding",
     "JSONLLogger",
     "LiveBytes",
     "LogLines",
@@ -56,6 +59,7 @@ __all__ = [
     "MultiToken",
     "NegativeSampling",
     "RankError",
+    "RunHistory",
     "SentencePairBatches",
     "SkipGramBatches",
     "TensorBoardLogger",
@@ -69,7 +73,9 @@ __all__ = [
     "checkpoint_activations",
     "checkpoints",
     "describe",
+    "diagnose",
     "distribute",
+    "expected_first",
     "load_checkpoint",
     "masked_diffusion",
     "masked_token",
@@ -83,6 +89,7 @@ __all__ = [
     "read_prefix",
     "read_spans",
     "resolve_device",
+    "run_history",
     "run_loggers",
     "save_checkpoint",
     "span_corruption",

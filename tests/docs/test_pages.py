@@ -122,3 +122,10 @@ def test_no_text_leaves_open_which_figure_it_means():
     )
     for path in sorted(BOOK.glob("[0-9]*.ipynb")):
         assert not vague.findall(path.read_text(encoding="utf-8")), path.stem
+
+
+def test_the_start_page_and_the_readme_lead_to_the_guides():
+    guides = {path.name for path in BOOK.glob("guide-*.ipynb")}
+    linked = re.findall(r"\((guide-[\w-]+\.ipynb)\)", read("index.md"))
+    assert set(linked) == guides
+    assert "(book/guide-tokenizer.ipynb)" in (ROOT / "README.md").read_text(encoding="utf-8")

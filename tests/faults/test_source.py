@@ -22,7 +22,9 @@ def sources():
     for path in sorted((ROOT / "book").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        python = re.sub(r"^( *)[%!].*$", r"\1pass", "\n".join(code), flags=re.MULTILINE)
+        python = re.sub(
+            r"^( *)[%!](?:.*\\\n)*.*$", r"\1pass", "\n".join(code), flags=re.MULTILINE
+        )
         yield path, nodes_of(python)
 
 

@@ -153,7 +153,7 @@ var mathlmSearch = {};
   const TITLE = 2.2, HEADING = 5.5, LOWER = 4, ABOVE = 2.2; // a word in the title of the page, in a heading, in one below it, in one above
   const PAGE = 0.6, PAGE_K = 8;                        // what the whole page is about
   const NAMED = 0.6, FIRST = 0.4;                       // a page whose title has what is asked for, or begins with it
-  const PRIOR = { chapter: 1, appendix: 0.75, other: 0.5, glossary: 0.42, list: 0.3, references: 0.3, api: 0.3, claims: 0.25 };
+  const PRIOR = { chapter: 1, appendix: 0.75, other: 0.5, guide: 0.45, glossary: 0.42, list: 0.3, references: 0.3, api: 0.3, claims: 0.25 };
   const MINOR = [[/^(?:short )?exercises|^project|^an open question/i, 0.55], [/^in the package/i, 0.45], [/^summary/i, 0.7], [/^limits of/i, 0.7]];
   const LITERAL = 6;                                    // the name of a claim or of a function, as typed
   const EARLY = 0.25;                                   // a word is introduced before it is used

@@ -6,7 +6,7 @@ import pytest
 from lab.evaluation import figures
 
 SHARES = {
-    "set one": {"sum": (0.5, 0.4, 0.6), "byte": (0.7, 0.6, 0.8)},
+    "set one": {"sum": (0.5, 0.42, 0.6), "byte": (0.7, 0.6, 0.8)},
     "set two": {"byte": (0.3, 0.2, 0.4)},
 }
 FIGURES = {
@@ -41,7 +41,7 @@ def test_a_dot_has_its_interval_and_each_set_its_chance():
     assert [line.get_ydata()[0] for line in chance] == [0.5, 0.25]
     bars = [c for c in ax.collections if hasattr(c, "get_segments")]
     ends = [segment[:, 1].tolist() for c in bars for segment in c.get_segments()]
-    assert ends == [pytest.approx(x) for x in ([0.4, 0.6], [0.6, 0.8], [0.2, 0.4])]
+    assert ends == [pytest.approx(x) for x in ([0.42, 0.6], [0.6, 0.8], [0.2, 0.4])]
 
 
 def test_a_way_has_one_color_and_one_name_in_all_sets():
