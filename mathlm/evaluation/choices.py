@@ -47,7 +47,7 @@ class ChoiceScores:
     def choice(self, by: By = "sum") -> int:
         """Place of the likeliest choice; of equal ones the first.
 
-        Computes::
+        Implements eq-eval-choice::
 
             argmax_c log p(c | question) / w_c,   w_c = 1, tokens or bytes of c
 

@@ -16,7 +16,7 @@ def wilson_interval(
 ) -> tuple[float, float]:
     """Interval of a share, by the score test: the shares that the count does not contradict.
 
-    Computes::
+    Implements eq-eval-score-test, eq-eval-wilson::
 
         |k/n - p| ≤ z sqrt(p (1 - p) / n)   solved for p
         p = (k + z²/2 ± z sqrt(k (n - k)/n + z²/4)) / (n + z²),   z = Φ⁻¹((1 + c)/2)
@@ -74,7 +74,7 @@ class Comparison(NamedTuple):
 def compare_paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Comparison:
     """Whether one model answers more questions than another, question by question.
 
-    Computes::
+    Implements eq-eval-paired, eq-eval-mcnemar::
 
         δ = (b - c)/n,   se² = ((b + c)/n - δ²)/n,   δ ± z se
         p = min(1, 2 P(K ≤ min(b, c))),   K ~ Binomial(b + c, 1/2)
@@ -123,7 +123,7 @@ def questions_needed(
 ) -> int:
     """How many questions two models need in common before a difference shows.
 
-    Computes::
+    Implements eq-eval-questions::
 
         n = ((z_c sqrt(d) + z_w sqrt(d - δ²)) / δ)²,   z_c = Φ⁻¹((1 + c)/2), z_w = Φ⁻¹(w)
 

@@ -19,7 +19,7 @@ def elo_expected(
 ) -> np.float64 | Array:
     """Chance that the first wins, with half a win for a tie.
 
-    Computes::
+    Implements eq-eval-elo::
 
         1 / (1 + 10^((R₂ - R₁)/400)) = σ((R₁ - R₂) ln 10 / 400)
 
@@ -42,7 +42,7 @@ def elo_ratings(
 ) -> Array:
     """Ratings after games that were played one after another.
 
-    Computes::
+    Implements eq-eval-elo-update::
 
         R₁ ← R₁ + K (y - E),   R₂ ← R₂ - K (y - E),   E = elo_expected(R₁, R₂)
 
@@ -87,7 +87,7 @@ def elo_ratings(
 def elo_scale(strengths: Strengths) -> tuple[Array, Array]:
     """Strengths of Bradley and Terry as ratings, and their standard errors [points].
 
-    Computes::
+    Implements eq-eval-elo-scale::
 
         R = 1000 + 400/ln 10 · s
 

@@ -14,7 +14,7 @@ Answer = TypeVar("Answer", bound=Hashable)
 def pass_at_k(samples: int, right: int, k: int) -> float:
     """Chance that k of the samples, drawn without replacement, hold a right one.
 
-    Computes::
+    Implements eq-eval-pass::
 
         pass@k = 1 - C(n - c, k) / C(n, k),   E[pass@k] = 1 - (1 - p)^k
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from mathlm import adapt
 from mathlm.chat import folder
 from mathlm.chat.model import ChatModel
 from mathlm.evaluation import ChoiceScores, score_choices, score_letters
@@ -140,16 +141,16 @@ def main(argv: Sequence[str] | None = None) -> None:
             ),
         )
     study.part("written", lambda: write_answers(base, some("openbookqa", WRITTEN)))
-    brief = folder.load("results/smollm2-brief", tokenizer=None, form="auto", device="cpu")
-    study.part(
-        "brief", lambda: kept(score_choices(brief.model, tokenizer, some("openbookqa", FEWER)))
-    )
     for bits in (8, 4):
         small = quantize(model, bits)
         study.part(
             f"{bits} bits",
             lambda m=small: kept(score_choices(m, tokenizer, some("openbookqa", FEWER))),
         )
+    adapt.load_adapter(model, "results/smollm2-brief", name="brief")  # changes the model
+    study.part(
+        "brief", lambda: kept(score_choices(model, tokenizer, some("openbookqa", FEWER)))
+    )
 
 
 if __name__ == "__main__":
