@@ -1,6 +1,7 @@
 """What ppo and grpo share: prompts, rewards, and a run that writes, is judged and learns."""
 
 import copy
+import sys
 import time
 from dataclasses import dataclass
 from importlib import import_module
@@ -99,8 +100,9 @@ class Rewarding:
     """What is rewarded."""
 
     reward: str
-    """sentiment, length, arithmetic, format, a folder of mathlm reward, or module:function.
-    A function gets prompts, completions and, by name, the other keys of the prompts' lines."""
+    """sentiment, length, arithmetic, format, a folder of mathlm reward, or module:function,
+    of a file in the current folder or of what is installed; a function gets prompts,
+    completions and, by name, the other keys of the prompts' lines."""
     target: int = 100
     """Of --reward length: how long an answer is to be [characters]."""
     pattern: Maybe[str] = None
@@ -251,7 +253,10 @@ def find_reward(
 
 
 def own_function(name: str) -> RewardFunction:
-    """The function ``name`` of a module that Python can import: "module:function".
+    """The function ``name`` of a module, "module:function".
+
+    The folder from which the command was started comes first, as with ``python -m``; a console
+    script has its own folder there instead.
 
     Raises:
         ConfigError: If there is none.
@@ -262,6 +267,9 @@ def own_function(name: str) -> RewardFunction:
             f"--reward {name} is none of {', '.join(BUILT_IN)}, no folder of mathlm reward, "
             "and no module:function"
         )
+    here = str(Path.cwd())
+    if not (sys.flags.safe_path or sys.path[:1] in ([""], [here])):
+        sys.path.insert(0, here)
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:

@@ -114,8 +114,8 @@ class Optimization:
     """Gradient accumulation: parts that a process cuts its share of a batch into."""
     lr: float = 3e-3
     """Learning rate: the largest step size."""
-    warmup: int = 20
-    """Steps until the largest step size."""
+    warmup: Maybe[int] = None
+    """Steps until the largest step size; 20, at most half of --steps, if not given."""
     weight_decay: float = 0.1
     """Decay of all weights: a step shrinks them by this times the step size."""
     clip: float = 1.0
@@ -124,6 +124,11 @@ class Optimization:
     """Decay of an exponential moving average of the weights, judged beside them; None: none."""
     seed: int = 0
     """Seed of weights, order and dropout."""
+
+    @property
+    def rise(self) -> int:
+        """Steps until the largest step size, where they were not given, too."""
+        return min(20, self.steps // 2) if self.warmup is None else self.warmup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +196,7 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
     by, to, on = config.optimization, config.output, config.machine
     return TrainerConfig(
         steps=by.steps,
-        schedule=warmup_cosine(by.lr, by.warmup, by.steps, final=by.lr / 10),
+        schedule=warmup_cosine(by.lr, by.rise, by.steps, final=by.lr / 10),
         clip=by.clip,
         micro_batches=by.micro_batches,
         ema=by.ema,
@@ -264,7 +269,8 @@ def run(config: PretrainConfig) -> dict[str, float]:
         if rank() == 0:
             say_result(config, found)
             if config.output.record is not None:
-                parts = {"options": flat(config), "history": trainer.history}
+                options = flat(config) | {"warmup": config.optimization.rise}
+                parts = {"options": options, "history": trainer.history}
                 parts |= {"config": trainer.describe(), "results": found}
                 device = device_name(trainer.device)
                 write_record(config.output.record, **parts, device=device)

@@ -243,8 +243,8 @@ def chinchilla_intervals(
         Low and high end by name.
 
     Raises:
-        InputError: As :func:`fit_chinchilla`, or if there are fewer than 20 resamples, or the
-            level is not between 0 and 1.
+        InputError: As :func:`fit_chinchilla`, or if there are fewer than 8 runs or 20
+            resamples, or the level is not between 0 and 1.
 
     Example:
         >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.34, beta=0.28)
@@ -314,8 +314,9 @@ def warm(fit: ChinchillaLaw, middles: Float[np.ndarray, " 2"]) -> Float[np.ndarr
 
 
 def named(ends: Float[np.ndarray, "2 6"]) -> dict[str, tuple[float, float]]:
-    """Ends by name, those of the logarithms turned back."""
-    ends = np.column_stack([np.exp(ends[:, :3]), ends[:, 3:]])
+    """Ends by name, those of the logarithms turned back; one beyond 1e308 is infinite."""
+    with np.errstate(over="ignore"):
+        ends = np.column_stack([np.exp(ends[:, :3]), ends[:, 3:]])
     return {
         name: (float(low), float(high))
         for name, low, high in zip((*NAMES, "share"), *ends, strict=True)

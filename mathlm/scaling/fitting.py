@@ -328,13 +328,20 @@ def resampled(law: LogSum, unknowns: int, resamples: int, rng: np.random.Generat
         The same law for all the drawn data sets.
 
     Raises:
-        InputError: If there are fewer than 20 resamples, or not more points than unknowns.
+        InputError: If there are fewer than 20 resamples, or fewer points than three more than
+            there are unknowns: with one more every draw is the sample itself, and with two more
+            the draws differ too little for an interval.
 
     References:
         Efron and Tibshirani (1993). An introduction to the bootstrap, section 9.5.
     """
     points = law.target.shape[1]
     require_resamples(resamples, points, unknowns)
+    if points < unknowns + 3:
+        raise InputError(
+            f"intervals of {unknowns} constants need at least {unknowns + 3} runs, got "
+            f"{points}: runs drawn anew hardly differ from so few; the fit itself needs no more"
+        )
     counts = np.zeros((resamples, points))
     while len(few := np.flatnonzero((counts > 0).sum(1) <= unknowns)):
         counts[few] = rng.multinomial(points, np.full(points, 1 / points), len(few))

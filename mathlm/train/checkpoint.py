@@ -353,7 +353,9 @@ def is_same(old: Any, new: Any) -> bool:
 def difference(key: str, old: Any, new: Any) -> str:
     """One changed value in words; of the hashes of a corpus, the first that differs."""
     if key != "data_sha256" or not (isinstance(old, list) and isinstance(new, list)):
-        return f"{key} was {old}, is {new}"
+        short = [float(f"{x:.6g}") if isinstance(x, float) else x for x in (old, new)]
+        was, now = short if short[0] != short[1] else (old, new)
+        return f"{key} was {was}, is {now}"
     if len(old) != len(new):
         return f"{key} had {len(old)} shards, has {len(new)}"
     i = next(i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1])

@@ -1,14 +1,17 @@
 """A run of the pretraining script as a folder that others read."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 import torch
 
+from mathlm.chat.folder import load
 from mathlm.errors import CheckpointError, CheckpointMismatchError, ConfigError
 from mathlm.models import GPT, load_weights
 from mathlm.recipes import export, pretrain
+from mathlm.text import Bytes
 
 SIZES = ["--size", "nano", "--batch-size", "2", "--context", "16", "--device", "cpu"]
 
@@ -29,6 +32,17 @@ def test_the_folder_holds_the_weights_of_the_newest_checkpoint(run, tmp_path):
     saved = load_weights(run / "step_000002")
     assert torch.equal(model.token_embedding.weight, saved["token_embedding.weight"])
     assert model.config.activation == "swiglu"
+
+
+@pytest.mark.parametrize("part", ["", "step_000002"])
+def test_a_run_in_the_place_of_a_model_names_the_step_between(run, tmp_path, part):
+    """As --model of sft, dpo, ppo, grpo, chat, generate; the command named is carried out."""
+    with pytest.raises(CheckpointError, match="holds checkpoints of a run") as caught:
+        load(run / part)
+    said = re.search(r"'mathlm export (.*) FOLDER'", str(caught.value)).group(1)
+    place = tmp_path / "model"
+    assert said == str(run / part)
+    assert isinstance(load(export.main([said, str(place)])).tokenizer, Bytes)
 
 
 def test_half_precision_is_what_is_asked_for(run, tmp_path):

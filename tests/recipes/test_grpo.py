@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,19 @@ def true_answer(prompts, completions, answer, level=None):
     assert level is None
     assert [f"{p}!" for p in prompts] == answer
     return [float(len(set(c) & set(a))) for c, a in zip(completions, answer, strict=True)]
+
+
+def test_a_reward_may_stand_in_a_file_of_the_current_folder(tmp_path, monkeypatch):
+    """A console script has its own folder first on the path, ``-m`` the current one."""
+    (tmp_path / "reward_of_a_file.py").write_text("def ones(p, c): return [1.0] * len(c)\n")
+    elsewhere = tmp_path / "bin"
+    elsewhere.mkdir()
+    (elsewhere / "reward_of_a_file.py").write_text("def ones(p, c): return [2.0] * len(c)\n")
+    monkeypatch.setattr(sys, "path", [str(elsewhere), *filter(None, sys.path)])
+    monkeypatch.chdir(tmp_path)
+    found = policy.find_reward("reward_of_a_file:ones")
+    assert found(["a"], ["b"]) == [1.0]
+    assert sys.path[:2] == [str(tmp_path), str(elsewhere)]
 
 
 def test_a_reward_gets_the_other_keys_of_its_prompts_line(place):

@@ -237,6 +237,17 @@ def test_a_warmup_longer_than_the_run_is_refused(run):
         run("--steps 3 --warmup 9")
 
 
+def test_the_warmup_that_is_not_given_is_20_steps_or_half_of_a_short_run(text, tmp_path):
+    for steps, expected in [(5000, 20), (120, 20), (40, 20), (39, 19), (10, 5), (1, 0)]:
+        config = pretrain.PretrainConfig(optimization=pretrain.Optimization(steps=steps))
+        assert pretrain.trainer_config(config).schedule.warmup == expected
+    options, record = "--size nano --context 32 --device cpu --steps 10", tmp_path / "r.json"
+    pretrain.main(f"{options} --data {text} --record {record}".split())
+    found = json.loads(record.read_text())
+    assert found["options"]["warmup"] == found["config"]["schedule"]["warmup"] == 5
+    assert found["history"][-1]["step"] == 10
+
+
 @pytest.mark.slow
 def test_help_names_every_option():
     done = command("x", "--help")

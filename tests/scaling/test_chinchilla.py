@@ -12,7 +12,7 @@ from mathlm.scaling import (
     chinchilla_intervals,
     fit_chinchilla,
 )
-from mathlm.scaling.chinchilla import additive, warm, with_share
+from mathlm.scaling.chinchilla import additive, named, warm, with_share
 from mathlm.scaling.fitting import (
     LogSum,
     covariance,
@@ -178,6 +178,26 @@ def test_a_draw_has_more_different_points_than_unknowns(rng):
 def test_bad_options_of_intervals_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         chinchilla_intervals(N, D, PAPER.loss(N, D), PAPER, **options)
+
+
+@pytest.mark.parametrize("runs", [6, 7])
+def test_intervals_of_too_few_runs_are_refused(rng, runs):
+    """Of 6 runs a draw of 6 different ones is the sample itself: each fit would be the same."""
+    few = rng.permutation(len(N))[:runs]
+    fit = fit_chinchilla(N[few], D[few], PAPER.loss(N[few], D[few]))
+    with pytest.raises(InputError, match=f"5 constants need at least 8 runs, got {runs}"):
+        fit.intervals()
+    few = rng.permutation(len(N))[:8]
+    ends = fit_chinchilla(
+        N[few], D[few], PAPER.loss(N[few], D[few]) * np.exp(0.003 * rng.standard_normal(8))
+    ).intervals(resamples=50)
+    assert all(low < high for low, high in ends.values())
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_end_beyond_the_largest_number_is_infinite():
+    ends = named(np.array([[-800.0, 0, 0, 0.1, 0.1, 0.1], [800.0, 1, 1, 0.2, 0.2, 0.2]]))
+    assert ends["A"] == (0.0, float("inf"))
 
 
 def test_intervals_hold_the_fit(rng):

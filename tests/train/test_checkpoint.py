@@ -350,6 +350,16 @@ def test_a_resume_with_other_settings_can_be_allowed(tmp_path):
     assert other.resume(allow_change=True) == 2
 
 
+def test_a_number_that_differs_is_short_where_that_tells_it_apart():
+    """3 × 0.0015 is 0.0045000000000000005 in binary."""
+    with pytest.raises(CheckpointMismatchError, match=r"peak was 0\.0045, is 0\.1\. Use"):
+        refuse_changes({"peak": 3 * 0.0015}, {"peak": 0.1})
+    with pytest.raises(
+        CheckpointMismatchError, match=r"was 0\.0045000000000000005, is 0\.0045\."
+    ):
+        refuse_changes({"peak": 3 * 0.0015}, {"peak": 0.0045})
+
+
 def test_a_run_may_be_made_longer(tmp_path):
     saved(tmp_path, steps=2)
     assert len(resumed(tmp_path, steps=9).fit()) == 9

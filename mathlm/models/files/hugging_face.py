@@ -18,6 +18,7 @@ from ...errors import (
 from ...functional import RopeScaling
 from .weights import check_tensors_fit, plain
 
+MANIFEST = "manifest.json"  # of every checkpoint of a trainer
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -30,6 +31,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     if not path.is_file():
+        checkpoints = [folder / MANIFEST, *folder.glob(f"step_*/{MANIFEST}")]
+        if any(one.is_file() for one in checkpoints):
+            raise CheckpointError(
+                f"{path} is missing: {folder} holds checkpoints of a run; write its model by "
+                f"'mathlm export {folder} FOLDER', and give that folder"
+            )
         raise CheckpointError(f"{path} is missing: {folder} is not the folder of a model")
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
