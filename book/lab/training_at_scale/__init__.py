@@ -14,6 +14,7 @@
   process alone.
 * ``pipeline``: Layers on several ranks, one after the other, kept busy by micro-batches.
 * ``pipeline_schedule``: Who works when, in a model that is cut between its layers.
+* ``plans``: What parallel plans store, send and cost, and published runs computed again.
 * ``project``: Tests of a reader's step of ZeRO over ranks that talk through a ring.
 * ``project_solution``: The same step, written out: one way to solve the project.
 * ``rings``: The collectives of data parallelism, written out as messages around a ring.
