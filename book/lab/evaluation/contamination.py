@@ -10,7 +10,7 @@ import argparse
 import itertools
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -71,7 +71,7 @@ def train(found: World, copies: int, seed: int, steps: int = 500, batch: int = 6
         batch: Rows in a batch.
     """
     torch.manual_seed(seed)
-    sizes = {"d_model": 64, "n_layers": 2, "n_heads": 4, "context": 10}
+    sizes: dict[str, Any] = {"d_model": 64, "n_layers": 2, "n_heads": 4, "context": 10}
     model = GPT(GPTConfig(vocab_size=EQUALS + 1, **sizes)).float()
     text = torch.from_numpy(np.concatenate([found.source, *[found.test] * copies]))
     rng = torch.Generator().manual_seed(seed)
