@@ -4,6 +4,9 @@ A name is three letters. Its first letter points at one of four classes, and the
 that class with probability :data:`RULE`, else to one of the other three. Nobody who has not
 seen a name can be right more often than that. A question lists the classes in an order drawn
 once, as printed sets of questions do, and ends with the right one.
+
+    cd book
+    python -m lab.evaluation.contamination --record results/evaluation-contamination.json
 """
 
 import argparse
