@@ -41,7 +41,7 @@ def budget_demo(
         title="What a budget of compute buys, and what it costs",
         hint="Find the budget that reads all public text once. What would it cost, and draw?",
         state={
-            "machines": list(DEVICES.values()),
+            "machines": [[one.peak, one.watts] for one in DEVICES.values()],
             "ratios": RATIOS,
             "assumed": spans,
             "suffixes": SUFFIXES,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 
 from mathlm.errors import InputError
 from mathlm.plot.demo import Demo, button, live_text, script_beside, select, slider, value
@@ -19,6 +20,12 @@ PUBLISHED_LAWS = {
         A=482.01, B=2085.43, E=1.8172, alpha=0.3478, beta=0.3658
     ),
 }
+
+
+def constants(law: Law) -> dict[str, float]:
+    """The numbers of a law; a fit holds its runs as well."""
+    kind = ChinchillaLaw if isinstance(law, ChinchillaLaw) else KaplanLaw
+    return {field.name: getattr(law, field.name) for field in fields(kind)}
 
 
 def isoflop_demo(
@@ -50,7 +57,7 @@ def isoflop_demo(
         kind="isoflop",
         title="The loss along a budget of compute, and the best size",
         hint="Raise the budget and watch the tokens per parameter; then take another size.",
-        state={"laws": [vars(one) for one in named.values()], "x": x, "y": y},
+        state={"laws": [constants(one) for one in named.values()], "x": x, "y": y},
         controls=exponent.replace(f'budget-value">{budget:g}<', f'budget-value">{budget:.1f}<')
         + slider("ratio", "size over the best one", -4, 4, 1, 0).replace(
             'ratio-value">0<', 'ratio-value">1<'

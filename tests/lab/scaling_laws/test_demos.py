@@ -6,7 +6,7 @@ from plot.node import needs_node, run_script
 
 from lab.scaling_laws import demos
 from mathlm.errors import InputError
-from mathlm.scaling import ChinchillaLaw, KaplanLaw, optimal_allocation
+from mathlm.scaling import ChinchillaLaw, KaplanLaw, fit_chinchilla, optimal_allocation
 
 STUB = """
 const state = JSON.parse(process.argv[1]), values = JSON.parse(process.argv[2]);
@@ -42,6 +42,17 @@ def test_the_still_picture_by_hand():
     assert shown(demo, "d") == "122 thousand "
     assert shown(demo, "per") == "9.00 "
     assert shown(demo, "loss") == "1.034"  # 1 + 2 / sqrt(13608) + 6 / sqrt(122474)
+
+
+def test_a_fit_is_drawn_by_its_constants():
+    """It holds its runs as well, which are no part of the page."""
+    n, d = np.meshgrid([1e4, 1e5, 1e6], [1e6, 1e7, 1e8])
+    runs = n.ravel(), d.ravel(), EVEN.loss(n.ravel(), d.ravel())
+    fit = fit_chinchilla(*runs)
+    demo = demos.isoflop_demo({"fit": fit}, (8, 12), 10)
+    (law,) = demo.state["laws"]
+    assert set(law) == {"A", "B", "E", "alpha", "beta", "huber"}
+    assert shown(demo, "n") == "13.6 thousand "
 
 
 @needs_node
