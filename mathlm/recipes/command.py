@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 import tyro
 
 from ..errors import MathLMError
+from ..progress import in_notebook
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -64,12 +65,13 @@ def flat(config: Any) -> dict[str, Any]:
 def execute(
     main: Callable[[Sequence[str] | None], Any], argv: Sequence[str] | None = None
 ) -> None:
-    """Run a command as a program: its log goes to standard error.
+    """Run a command as a program: its log goes to standard error, in a notebook below the cell.
 
     An error that a user can mend is one sentence, with exit status 1. Ctrl-C, and an output
     that nobody reads any more (``| head``), end the program with the status of the signal.
     """
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    log_to = sys.stdout if in_notebook() else sys.stderr  # which a notebook shows as an error
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=log_to)
     try:
         try:
             main(argv)

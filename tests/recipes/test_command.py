@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import logging
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 import mathlm
 from mathlm.errors import ConfigError, DataError
+from mathlm.recipes import command
 from mathlm.recipes.__main__ import COMMANDS, main
 from mathlm.recipes.command import execute, flat, parse
 from mathlm.recipes.options import Machine
@@ -216,6 +218,16 @@ def test_how_a_program_ends(error, code):
 def test_an_error_of_ours_is_not_hidden():
     with pytest.raises(ZeroDivisionError):
         execute(lambda argv: 1 / 0)
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_the_log_goes_to_standard_error_but_in_a_notebook(kernel, monkeypatch):
+    """There it would stand in a red box, one for each line."""
+    found = {}
+    monkeypatch.setattr(command, "in_notebook", lambda: kernel)
+    monkeypatch.setattr(logging, "basicConfig", lambda **options: found.update(options))
+    execute(lambda argv: None)
+    assert found["stream"] is (sys.stdout if kernel else sys.stderr)
 
 
 @pytest.mark.parametrize(
