@@ -89,7 +89,7 @@ bench: $(STAMP)
 # the built site in a browser, and what is missing for it by name; a part of it: make site-test ARGS="-k phone"
 site-test: $(STAMP)
 	@$(PIP) -c constraints.txt -e '.[site]' $(OR_SAY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -p no:nbval -p no:typeguard --jaxtyping-packages= -rs tests/site $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m browser -p no:nbval -p no:typeguard --jaxtyping-packages= -rs tests/site $(ARGS)
 
 # the whole book as one PDF, from the built site
 pdf: $(STAMP)
