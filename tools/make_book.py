@@ -100,6 +100,8 @@ def build(place: Place, jobs: int, **options: Any) -> bool:
     os.environ["MPLCONFIGDIR"] = quiet_environment()["MPLCONFIGDIR"]
     was_clean = place.clean.exists()
     place.clean.unlink(missing_ok=True)
+    # $device in a command of a cell is IPython's, and no Python: only its colors are lost
+    silent = [*options.pop("suppress_warnings", ()), "misc.highlighting_failure"]
     status = build_sphinx(
         place.staged,
         place.html,
@@ -108,6 +110,7 @@ def build(place: Place, jobs: int, **options: Any) -> bool:
         confoverrides={
             "external_toc_path": (place.staged / "_toc.yml").as_posix(),
             "latex_individualpages": False,
+            "suppress_warnings": silent,
             **options,
         },
         warningiserror=True,
