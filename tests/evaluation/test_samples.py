@@ -29,6 +29,7 @@ def test_it_is_unbiased_and_the_plug_in_is_too_small():
 
 def test_votes():
     assert majority([3, 1, 1, 2]) == 1
+    assert majority([3, 5, 5, 3]) == 3
     assert majority(["b", "a", "a", "b"]) == "b"
     with pytest.raises(InputError, match="no answers"):
         majority([])

@@ -1,26 +1,9 @@
 """What many sampled answers are good for: votes, the likeliest sample, and any right one."""
 
-import math
-from collections import Counter
-from collections.abc import Sequence
-
 import numpy as np
 from numpy import ndarray
 
-
-def pass_at(n: int, right: int, samples: int) -> float:
-    """Probability that n of the samples, drawn without replacement, hold a right one.
-
-    Computes::
-
-        1 − C(samples − right, n) / C(samples, n)
-    """
-    return 1 - math.comb(samples - right, n) / math.comb(samples, n)
-
-
-def winner(answers: Sequence[int]) -> int:
-    """The most frequent answer; of equally frequent ones the first that was sampled."""
-    return Counter(answers).most_common(1)[0][0]
+from mathlm.evaluation import majority, pass_at_k
 
 
 def shares(
@@ -41,10 +24,10 @@ def shares(
     for _ in range(draws):
         for a, p, y in zip(answers, logp, right, strict=True):
             some = rng.permutation(m)[:n]
-            votes.append(winner(a[some].tolist()) == y)
+            votes.append(majority(a[some].tolist()) == y)
             best.append(a[some[np.argmax(p[some])]] == y)
     counts = (answers == right[:, None]).sum(1).tolist()
-    anyone = [pass_at(n, c, m) for c in counts]
+    anyone = [pass_at_k(m, c, n) for c in counts]
     return {
         "majority": float(np.mean(votes)),
         "likeliest sample": float(np.mean(best)),
