@@ -281,8 +281,8 @@ def kernel_efficiency(width: int) -> float:
 
         0.64 D / (D + 1200)
 
-    which has no derivation. Its two numbers were fitted to the rates of ten models with widths
-    of 2,304 to 25,600 on A100 GPUs, in Narayanan et al. (2021), table 1, so that
+    which has no derivation. Its two numbers were set by hand to the rates of ten models with
+    widths of 2,304 to 25,600 on A100 GPUs, in Narayanan et al. (2021), table 1, so that
     :func:`training_time` gives them; whatever happens between products on a device is in them.
 
     Args:
