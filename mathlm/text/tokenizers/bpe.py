@@ -232,18 +232,30 @@ class PairTable:
             The pairs that appear: all of them hold the new token.
         """
         appeared: set[str] = set()
-        for i in self.where.pop(pair):
+        first, second = pair
+        counts, where = self.counts, self.where
+        for i in where.pop(pair):
             old, times = self.words[i], self.times[i]
-            self.words[i] = word = old.replace(pair, new)
-            if word == old:
+            at = old.find(pair)
+            if at < 0:
                 continue  # it held the pair once, or is listed twice
-            for gone in map(add, old, old[1:]):
-                self.counts[gone] -= times
-            for came in map(add, word, word[1:]):
-                self.counts[came] += times
-                if new in came:
-                    self.where[came].append(i)
-                    appeared.add(came)
+            self.words[i] = word = old.replace(pair, new)
+            if old.find(pair, at + 2) < 0:  # as nearly always: two pairs go and two come
+                gone = [old[at - 1] + first] if at else []
+                came = [old[at - 1] + new] if at else []
+                if at + 2 < len(old):
+                    gone.append(second + old[at + 2])
+                    came.append(new + old[at + 2])
+            else:
+                gone = list(map(add, old, old[1:]))
+                came = list(map(add, word, word[1:]))
+            for lost in gone:
+                counts[lost] -= times
+            for found in came:
+                counts[found] += times
+                if new in found:
+                    where[found].append(i)
+                    appeared.add(found)
         del self.counts[pair]
         return appeared
 

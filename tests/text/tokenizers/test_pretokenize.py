@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 import tiktoken
 from hypothesis import given, settings
@@ -6,7 +8,14 @@ from tiktoken_ext import openai_public
 from tokenizers import Regex, pre_tokenizers
 
 from mathlm.errors import InputError, InputTypeError
-from mathlm.text.tokenizers.pretokenize import PATTERNS, blocks, pre_tokenize, utf8
+from mathlm.text.tokenizers.pretokenize import (
+    PATTERNS,
+    blocks,
+    compiled,
+    compiled_for_ascii,
+    pre_tokenize,
+    utf8,
+)
 
 SPACES = [" ", "  ", "\n", "\r\n", "\t", "\x85", "\xa0", "\u3000", "\n \n", " \n ", "!\n"]
 # Words and signs that the patterns treat apart; the last three are letters and numbers since
@@ -145,3 +154,15 @@ def test_bytes_are_no_text(call):
 def test_a_pattern_that_is_no_name_is_refused(pattern):
     with pytest.raises(InputTypeError, match=r"must be one of the names \['gpt2', 'gpt4', "):
         pre_tokenize("text", pattern)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_texts_of_ascii_are_cut_alike_by_both_modules(pattern):
+    """All pairs of the 128 characters, and all fives of one of each kind and of contractions.
+
+    The modules count different signs as white space: 1C to 1F are none here.
+    """
+    of_unicode, of_ascii = compiled(pattern), compiled_for_ascii(pattern)
+    texts = [*product(map(chr, range(128)), repeat=2), *product("sS0 \n\r\x1c'.", repeat=5)]
+    for text in map("".join, texts):
+        assert of_ascii.findall(text) == of_unicode.findall(text), text
