@@ -1,12 +1,13 @@
 """Steps of our optimizers against those of torch in their fastest form, over GPT-2's sizes."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import torch
 from torch import nn
 
 from mathlm.models import GPT
-from mathlm.optim import SGD, Adam, AdamW, Muon, RMSProp
+from mathlm.optim import SGD, Adam, AdamW, Muon, RMSProp, clip_grad_norm
 
 from .gpt import OURS
 from .timing import Row, compare
@@ -47,14 +48,38 @@ def parameters(device: str, small_matrices: bool) -> list[nn.Parameter]:
 
 
 def row(name: str, device: str) -> Row:
-    """One optimizer, ours and torch's, over equal parameters."""
+    """One optimizer, ours and torch's, over equal parameters.
+
+    Ours is told that the gradients are finite, as the trainer tells it after the norm; torch's
+    does not look.
+    """
     peer, ours, theirs = PAIRS[name]
     a, b = (make(parameters(device, name == "muon-step")) for make in (ours, theirs))
     repeats = 2 if name == "muon-step" else 10
-    return compare(name, peer, a.step, b.step, work=1, unit="steps/s", repeats=repeats)
+    step = partial(a.step, finite=True)
+    return compare(name, peer, step, b.step, work=1, unit="steps/s", repeats=repeats)
+
+
+def clip_and_step(device: str) -> Row:
+    """The norm, which also looks for what is not finite, and the step after it."""
+    a, b = parameters(device, False), parameters(device, False)
+    ours, theirs = AdamW(a), torch.optim.AdamW(b, fused=True)
+
+    def clipped() -> None:
+        clip_grad_norm(a, 1.0)
+        ours.step(finite=True)
+
+    def peer() -> None:
+        nn.utils.clip_grad_norm_(b, 1.0, error_if_nonfinite=True)
+        theirs.step()
+
+    return compare(
+        "clip-adamw-step", "torch, with its look", clipped, peer,
+        work=1, unit="steps/s", repeats=10,
+    )  # fmt: skip
 
 
 BENCHMARKS: dict[str, Callable[[str], Row]] = {
-    name: lambda device, name=name: row(name, device)
-    for name in PAIRS  # type: ignore[misc]
+    **{name: partial(row, name) for name in PAIRS},
+    "clip-adamw-step": clip_and_step,
 }

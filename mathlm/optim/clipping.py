@@ -26,6 +26,13 @@ def local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
 
 
+def local_parts(tensors: list[Tensor]) -> list[Tensor]:
+    """:func:`local` of each of ``tensors``."""
+    if "torch.distributed.tensor" not in sys.modules:
+        return tensors
+    return [local(t) for t in tensors]
+
+
 def whole(tensor: Tensor) -> Tensor:
     """All of ``tensor``; every rank that holds a part must ask, in the same order."""
     return tensor.full_tensor() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]

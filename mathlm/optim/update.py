@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ConfigError, InputTypeError, MathLMError, NonFiniteLossError
-from .clipping import local, sum_over_shards
+from .clipping import local, local_parts, sum_over_shards
 from .schedules import check_peak, check_step
 
 
@@ -76,49 +76,67 @@ class Update(Eager):
             raise
 
     @torch.no_grad()
-    def step(self) -> None:  # type: ignore[override]
-        """Update every parameter that has a gradient."""
+    def step(self, *, finite: bool = False) -> None:  # type: ignore[override]
+        """Update every parameter that has a gradient.
+
+        Args:
+            finite: Whether the caller knows that every gradient is finite, as
+                :func:`clip_grad_norm` has seen; they are then not read once more.
+        """
         work = [
             (group, [p for p in group["params"] if p.grad is not None])
             for group in self.param_groups
         ]
-        check_gradients(type(self).__name__, [p for _, params in work for p in params])
+        check_gradients(type(self).__name__, [p for _, params in work for p in params], finite)
         for group, params in work:
+            slots = self.slots(group)
             for p in params:
-                self.prepare(p, group)
-            fused = {p: group["fused"] and fits_kernel(p) for p in params}
-            if any(fused.values()):
-                self.fused_update([p for p in params if fused[p]], group)
-            for p in params:
-                if not fused[p]:
-                    self.update(p, group)
+                self.prepare(p, slots)
+            fused = [p for p in params if group["fused"] and fits_kernel(p)]
+            if fused:
+                self.fused_update(fused, group)
+            if len(fused) < len(params):
+                done = set(fused)
+                for p in params:
+                    if p not in done:
+                        self.update(p, group)
 
-    def prepare(self, p: nn.Parameter, group: dict) -> None:
+    def prepare(self, p: nn.Parameter, slots: tuple[str, ...]) -> None:
         """Begin what the state of a parameter lacks."""
         state = self.state[p]
         if "step" not in state:
             state["step"] = torch.zeros((), dtype=torch.float32, device=p.device)
-        for name in self.slots(group):
+        for name in slots:
             if name not in state:
                 state[name] = torch.zeros_like(p)
 
     def advance(self, params: list[nn.Parameter]) -> None:
         """One tick of the clock of each of ``params``, where no kernel counts."""
-        torch._foreach_add_(self.tensors(params, "step"), 1)
+        clocks = self.tensors(params, "step")
+        # on a CPU a number would be made into a tensor once for each clock
+        torch._foreach_add_(clocks, torch.ones(()) if clocks[0].is_cpu else 1)
 
     def tensors(self, params: list[nn.Parameter], name: str) -> list[Tensor]:
         """One tensor of the state of each of ``params``, or this rank's part of it."""
-        return [local(self.state[p][name]) for p in params]
+        return local_parts([self.state[p][name] for p in params])
+
+
+def step_finite(optimizer: torch.optim.Optimizer) -> None:
+    """A step of ours or of torch's optimizer on gradients that are known to be finite."""
+    if isinstance(optimizer, Update):
+        optimizer.step(finite=True)
+    else:
+        optimizer.step()
 
 
 def values(params: list[nn.Parameter]) -> list[Tensor]:
     """The entries of ``params``, or this rank's part of them."""
-    return [local(p) for p in params]
+    return local_parts(list[Tensor](params))
 
 
 def gradients(params: list[nn.Parameter]) -> list[Tensor]:
     """The gradients of ``params``, which all have one, or this rank's part of them."""
-    return [local(cast(Tensor, p.grad)) for p in params]
+    return local_parts([cast(Tensor, p.grad) for p in params])
 
 
 def fits_kernel(p: nn.Parameter) -> bool:
@@ -177,15 +195,19 @@ def check_real(name: str, params: list[nn.Parameter]) -> None:
             )
 
 
-def check_gradients(name: str, params: list[nn.Parameter]) -> None:
-    """Refuse gradients that are sparse or not finite, before any parameter moves."""
+def check_gradients(name: str, params: list[nn.Parameter], finite: bool = False) -> None:
+    """Refuse gradients that are sparse or not finite, before any parameter moves.
+
+    ``finite`` says that somebody has read them already.
+    """
     for p in params:
         if cast(Tensor, p.grad).is_sparse:
             raise InputTypeError(
                 f"{name} needs dense gradients, got a sparse one for a parameter of shape "
                 f"{tuple(p.shape)}; build the embedding with sparse=False"
             )
-    check_finite([cast(Tensor, p.grad) for p in params])
+    if not finite:
+        check_finite([cast(Tensor, p.grad) for p in params])
 
 
 def check_finite(gradients: list[Tensor]) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..errors import ConfigError, InputError, NonFiniteLossError
 from ..optim import clip_grad_norm
 from ..optim.clipping import local
+from ..optim.update import step_finite
 from ..progress import Progress
 from .checkpoint import Stateful, load_checkpoint, newest_checkpoint, save_checkpoint
 from .config import TrainerConfig, options_of, run_identity, scheduled
@@ -287,7 +288,7 @@ class Trainer:
             self.moved = False
             say_zero_gradient(len(self.parameters), self.now)
         if math.isfinite(norm):
-            self.optimizer.step()
+            step_finite(self.optimizer)
             if self.averages:
                 self.averages.update()
         else:

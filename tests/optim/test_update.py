@@ -258,3 +258,27 @@ def test_gradients_are_forgotten_or_set_to_zero(make):
     assert not p.grad.any()
     make([p]).zero_grad()
     assert p.grad is None
+
+
+@EVERY
+@FUSED
+def test_gradients_said_to_be_finite_are_not_read_again(make, fused, monkeypatch):
+    """The step is the same, and the look at every entry is left out."""
+    ends = []
+    for finite in (False, True):
+        p = nn.Parameter(torch.ones(SHAPE))
+        optimizer = make([p], fused=fused)
+        p.grad = torch.linspace(-1, 1, 12).view(SHAPE)
+        with monkeypatch.context() as patched:
+            if finite:
+                patched.setattr("mathlm.optim.update.check_finite", pytest.fail)
+            optimizer.step(finite=finite)
+        ends.append(p.detach())
+    assert torch.equal(*ends)
+
+
+def test_a_sparse_gradient_is_refused_although_it_is_said_to_be_finite():
+    embedding = nn.Embedding(3, 2, sparse=True)
+    embedding(torch.tensor([1])).sum().backward()
+    with pytest.raises(InputTypeError, match="dense gradients"):
+        SGD(embedding.parameters(), lr=0.1).step(finite=True)

@@ -103,3 +103,16 @@ def test_a_run_with_another_schedule_is_not_continued(tmp_path):
         CheckpointMismatchError, match=r"schedule\.then\.class was linear_decay"
     ):
         changed.resume()
+
+
+def test_the_trainer_reads_each_gradient_once(monkeypatch):
+    """The norm has seen that they are finite: the optimizer does not look again."""
+    monkeypatch.setattr("mathlm.optim.update.check_finite", pytest.fail)
+    assert len(trainer(MAKERS["Adam"], steps=2).fit()) == 2
+
+
+def test_an_optimizer_of_torch_takes_its_steps():
+    """It knows nothing of what the norm has seen."""
+    run = trainer(lambda p: torch.optim.Adam(p, lr=0.01), steps=30)
+    losses = [record["loss"] for record in run.fit()]
+    assert losses[-1] < losses[0]
