@@ -232,7 +232,7 @@ class PairTable:
             The pairs that appear: all of them hold the new token.
         """
         appeared: set[str] = set()
-        first, second = pair
+        first, second = pair[0], pair[1]
         counts, where = self.counts, self.where
         for i in where.pop(pair):
             old, times = self.words[i], self.times[i]
