@@ -119,7 +119,7 @@ def dot_product_attention(
         Vaswani et al. (2017), arXiv:1706.03762, eq. (1).
     """
     _require_fit(q, k, v, mask)
-    if mask is not None:
+    if mask is not None and not _is_full(mask):
         q, k, v = _hide_unseen(q, k, v, mask)
     return attention_weights(q, k, mask, bias) @ v
 
@@ -200,15 +200,31 @@ def _fused_masked(
     """A query that sees nothing is shown everything, and its value replaced by 0."""
     if _grouped(q, k) and mask.ndim > 2 and mask.shape[-3] > 1:  # each head hides its own keys
         k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
-    q, k, v = _hide_unseen(q, k, v, mask)
-    blind = ~mask.any(-1, keepdim=True)
-    allowed = mask | blind
+    if _is_full(mask):
+        allowed, blind = mask, None
+    else:
+        q, k, v = _hide_unseen(q, k, v, mask)
+        blind = ~mask.any(-1, keepdim=True)
+        allowed = mask | blind
     if bias is not None:
         allowed = bias.to(q.dtype).masked_fill(~allowed, -math.inf)
     y = F.scaled_dot_product_attention(
         q, k, v, attn_mask=allowed, dropout_p=dropout, scale=scale, enable_gqa=_grouped(q, k)
     )
-    return y.masked_fill(blind, 0.0)
+    return y if blind is None else y.masked_fill(blind, 0.0)
+
+
+def _is_full(mask: Tensor) -> bool:
+    """Whether every query sees a key and every key is seen, so that nothing is to be hidden.
+
+    False also where that is not known without waiting for a GPU, or not before the code runs.
+    """
+    if mask.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    try:
+        return bool(mask.any(-1).all() & mask.any(-2).all())
+    except RuntimeError:  # inside torch.func.vmap, or without values
+        return False
 
 
 def _hide_unseen(

@@ -255,3 +255,28 @@ def test_heads_of_keys_that_do_not_divide_those_of_queries_are_refused():
     q, k = torch.randn(1, 4, 2, 3), torch.randn(1, 3, 2, 3)
     with pytest.raises(InputError, match="divide"):
         F.fused_attention(q, k, k)
+
+
+@pytest.mark.parametrize("attend", [dot_product_attention, fused_attention])
+@pytest.mark.parametrize("hidden", ["query", "key"])
+def test_what_one_sequence_of_a_batch_hides_does_not_matter(attend, hidden):
+    """All else is visible: a look at the other sequences or at one axis alone misses it."""
+    q, k, v = torch.randn(3, 2, 4, 3)
+    mask = torch.ones(2, 4, 4, dtype=torch.bool)
+    if hidden == "query":
+        mask[1, 2], q[1, 2] = False, math.nan
+    else:
+        mask[1, :, 2], k[1, 2], v[1, 2] = False, math.nan, math.nan
+    assert attend(q, k, v, mask).isfinite().all()
+
+
+@pytest.mark.parametrize("attend", [dot_product_attention, fused_attention])
+def test_masks_may_be_mapped_over(attend):
+    """Inside vmap no value of the mask can be looked at."""
+    q, k, v = torch.randn(3, 4, 3)
+    masks = torch.ones(2, 4, 4, dtype=torch.bool)
+    masks[1, 2] = False
+    mapped = torch.vmap(lambda mask: attend(q, k, v, mask))(masks)
+    torch.testing.assert_close(
+        mapped, attend(q.expand(2, 4, 3), k.expand(2, 4, 3), v.expand(2, 4, 3), masks)
+    )
