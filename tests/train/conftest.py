@@ -22,13 +22,17 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def groups(tmp_path_factory):
     """How each group of ranks ended and what it found; the folder holds its checkpoints."""
-    folder = tmp_path_factory.mktemp("groups")
+    return ranks_of(tmp_path_factory.mktemp("groups"))
+
+
+def ranks_of(folder, *which):
+    """Run ``train.forked``; what it left in the folder, and the folder."""
     shared = {
         "PYTHONPATH": f"{TESTS}:{TESTS.parent}:{TESTS.parent / 'book'}",
         "OMP_NUM_THREADS": "1",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "train.forked", str(folder)],
+        [sys.executable, "-m", "train.forked", str(folder), *which],
         env=os.environ | shared,
         capture_output=True,
         text=True,
@@ -57,3 +61,9 @@ def two(groups):
 def three(groups):
     """What each of three ranks computed by hand."""
     return [result["by hand"] for result in groups["3 ranks"]["results"]]
+
+
+@pytest.fixture(scope="session")
+def eight(tmp_path_factory):
+    """How a group of eight ranks ended and what it found."""
+    return ranks_of(tmp_path_factory.mktemp("eight"), "eight")

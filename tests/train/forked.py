@@ -1,7 +1,7 @@
 """Several groups of ranks, forked one after the other from one process that has loaded torch.
 
-Run as ``python -m train.forked FOLDER``. What the ranks of a group print, and how they end, is
-left in the folder as JSON.
+Run as ``python -m train.forked FOLDER``, or with ``eight`` after it. What the ranks of a group
+print, and how they end, is left in the folder as JSON.
 
 A rank of two was once seen to end with SIGSEGV, and with torch 2.10 some, now and then, with
 SIGABRT ("pool INTERNAL ASSERT FAILED", of its threads after a fork); no test sends these and
@@ -111,7 +111,14 @@ def everything(folder):
     return found
 
 
+def eight(folder):
+    """One group of eight ranks; most have no row of a step of two."""
+    return group_again(8, folder / "eight", parallel_run.eight)
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    Path(sys.argv[1], "found.json").write_text(json.dumps(everything(Path(sys.argv[1]))))
+    place = Path(sys.argv[1])
+    found = eight(place) if sys.argv[2:] == ["eight"] else everything(place)
+    (place / "found.json").write_text(json.dumps(found))
