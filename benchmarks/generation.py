@@ -137,6 +137,42 @@ def context(device: str) -> Row:
     )  # fmt: skip
 
 
+@torch.no_grad()
+def prefill(device: str) -> Row:
+    """A prompt of 1,024 tokens read into the cache; the logits after it."""
+    ours, theirs = smollm2(device)
+    ids = torch.arange(FAR, device=device)[None] * 97 % ours.config.vocab_size
+
+    def read() -> Tensor:
+        return IncrementalReader(ours, 1, FAR + 1).read(ids)
+
+    def peer() -> Tensor:
+        return theirs(ids, use_cache=True, logits_to_keep=1).logits[:, -1]
+
+    torch.testing.assert_close(read(), peer(), rtol=1e-3, atol=1e-3)
+    return compare(
+        "prefill-1024", "transformers, same weights", read, peer,
+        work=FAR, unit="tokens/s", rounds=5, repeats=1,
+    )  # fmt: skip
+
+
+def first_token(device: str) -> Row:
+    """From the call with a prompt of 64 tokens until its first token is there."""
+    ours, theirs = smollm2(device)
+    ids = torch.arange(NEAR, device=device)[None] * 97 % ours.config.vocab_size
+
+    def write() -> Tensor:
+        return generate(ours, ids, 1, 0.0)
+
+    if not torch.equal(write(), their_generate(theirs, ids, 1)):
+        raise RuntimeError("first-token: the two sides write different tokens")
+    return compare(
+        "first-token", "transformers, same weights",
+        write, lambda: their_generate(theirs, ids, 1),
+        work=1, unit="calls/s", rounds=7, repeats=1,
+    )  # fmt: skip
+
+
 def four_bits(device: str) -> Row:
     """Memory of the weights of SmolLM2, embedding included."""
     ours, theirs = (stored_bytes(m) / 1e6 for m in (quantized(4), smollm2("cpu")[0]))
@@ -157,4 +193,6 @@ BENCHMARKS: dict[str, Callable[[str], Row]] = {
     ),
     "memory-4bit": four_bits,
     "generate-context": context,
+    "prefill-1024": prefill,
+    "first-token": first_token,
 }

@@ -12,7 +12,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from mathlm.models import GPT
+from mathlm.models import GPT, save_pretrained
 from mathlm.models.files.gpt import LLAMA_PARTS, their_name
 from mathlm.text import open_gguf, pretrained
 
@@ -31,6 +31,15 @@ def peak():
 before = peak()
 model = GPT.from_pretrained(sys.argv[1])
 print(peak() - before)
+"""
+START = """
+import sys
+import torch
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32).eval()
+ids = torch.arange(30)[None]
+model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=1)
 """
 
 
@@ -97,6 +106,37 @@ def load_memory(device: str) -> Row:
     return Row("load-memory", "size of the file", round(peak, 1), round(size, 1), "MB", ratio)
 
 
+def save_weights(device: str) -> Row:
+    """SmolLM2 written as a folder of Hugging Face; no accelerator is used."""
+    path = folder().name
+    ours, theirs = GPT.from_pretrained(path), their_model(path)
+    with tempfile.TemporaryDirectory() as made:
+        return compare(
+            "save-weights", "transformers, same weights",
+            lambda: save_pretrained(ours, tempfile.mkdtemp(dir=made) + "/ours"),
+            lambda: theirs.save_pretrained(tempfile.mkdtemp(dir=made) + "/theirs"),
+            work=1, unit="models/s", rounds=3, repeats=1,
+        )  # fmt: skip
+
+
+def chat_start(device: str) -> Row:
+    """From the command to the end of an answer of one token, in a new process.
+
+    The peer is a script that loads the same weights and generates from ids: it has no
+    tokenizer and no chat to load.
+    """
+    ours = "chat --model smollm2 --prompt Hi --max-new-tokens 1 --temperature 0 --device cpu"
+
+    def run(*arguments: str) -> None:
+        subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+
+    return compare(
+        "chat-start", "transformers, no tokenizer",
+        lambda: run("-m", "mathlm", *ours.split()), lambda: run("-c", START, folder().name),
+        work=1, unit="starts/s", rounds=3, repeats=1,
+    )  # fmt: skip
+
+
 @torch.no_grad()
 def forward(device: str) -> Row:
     """Logits of all positions of one text, without a cache."""
@@ -120,5 +160,7 @@ BENCHMARKS: dict[str, Callable[[str], Row]] = {
     "load-weights": load_weights,
     "load-memory": load_memory,
     "load-gguf": load_gguf,
+    "save-weights": save_weights,
+    "chat-start": chat_start,
     "forward-smollm2": forward,
 }

@@ -14,7 +14,13 @@ from mathlm.errors import DeviceError
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW, clip_grad_norm, warmup_cosine
 from mathlm.scaling import flop_utilization, flops_per_token
-from mathlm.train import TokenWindows, Trainer, TrainerConfig, next_token
+from mathlm.train import (
+    TokenWindows,
+    Trainer,
+    TrainerConfig,
+    checkpoint_activations,
+    next_token,
+)
 from mathlm.train.memory import LiveBytes
 
 from .gpt import GPT2, OURS, THEIRS, B, V, models
@@ -114,6 +120,26 @@ def train_memory(device: str) -> Row:
     return Row("train-memory", GPT2, round(sizes[0], 1), round(sizes[1], 1), "MB", ratio)
 
 
+def checkpointing_memory(device: str) -> Row:
+    """The same where both sides recompute their blocks instead of keeping their values."""
+    ours, theirs = models(device)
+    checkpoint_activations(ours)
+    theirs.gradient_checkpointing_enable({"use_reentrant": False})
+    theirs.train()
+    ids = torch.randint(V, (B, OURS.context + 1), device=device)
+    a, b = AdamW(ours.parameters()), torch.optim.AdamW(theirs.parameters())
+    steps = (
+        step_of(ours, a, ids),
+        step_of(lambda x: theirs(x, use_cache=False).logits, b, ids),
+    )
+    sizes = [peak(step, device) / 1e6 for step in steps]
+    ratio = round(sizes[1] / sizes[0], 3)
+    words = f"{GPT2}, checkpointing"
+    return Row(
+        "checkpointing-memory", words, round(sizes[0], 1), round(sizes[1], 1), "MB", ratio
+    )
+
+
 def bfloat16_step(
     device: str,
     name: str = "train-step-gpt2",
@@ -158,6 +184,7 @@ def utilization(device: str, row: Row | None = None, shape: GPTConfig = BIG) -> 
 BENCHMARKS: dict[str, Callable[[str], Row]] = {
     "train-overhead": train_overhead,
     "train-memory": train_memory,
+    "checkpointing-memory": checkpointing_memory,
 }
 ON_CUDA: dict[str, Callable[[str], Row]] = {
     "train-step-gpt2": bfloat16_step,
