@@ -41,7 +41,8 @@ def expectation(logp: Float[Tensor, "P Y"], f: Float[Tensor, "P Y"]) -> Float[Te
         f: Any number of each completion.
 
     Example:
-        >>> expectation(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]]))
+        >>> logp, f = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
+        >>> expectation(logp, f).round(decimals=4)
         tensor([2.])
     """
     never = logp == -math.inf

@@ -95,7 +95,7 @@ def policy_values(
     Example:
         >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
         >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
-        >>> policy_values(world, logp_ref, beta=1.0)  # the mean reward
+        >>> policy_values(world, logp_ref, beta=1.0).round(decimals=4)  # the mean reward
         tensor([[2.]])
     """
     require_beta(beta)
@@ -127,7 +127,7 @@ def token_advantages(
     Example:
         >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
         >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
-        >>> token_advantages(world, logp_ref, beta=1.0)
+        >>> token_advantages(world, logp_ref, beta=1.0).round(decimals=4)
         tensor([[[-1.,  1.]]])
     """
     table, reference = (next_token_table(world, x) for x in (logp, world.logp_ref))

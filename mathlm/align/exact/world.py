@@ -109,7 +109,7 @@ def reward_kl_frontier(
     Example:
         >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
         >>> frontier = reward_kl_frontier(logp_ref, rewards, [0.0, torch.inf])
-        >>> frontier.reward.tolist()  # the best completion alone, and the reference
+        >>> frontier.reward.round(decimals=4).tolist()  # the best alone; π_ref
         [[3.0], [2.0]]
     """
     if not len(betas):

@@ -182,8 +182,8 @@ def fit_normal(
         >>> x = np.linspace(-6, 6, 121)
         >>> p = np.exp(-((x - 1) ** 2) / 2)
         >>> mu, sigma, kl = fit_normal(x, p / p.sum(), "forward", steps=60)
-        >>> round(mu, 4), round(sigma, 4), round(kl, 6)  # it is normal
-        (1.0, 1.0, 0.0)
+        >>> round(mu, 4), round(sigma, 4), kl < 1e-6  # it is normal
+        (1.0, 1.0, True)
     """
     p = _require_grid(x, p, direction, rate)
     _require_start(x, mean, std, steps)
