@@ -66,6 +66,11 @@ class Progress:
         start: Steps already done, by a run that is continued.
         shown: Whether to show a bar where there is somebody to read it; of several processes
             on one screen, one should.
+
+    Example:
+        >>> with Progress(3, "layers", shown=False) as bar:
+        ...     for layer in range(3):
+        ...         bar.update(loss=0.5)
     """
 
     def __init__(

@@ -35,7 +35,16 @@ class Addition:
 
 
 def additions(model: nn.Module) -> list[Addition]:
-    """The bottleneck adapters, the prefix and the prompt of a model, as far as it has them."""
+    """The bottleneck adapters, the prefix and the prompt of a model, as far as it has them.
+
+    Example:
+        >>> from mathlm.adapt import add_adapters
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = add_adapters(GPT(GPTConfig(**sizes)), width=4)
+        >>> [addition.kind for addition in additions(model)]
+        ['adapters']
+    """
     require_model(model)
     found = [adapters_of(model), virtual_of(model)]
     return [addition for addition in found if addition is not None]
@@ -84,6 +93,14 @@ def remove_adapters(model: GPT) -> GPT:
     Raises:
         InputError: If it has none of them.
         InputTypeError: If it is no GPT.
+
+    Example:
+        >>> from mathlm.adapt import add_adapters
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = remove_adapters(add_adapters(GPT(GPTConfig(**sizes)), width=4))
+        >>> type(model.blocks[0]).__name__  # not AdaptedBlock
+        'Block'
     """
     require_gpt(model)
     if not additions(model):

@@ -56,6 +56,15 @@ def base_fingerprint(
 
     Returns:
         64 hexadecimal digits.
+
+    Example:
+        >>> from mathlm.adapt import add_lora
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> before = base_fingerprint(model)
+        >>> base_fingerprint(add_lora(model, rank=2)) == before  # the base is the same
+        True
     """
     if dtype is not None and not isinstance(dtype, torch.dtype):
         raise InputTypeError(f"dtype={dtype!r} is none of torch: give torch.bfloat16, or None")

@@ -175,6 +175,13 @@ def remove_adapter(model: Model, name: str) -> Model:
 
     Raises:
         InputError: If there is no such update, or one is merged.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = add_lora(GPT(GPTConfig(**sizes)), rank=2)
+        >>> type(remove_adapter(model, "default").blocks[0].attention.W_q).__name__
+        'Linear'
     """
     require_name(model, name)
     require_unmerged(model, "removing an adapter")

@@ -42,6 +42,17 @@ class L2SP:
     Raises:
         ConfigError: If the weight is negative or not finite, no parameter is trained, or the
             model is sharded: a rank then holds a part of each weight only.
+
+    Example:
+        >>> def nothing(model, batch):
+        ...     return torch.tensor(0.0), 2
+        >>> model = torch.nn.Linear(1, 1, bias=False)
+        >>> objective = L2SP(nothing, model, weight=0.5)
+        >>> with torch.no_grad():
+        ...     _ = model.weight.add_(3.0)
+        >>> loss, targets = objective(model, {})
+        >>> round(loss.item(), 4), targets  # 2 targets · 1/2 · 3²
+        (9.0, 2)
     """
 
     objective: Objective
@@ -131,6 +142,14 @@ class Replay:
 
     Raises:
         ConfigError: If the share is outside its range or the seed negative.
+
+    Example:
+        >>> ids = torch.tensor([[1, 2], [3, 4]])
+        >>> new = {"ids": ids, "targets": ids}
+        >>> old = {"ids": torch.tensor([[5, 6]]), "targets": torch.tensor([[5, 6]])}
+        >>> mixed = Replay(lambda step: new, lambda step: old, share=0.5)
+        >>> mixed(0)["ids"].tolist()  # as many old rows as new ones
+        [[1, 2], [3, 4], [5, 6], [5, 6]]
     """
 
     def __init__(self, data: Data, old: Data, share: float | int, seed: int = 0) -> None:

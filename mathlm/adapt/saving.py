@@ -167,6 +167,18 @@ def load_adapter(
             another kind, or has an option that mathlm does not; or the weights are a pickle.
         InputError: If there is an adapter of this name, or one is merged.
         InputTypeError: If the model is none.
+
+    Example:
+        >>> import copy, tempfile
+        >>> from mathlm.adapt import add_lora, save_adapter
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> base, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> tuned = add_lora(copy.deepcopy(base), rank=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     again = load_adapter(base, save_adapter(tuned, f"{folder}/mine"))
+        >>> torch.allclose(again(ids), tuned(ids))
+        True
     """
     require_model(model)
     require_flag("other_base", other_base)

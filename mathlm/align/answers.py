@@ -84,7 +84,15 @@ def hidden_at(model: GPT, asked: Tensor, ids: Tensor, **packed: Any) -> Tensor:
 def answer_logits(
     model: nn.Module, batch: Batch, temperature: float | int = 1.0
 ) -> Float[Tensor, "B T V"]:
-    """Logits divided by the temperature, in 32 bits or more, without dropout."""
+    """Logits divided by the temperature, in 32 bits or more, without dropout.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 8), torch.nn.Linear(8, 4))
+        >>> batch = {"ids": torch.tensor([[0, 1]]), "targets": torch.tensor([[-100, 2]])}
+        >>> logits = answer_logits(model, batch, temperature=2.0)
+        >>> torch.allclose(logits, model(batch["ids"]) / 2)
+        True
+    """
     with evaluating(model):
         return divided(read_causal(model, batch), temperature)
 
@@ -144,6 +152,14 @@ def answer_log_probabilities(
         InputError: If rows hold several documents, whose sums would be one, or as in
             :func:`mathlm.train.next_token`.
         InputTypeError: If the ids or targets are not int64.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 8), torch.nn.Linear(8, 4))
+        >>> with torch.no_grad():
+        ...     nothing = [p.zero_() for p in model.parameters()]  # four tokens alike
+        >>> batch = {"ids": torch.tensor([[0, 1, 2]]), "targets": torch.tensor([[-100, 2, 3]])}
+        >>> answer_log_probabilities(model, batch).detach()  # -2 ln 4
+        tensor([-2.7726])
     """
     documents = batch.get("documents")
     if documents is not None:

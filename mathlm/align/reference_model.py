@@ -29,6 +29,12 @@ class Reference:
 
     Raises:
         InputError: If the policy is its own reference, or shares trained weights with it.
+
+    Example:
+        >>> policy = torch.nn.Linear(2, 2)
+        >>> reference = Reference.of(policy)  # a copy, which is frozen
+        >>> [p.requires_grad for p in reference.model.parameters()], policy.weight.requires_grad
+        ([False, False], True)
     """
 
     def __init__(
@@ -94,6 +100,12 @@ def require_other(policy: nn.Module, reference: "Reference | nn.Module") -> None
     Raises:
         InputError: If both are one model, or a weight of the reference is trained in the
             policy.
+
+    Example:
+        >>> policy = torch.nn.Linear(2, 2)
+        >>> require_other(policy, policy)
+        Traceback (most recent call last):
+        mathlm.errors.InputError: policy passed as its own reference: ...
     """
     other = reference.model if isinstance(reference, Reference) else unwrap(reference)
     if other is unwrap(policy):

@@ -207,6 +207,16 @@ class ChatBatches:
     Raises:
         ConfigError: If a size is not positive, a number negative, or nothing is to be learned.
         InputError: If a conversation is longer than ``context``.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> asked = {"role": "user", "content": "Hi"}
+        >>> chats = [[asked, {"role": "assistant", "content": "Ho"}]]
+        >>> form = ChatFormat.named()
+        >>> encoded = encode_chats(chats, form, Bytes(form.special), context=64)
+        >>> batch = ChatBatches(encoded, batch_size=1)(0)
+        >>> int((batch["targets"] != -100).sum())  # "Ho" and the end of the turn
+        3
     """
 
     def __init__(

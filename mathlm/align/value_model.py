@@ -25,6 +25,12 @@ class ValueModel(nn.Module):
     Args:
         body: Its own head is not used. A copy of the policy, or of a reward model's body, is a
             good start; the policy itself makes both learn in the same weights.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> ValueModel(GPT(GPTConfig(**sizes)))(torch.tensor([[72, 105]])).tolist()  # at first
+        [[0.0, 0.0]]
     """
 
     def __init__(self, body: GPT) -> None:
@@ -58,6 +64,14 @@ class PolicyAndValue(nn.Module):
     Args:
         policy: The language model.
         value: From ids (B, T) to values (B, T).
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> policy, value = GPT(GPTConfig(**sizes)), ValueModel(GPT(GPTConfig(**sizes)))
+        >>> both, ids = PolicyAndValue(policy, value), torch.tensor([[72, 105]])
+        >>> torch.equal(both(ids), policy(ids))
+        True
     """
 
     def __init__(self, policy: nn.Module, value: nn.Module) -> None:
@@ -90,6 +104,13 @@ def target_values(model: nn.Module, batch: Batch) -> Float[Tensor, "B T"]:
     Returns:
         (B, T); entry t is the value before the target t is chosen, and the one behind the last
         target that of the whole text.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model = ValueModel(GPT(GPTConfig(**sizes)))
+        >>> target_values(model, {"ids": torch.tensor([[72, 105]])}).tolist()  # untrained
+        [[0.0, 0.0]]
     """
     with evaluating(model):
         return cast(Tensor, model(batch["ids"]))

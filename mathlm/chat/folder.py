@@ -53,6 +53,15 @@ def load(
         tokenizer: As for recipes.generate; None = the model's own.
         form: chatml, named, a JSON file, or auto: the folder's own, else by the tokenizer.
         device: Where the model is to be.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.models import GPTConfig, save_pretrained
+        >>> sizes = dict(vocab_size=256, context=64, d_model=16, n_layers=1, n_heads=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_pretrained(GPT(GPTConfig(**sizes)), f"{folder}/mine")
+        ...     load(path, tokenizer="bytes", form="named", device="cpu").context
+        64
     """
     said = read(Path(name)) or {}
     own = (read(adapter) if adapter is not None else None) or said
@@ -138,6 +147,16 @@ def load_pretrained(
         name: 'smollm2', a GGUF file, or a folder of Hugging Face.
         tokenizer: 'bytes', a file of ByteBPE.save or a folder; None = the model's own.
         device: Where the model is to be: cpu, cuda or auto.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.models import GPTConfig, save_pretrained
+        >>> sizes = dict(vocab_size=256, context=64, d_model=16, n_layers=1, n_heads=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_pretrained(GPT(GPTConfig(**sizes)), f"{folder}/mine")
+        ...     model, tokenizer = load_pretrained(str(path), device="cpu")
+        >>> model.config.vocab_size, tokenizer.encode("Hi")
+        (256, [72, 105])
     """
     path = pretrained.find("smollm2") if name == "smollm2" else Path(name)
     model = GPT.from_pretrained(path).to(resolve_device(device))

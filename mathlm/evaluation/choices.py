@@ -38,6 +38,11 @@ class ChoiceScores:
         logp: Of each choice, given the question, (C,) [nats].
         tokens: Tokens of each choice, (C,).
         bytes: Bytes of each choice, with the space before it, (C,).
+
+    Example:
+        >>> scores = ChoiceScores(np.array([-2.0, -3.0]), np.array([1, 3]), np.array([4, 12]))
+        >>> scores.choice(), scores.choice("token")  # the shorter answer; -1 nat per token
+        (0, 1)
     """
 
     logp: NDArray[np.float64]
@@ -89,6 +94,15 @@ def score_choices(
 
     Raises:
         InputError: If there is no question, or one with an answer is longer than the context.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> from mathlm.text import Bytes
+        >>> sizes = dict(vocab_size=256, context=64, d_model=16, n_layers=1, n_heads=2)
+        >>> question = Question("2 + 3?", ("four", "five", "six"), answer=1)
+        >>> (scores,) = score_choices(GPT(GPTConfig(**sizes)), Bytes(), [question])
+        >>> scores.logp.shape, scores.bytes.tolist()  # with the space
+        ((3,), [5, 5, 4])
     """
     return _scored(
         model, tokenizer, questions, prompt, lambda q: [f" {c}" for c in q.choices], batch
@@ -120,6 +134,15 @@ def score_letters(
 
     Raises:
         InputError: As :func:`score_choices`.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> from mathlm.text import Bytes
+        >>> sizes = dict(vocab_size=256, context=64, d_model=16, n_layers=1, n_heads=2)
+        >>> question = Question("2 + 3?", ("four", "five", "six"), answer=1)
+        >>> (scores,) = score_letters(GPT(GPTConfig(**sizes)), Bytes(), [question])
+        >>> scores.bytes.tolist()  # " A", " B" and " C"
+        [2, 2, 2]
     """
     return _scored(
         model,
@@ -199,6 +222,13 @@ def written_choice(text: str, question: Question) -> int | None:
 
     Returns:
         Place of the choice; None if it names none or several, which counts as wrong.
+
+    Example:
+        >>> question = Question("2 + 3?", ("four", "five"), answer=1)
+        >>> written_choice("The answer is B.", question)
+        1
+        >>> written_choice("four or five", question) is None  # several
+        True
     """
     if match := WRITTEN.search(text.strip()):
         place = LETTERS.index(match[1] or match[2])
@@ -219,6 +249,12 @@ def right_answers(
 
     Raises:
         ValueError: If there are not as many of both.
+
+    Example:
+        >>> question = Question("2 + 3?", ("4", "5"), answer=1)
+        >>> scores = ChoiceScores(np.array([-2.0, -1.0]), np.array([1, 1]), np.array([2, 2]))
+        >>> right_answers([scores], [question])
+        array([ True])
     """
     pairs = zip(scores, questions, strict=True)
     return np.array([one.choice(by) == q.answer for one, q in pairs], dtype=bool)

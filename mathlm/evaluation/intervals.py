@@ -94,6 +94,11 @@ def compare_paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.95
     Raises:
         InputError: If the rows are not bool, not equally long, or empty.
 
+    Example:
+        >>> found = compare_paired([True] * 5, [False] * 5)
+        >>> found.difference, found.p_value  # five heads or five tails: 2 / 2⁵
+        (1.0, 0.0625)
+
     References:
         McNemar (1947), Note on the sampling error of the difference between correlated
         proportions or percentages.
@@ -142,6 +147,10 @@ def questions_needed(
 
     Raises:
         InputError: If a number is out of range.
+
+    Example:
+        >>> questions_needed(0.1, disagreement=0.1, power=0.5)  # 1.96² · 0.1 / 0.1² = 38.4
+        39
 
     References:
         Connor (1987), Sample size for testing differences in proportions for the paired-sample

@@ -96,5 +96,11 @@ def elo_scale(strengths: Strengths) -> tuple[Array, Array]:
 
     Returns:
         The ratings (N,), and the standard error of each about the mean of all.
+
+    Example:
+        >>> from mathlm.align import fit_strengths
+        >>> ratings, errors = elo_scale(fit_strengths([[0, 10], [1, 0]]))
+        >>> round(float(ratings[0] - ratings[1]), 3)  # odds of 10 to 1
+        400.0
     """
     return 1000 + SCALE * strengths.values, SCALE * strengths.standard_errors

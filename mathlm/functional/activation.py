@@ -91,6 +91,10 @@ def geglu_tanh(gate: Float[Tensor, "*s"], up: Float[Tensor, "*s"]) -> Float[Tens
 
         gelu_tanh(gate) ⊙ up
 
+    Example:
+        >>> geglu_tanh(torch.tensor([0.0, 10.0]), torch.tensor([3.0, 3.0]))  # gelu(10) is 10
+        tensor([ 0., 30.])
+
     References:
         Shazeer (2020), arXiv:2002.05202, eq. (6).
     """

@@ -67,6 +67,10 @@ def sink_softmax(
         InputError: If the mask does not fit, or there is not one sink for each head.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> sink_softmax(torch.zeros(1, 1, 3), sinks=torch.zeros(1))  # the sink takes a quarter
+        tensor([[[0.2500, 0.2500, 0.2500]]])
+
     References:
         OpenAI (2025), gpt-oss model card, arXiv:2508.10925.
     """
@@ -99,6 +103,10 @@ def attention_gate(
     Returns:
         Ỹ, smaller than y in each feature.
 
+    Example:
+        >>> attention_gate(torch.tensor([2.0, 4.0]), torch.zeros(2))  # σ(0) = 1/2
+        tensor([1., 2.])
+
     References:
         Qiu et al. (2025), arXiv:2505.06708.
     """
@@ -124,6 +132,11 @@ def rotate_leading(
 
     Raises:
         InputError: If there are more angles than pairs of features.
+
+    Example:
+        >>> x = torch.tensor([1.0, 0.0, 5.0])
+        >>> rotate_leading(x, torch.zeros(1), torch.ones(1))  # a quarter turn of two features
+        tensor([0., 1., 5.])
     """
     R = 2 * cos.shape[-1]
     if x.shape[-1] < R:

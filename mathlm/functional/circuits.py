@@ -31,6 +31,11 @@ def query_key_circuit(
     Raises:
         InputError: If the numbers of rows do not divide, or of columns differ.
 
+    Example:
+        >>> eye = torch.eye(2)  # each of two heads compares one feature
+        >>> query_key_circuit(eye, eye, n_heads=2).tolist()
+        [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]]
+
     References:
         Elhage et al. (2021), A mathematical framework for transformer circuits.
     """
@@ -63,6 +68,11 @@ def output_value_circuit(
 
     Raises:
         InputError: If the numbers of rows or columns do not divide, or the widths differ.
+
+    Example:
+        >>> eye = torch.eye(2)  # each of two heads copies one feature
+        >>> output_value_circuit(eye, eye, n_heads=2).tolist()
+        [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]]
     """
     if W_o.shape[0] != W_v.shape[1]:
         raise InputError(
@@ -88,6 +98,11 @@ def head_contributions(
 
     Raises:
         InputError: If W_o has not H K columns.
+
+    Example:
+        >>> heads = torch.tensor([[[1.0]], [[2.0]]])  # two heads of width 1, one query
+        >>> head_contributions(heads, W_o=torch.tensor([[1.0, 10.0]])).tolist()
+        [[[1.0]], [[20.0]]]
     """
     if heads.ndim < 3:
         raise InputError(f"heads {tuple(heads.shape)} must be (*batch, H, T, width)")

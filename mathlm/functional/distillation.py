@@ -119,6 +119,11 @@ def jensen_shannon_distillation_loss(
     Raises:
         InputError: If the shapes differ, τ is not positive, or β is outside (0, 1).
 
+    Example:
+        >>> student, teacher = torch.tensor([1000.0, 0.0]), torch.tensor([0.0, 1000.0])
+        >>> jensen_shannon_distillation_loss(student, teacher)  # log 2: nothing in common
+        tensor(0.6931)
+
     References:
         Agarwal et al. (2023), arXiv:2306.13649, eq. (1).
     """

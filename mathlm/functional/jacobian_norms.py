@@ -30,6 +30,12 @@ def influence(f: Callable[[Tensor], Tensor], x: Float[Tensor, "S D"]) -> Float[T
     Raises:
         InputError: If x or f(x) has not two axes, is empty, or holds NaN or infinity.
         InputTypeError: If x is not floating-point, or f(x) is no tensor.
+
+    Example:
+        >>> influence(lambda x: x.cumsum(0), torch.ones(3, 1))  # causal
+        tensor([[1., 0., 0.],
+                [1., 1., 0.],
+                [1., 1., 1.]])
     """
     if not x.is_floating_point():
         raise InputTypeError(f"x has dtype {x.dtype}; a Jacobian needs floating-point numbers")

@@ -45,6 +45,13 @@ def latent_attention(
         InputError: If the shapes do not fit.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> latent = torch.tensor([[[2.0, 0.0], [0.0, 4.0]]])  # of two tokens
+        >>> q, nothing = torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 1, 0)  # no rotary part
+        >>> up = torch.eye(2)
+        >>> latent_attention(q, nothing, latent, torch.zeros(1, 2, 0), up, up)  # equal scores
+        tensor([[[[1., 2.]]]])
+
     References:
         DeepSeek-AI (2024), arXiv:2405.04434, section 2.1.
     """
@@ -74,6 +81,13 @@ def absorbed_latent_attention(
     The form for writing token by token: multi-query attention whose one key is the cached
     vector (c, kᴿ) and whose one value is c. Arguments and errors are those of
     :func:`latent_attention`.
+
+    Example:
+        >>> latent = torch.tensor([[[2.0, 0.0], [0.0, 4.0]]])  # of two tokens
+        >>> q, nothing = torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 1, 0)  # no rotary part
+        >>> up = torch.eye(2)
+        >>> absorbed_latent_attention(q, nothing, latent, torch.zeros(1, 2, 0), up, up)
+        tensor([[[[1., 2.]]]])
 
     References:
         DeepSeek-AI (2024), arXiv:2405.04434, section 2.1 and appendix C.

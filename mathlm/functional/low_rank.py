@@ -171,6 +171,12 @@ def bottleneck(
     Returns:
         One vector for each input; x itself where W_up and b_up are 0.
 
+    Example:
+        >>> W_down, W_up = torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0], [0.0]])
+        >>> x, b_down, b_up = torch.tensor([1.0, 2.0]), torch.zeros(1), torch.zeros(2)
+        >>> bottleneck(x, W_down, b_down, W_up, b_up, torch.relu)  # adds 1 + 2 to the first
+        tensor([4., 2.])
+
     References:
         Houlsby et al. (2019), arXiv:1902.00751, section 2.1.
     """
@@ -206,6 +212,13 @@ def gated_prefix(
 
     Raises:
         InputError: If the key/value heads do not divide the query heads.
+
+    Example:
+        >>> q, k = torch.zeros(1, 1, 1, 2), torch.zeros(1, 2, 2)  # equal scores
+        >>> v = torch.tensor([[[1.0, 0.0], [3.0, 0.0]]])
+        >>> z, weights = gated_prefix(q, k, v, gate=torch.tensor([0.5]))
+        >>> z.tolist(), weights.tolist()
+        ([[[[1.0, 0.0]]]], [[[[0.5, 0.5]]]])
 
     References:
         Zhang et al. (2023), arXiv:2303.16199, section 3.2.

@@ -36,6 +36,10 @@ def mask_levels(
     Raises:
         InputError: If there are no rows.
 
+    Example:
+        >>> (mask_levels(4) * 4).ceil().tolist()  # one level in each quarter
+        [1.0, 2.0, 3.0, 4.0]
+
     References:
         Kingma et al. (2021), arXiv:2107.00630.
     """
@@ -68,6 +72,11 @@ def mask_independently(
 
     Raises:
         InputError: If the levels do not fit the rows or are no probabilities.
+
+    Example:
+        >>> ids, levels = torch.tensor([[1, 2, 3], [1, 2, 3]]), torch.tensor([0.0, 1.0])
+        >>> mask_independently(ids, levels, mask_id=9).tolist()
+        [[1, 2, 3], [9, 9, 9]]
     """
     _require_levels(levels, len(ids), lowest=0.0)
     lots = torch.rand(ids.shape, generator=generator).to(ids.device)
@@ -178,6 +187,13 @@ def masked_diffusion_bound(
 
     Raises:
         InputError: If there is a mask in the text, or no sample or no row is asked for.
+
+    Example:
+        >>> logits = torch.tensor([0.0, 0.0, -torch.inf])  # two tokens, and the mask
+        >>> ids = torch.tensor([[0, 1, 1]])
+        >>> bound = masked_diffusion_bound(lambda z: logits.expand(*z.shape, 3), ids, mask_id=2)
+        >>> bound  # 3 log 2: a model that knows nothing
+        tensor([[2.0794]])
     """
     _require_unmasked(ids, mask_id)
     each = [mask_levels(samples, generator) for _ in ids]

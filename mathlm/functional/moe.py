@@ -154,6 +154,11 @@ def expert_groups(
         InputError: If the groups do not divide the experts, have fewer than two, or
             ``top_groups`` is not 1 to their number.
 
+    Example:
+        >>> scores = torch.tensor([3.0, 1.0, 2.0, 2.5])  # the groups have 4 and 4.5
+        >>> expert_groups(scores, n_groups=2, top_groups=1).tolist()
+        [False, False, True, True]
+
     References:
         DeepSeek-AI (2024), arXiv:2412.19437, section 2.1.2 (node-limited routing).
     """
@@ -200,6 +205,13 @@ def mix_experts(
 
     Returns:
         y; a token without any choice kept gives 0.
+
+    Example:
+        >>> W_in, W_gate = torch.ones(2, 1, 1), torch.full((2, 1, 1), 20.0)  # silu(20) is 20
+        >>> W_out = torch.tensor([[[1.0]], [[2.0]]])  # the experts return 20 and 40
+        >>> gates, chosen = torch.tensor([[0.5, 0.5]]), torch.tensor([[0, 1]])
+        >>> mix_experts(torch.ones(1, 1), gates, chosen, W_in, W_gate, W_out)
+        tensor([[30.]])
     """
     pairs = torch.arange(chosen.numel(), device=x.device)
     flat = chosen.flatten()
@@ -284,6 +296,10 @@ def balance_bias(
     Raises:
         InputError: If the rate is not positive or the lengths differ.
 
+    Example:
+        >>> balance_bias(torch.zeros(2), load=torch.tensor([6.0, 2.0]), rate=0.5)
+        tensor([-0.5000,  0.5000])
+
     References:
         Wang et al. (2024), arXiv:2408.15664, algorithm 1.
     """
@@ -343,6 +359,11 @@ def within_capacity(
     Raises:
         InputError: If the capacity is below 1.
         InputTypeError: If the numbers of experts are no integers.
+
+    Example:
+        >>> chosen = torch.tensor([[0], [0], [1]])
+        >>> within_capacity(chosen, n_experts=2, capacity=1).tolist()
+        [[True], [False], [True]]
 
     References:
         Lepikhin et al. (2020), arXiv:2006.16668, algorithm 1.

@@ -203,6 +203,11 @@ def fixed_batch_norm(
     Raises:
         InputError: If the mask does not fit, or eps is negative, or 0 where the variance is 0.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> x, mean, var = torch.tensor([[3.0, 5.0]]), torch.ones(2), torch.full((2,), 4.0)
+        >>> fixed_batch_norm(x, mean, var, gamma=torch.ones(2), eps=0.0)
+        tensor([[1., 2.]])
     """
     _require_fit(x, mask)
     if eps < 0 or (eps == 0 and not var.all()):

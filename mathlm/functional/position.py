@@ -152,6 +152,10 @@ def half_split_order(d_head: int) -> Int[Tensor, " {d_head}"]:
 
     Raises:
         InputError: If ``d_head`` is odd.
+
+    Example:
+        >>> half_split_order(6).tolist()
+        [0, 2, 4, 1, 3, 5]
     """
     _require_even(d_head)
     return torch.arange(d_head).unflatten(0, (-1, 2)).mT.flatten()
@@ -221,6 +225,11 @@ def alibi_bias(
     Raises:
         InputError: If the slopes are no vector.
         InputTypeError: If the positions are not integers.
+
+    Example:
+        >>> queries, keys = torch.tensor([2]), torch.tensor([0, 1])
+        >>> alibi_bias(torch.tensor([0.5]), queries, keys)  # distances 2 and 1
+        tensor([[[-1.0000, -0.5000]]])
     """
     _require_integers(queries, "positions of queries")
     _require_integers(keys, "positions of keys")
@@ -256,6 +265,10 @@ def relative_buckets(
     Raises:
         InputTypeError: If the distances are not integers.
         InputError: If the buckets do not divide or ``max_distance`` lies among the exact ones.
+
+    Example:
+        >>> relative_buckets(torch.tensor([0, -1, -15, -16, -128, -500])).tolist()
+        [0, 1, 15, 16, 31, 31]
 
     References:
         Raffel et al. (2020), arXiv:1910.10683, section 2.1.
@@ -299,6 +312,12 @@ def relative_bias(
     Raises:
         InputTypeError: If the positions are not integers.
         InputError: As :func:`relative_buckets`.
+
+    Example:
+        >>> table = torch.tensor([[0.0], [10.0], [20.0], [30.0]])  # of one head
+        >>> queries, keys = torch.tensor([1]), torch.tensor([0, 1])
+        >>> relative_bias(table, queries, keys)  # 1 token back and 0
+        tensor([[[10.,  0.]]])
     """
     _require_integers(queries, "positions of queries")
     _require_integers(keys, "positions of keys")

@@ -28,6 +28,11 @@ class Levels:
         step: Δ, distance of neighboring levels, (..., I/g, 1).
         zero: Value of code 0, of the same shape; None = 0.
         width: I, numbers in a row; None = all codes. Those behind it fill the last group.
+
+    Example:
+        >>> codes = torch.tensor([[[-1, 0, 1]]], dtype=torch.int8)
+        >>> Levels(codes, step=torch.tensor([[[0.5]]])).values().tolist()
+        [[-0.5, 0.0, 0.5]]
     """
 
     codes: Int[Tensor, "*rows N g"]
@@ -115,6 +120,11 @@ def affine_levels(
 
     Raises:
         InputError: As :func:`symmetric_levels`.
+
+    Example:
+        >>> levels = affine_levels(torch.tensor([[0.0, 1.2, 1.8, 3.0]]), bits=2)
+        >>> levels.codes.tolist(), levels.values().tolist()
+        ([[[-2, -1, 0, 1]]], [[0.0, 1.0, 2.0, 3.0]])
     """
     w, width = in_groups(w, bits, group), w.shape[-1]
     half = 2 ** (bits - 1)
@@ -164,6 +174,12 @@ def product_variance(x: Float[Tensor, "*batch I"], levels: Levels) -> Float[Tens
 
     Raises:
         InputError: If the rows are not as long as the inputs.
+
+    Example:
+        >>> levels = Levels(torch.zeros(1, 1, 3, dtype=torch.int8), step=torch.ones(1, 1, 1))
+        >>> x = torch.tensor([[2.0, 2.0, 2.0]])
+        >>> product_variance(x, levels)  # (4 + 4 + 4) / 12
+        tensor([[1.]])
     """
     N, g = levels.codes.shape[-2:]
     width = N * g if levels.width is None else levels.width
@@ -189,6 +205,10 @@ def decibels(w: Float[Tensor, "*shape"], rounded: Float[Tensor, "*shape"]) -> fl
 
     Raises:
         InputError: If all numbers are 0, which no error can be compared with.
+
+    Example:
+        >>> decibels(torch.tensor([10.0]), torch.tensor([9.0]))  # 10 log₁₀(100 / 1)
+        20.0
     """
     signal, noise = float(w.double().square().sum()), error_sum(w, rounded)
     if signal == 0:
@@ -217,6 +237,10 @@ def expected_decibels(bits: int, crest: float | int) -> float:
 
     Raises:
         InputError: If a number is out of range.
+
+    Example:
+        >>> round(expected_decibels(bits=2, crest=1), 2)  # 10 log₁₀ 12
+        10.79
     """
     require_bits(bits)
     if not 1 <= crest < math.inf:
@@ -295,6 +319,10 @@ def activation_scale(size: Float[Tensor, " I"], alpha: float | int) -> Float[Ten
 
     Raises:
         InputError: If α is out of range, or a size is negative or not finite.
+
+    Example:
+        >>> activation_scale(torch.tensor([1.0, 4.0]), alpha=1)  # divided by √(1 · 4)
+        tensor([0.5000, 2.0000])
     """
     if not 0 <= alpha <= 1:
         raise InputError(f"alpha={alpha} must be 0 … 1: 0 leaves W as it is")
@@ -331,6 +359,13 @@ def aware_rounding(
 
     Returns:
         Ŵ, in the dtype of ``w``.
+
+    Example:
+        >>> w, ones = torch.tensor([[0.0, 0.5, 2.0, 3.0]]), torch.ones(4)
+        >>> aware_rounding(w, ones, bits=2)  # levels 0, 1, 2, 3; 0.5 is no level
+        tensor([[0., 0., 2., 3.]])
+        >>> aware_rounding(w, torch.tensor([1.0, 2.0, 1.0, 1.0]), bits=2)  # twice 0.5 is one
+        tensor([[0.0000, 0.5000, 2.0000, 3.0000]])
     """
     return affine_levels(w * s, bits, group, dtype).values(w.dtype) / s
 
@@ -343,6 +378,11 @@ def output_error(
     Computes::
 
         1/n Σ_x |x (W - Ŵ)ᵀ|²
+
+    Example:
+        >>> w, rounded = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 1.0]])
+        >>> output_error(w, rounded, torch.tensor([[3.0, 2.0]]))  # (2 · 1)²
+        4.0
     """
     return float((x @ (w - rounded).mT).square().sum()) / len(x)
 
@@ -377,6 +417,12 @@ def best_activation_scale(
 
     Raises:
         InputError: If there are no weights, inputs or alphas, or as :func:`affine_levels`.
+
+    Example:
+        >>> w, x = torch.tensor([[0.0, 1.0, 2.0, 3.0]]), torch.tensor([[1.0, 1.0, 1.0, 4.0]])
+        >>> s, errors = best_activation_scale([w], x, x.abs().mean(0), bits=2)
+        >>> s.tolist(), errors[0]  # w has only levels as it is, which no scale improves
+        ([1.0, 1.0, 1.0, 1.0], 0.0)
     """
     if not len(weights) or not len(x) or not len(alphas):
         raise InputError(

@@ -33,6 +33,13 @@ class RopeScaling:
     Raises:
         ConfigError: If a number is missing, outside its range, or of no use to the kind.
 
+    Example:
+        >>> RopeScaling(kind="linear", factor=4).amplitude
+        1.0
+        >>> yarn = RopeScaling(kind="yarn", factor=np.e, original_context=2048)
+        >>> round(yarn.amplitude, 6)  # 0.1 ln e + 1
+        1.1
+
     References:
         Chen et al. (2023), arXiv:2306.15595 (linear); bloc97 (2023), in the forum
         r/LocalLLaMA, as told by Peng et al. (ntk); Peng et al. (2023), arXiv:2309.00071 (yarn);
@@ -150,6 +157,11 @@ def scaled_frequencies(
     Raises:
         InputError: If ``d_head`` is odd, ``base`` is not positive, or the kind does not work
             with them.
+
+    Example:
+        >>> linear = RopeScaling(kind="linear", factor=4)
+        >>> scaled_frequencies(4, base=16).tolist(), scaled_frequencies(4, 16, linear).tolist()
+        ([1.0, 0.25], [0.25, 0.0625])
     """
     frequencies = rotary_frequencies(d_head, base)
     if scaling is None:
@@ -180,6 +192,12 @@ def dynamic_factor(length: int, original_context: int, factor: float | int = 1.0
 
     Raises:
         InputError: If a length is less than 1 or the factor is below 1 or not finite.
+
+    Example:
+        >>> dynamic_factor(8192, original_context=4096)
+        2.0
+        >>> dynamic_factor(1024, original_context=4096)  # a short text is left as it is
+        1.0
     """
     if min(length, original_context) < 1:
         raise InputError(f"{length=} and {original_context=} must be at least 1 token")

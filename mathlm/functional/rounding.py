@@ -101,6 +101,11 @@ def round_stochastic(
     Raises:
         InputError: If ``dtype`` is another format.
         InputTypeError: If ``x`` is narrower than float32.
+
+    Example:
+        >>> x = torch.full((1000,), 1.5 + 2**-9)  # bfloat16 has 1.5 and 1.5 + 2⁻⁷
+        >>> round_stochastic(x, torch.bfloat16).unique().tolist()
+        [1.5, 1.5078125]
     """
     require_formats(x, dtype)
     wide = x.detach().double()
@@ -133,6 +138,11 @@ def round_scaled(
     Raises:
         InputError: If ``dtype`` is another format, ``x`` is not finite, or blocks do not fit.
         InputTypeError: If ``x`` is narrower than float32.
+
+    Example:
+        >>> x = torch.tensor([1000.0, 1.0])  # float8_e4m3fn ends at 448
+        >>> round_scaled(x, torch.float8_e4m3fn).tolist()  # s = 4: 250 becomes 256
+        [1024.0, 1.0]
     """
     require_formats(x, dtype)
     if not x.isfinite().all():
@@ -199,6 +209,11 @@ def rounding_divergence(
         InputError: If ``dtype`` is another format, or a logit is not finite, before or after
             rounding.
         InputTypeError: If the logits are narrower than float32.
+
+    Example:
+        >>> logits = torch.tensor([0.0, 1.5])  # bfloat16 has both
+        >>> float(rounding_divergence(logits, torch.bfloat16))
+        0.0
     """
     kept = round_to(logits.double(), dtype)
     if not bool(kept.isfinite().all()):
@@ -231,6 +246,11 @@ def expected_rounding_divergence(
 
     Raises:
         InputError, InputTypeError: As :func:`float_spacing`.
+
+    Example:
+        >>> divergence = expected_rounding_divergence(torch.tensor([1.5, 1.5]), torch.bfloat16)
+        >>> round(float(divergence) * 48 * 2**14, 6)  # δ² / 48 with δ = 2⁻⁷
+        1.0
     """
     p = logits.double().softmax(-1)
     return (p * (1 - p) * float_spacing(logits, dtype).square()).sum(-1) / 24

@@ -200,6 +200,10 @@ def expected_operations(
 
     Raises:
         InputError: If an argument is out of range.
+
+    Example:
+        >>> expected_operations(alpha=1, draft_length=3), expected_operations(0, draft_length=3)
+        (1.0, 4.0)
     """
     tokens = expected_tokens(alpha, draft_length)
     _require_cost(cost)

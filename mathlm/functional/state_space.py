@@ -24,6 +24,10 @@ def zero_order_hold(
 
     Returns:
         e^(aΔ), and (e^(aΔ) - 1)/a, which is Δ at a = 0.
+
+    Example:
+        >>> zero_order_hold(torch.tensor([2.0]), torch.tensor([0.0]))  # a = 0 forgets nothing
+        (tensor([1.]), tensor([2.]))
     """
     z = delta * a
     gain = torch.where(z == 0, delta, delta * torch.expm1(z) / torch.where(z == 0, 1.0, z))
@@ -58,6 +62,12 @@ def selective_scan(
     Raises:
         InputError: If the shapes do not fit.
 
+    Example:
+        >>> ones, halves = torch.ones(1, 3, 1, 1), torch.full((1, 3, 1), 0.5).log()
+        >>> y, state = selective_scan(ones, ones, ones, halves)
+        >>> y.flatten()  # each is 1 more than half of the one before
+        tensor([1.0000, 1.5000, 1.7500])
+
     References:
         Gu and Dao (2023), arXiv:2312.00752; Dao and Gu (2024), arXiv:2405.21060.
     """
@@ -89,6 +99,11 @@ def decay_scan(
     Returns:
         M_1 … M_T, from the state 0.
 
+    Example:
+        >>> halves = torch.full((1, 3, 1), 0.5).log()
+        >>> decay_scan(halves, torch.ones(1, 3, 1, 1, 1)).flatten()
+        tensor([1.0000, 1.5000, 1.7500])
+
     References:
         Hillis and Steele (1986); Blelloch (1990).
     """
@@ -112,6 +127,12 @@ def decay_mask(log_decay: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch T 
 
     Args:
         log_decay: log α of each token, along the last axis.
+
+    Example:
+        >>> decay_mask(torch.tensor([0.5, 0.5, 0.5]).log())
+        tensor([[1.0000, 0.0000, 0.0000],
+                [0.5000, 1.0000, 0.0000],
+                [0.2500, 0.5000, 1.0000]])
     """
     total = log_decay.cumsum(-1)
     between = total[..., :, None] - total[..., None, :]
@@ -132,6 +153,11 @@ def decayed_attention(
         Y = (Q Kᵀ ⊙ L) V   for each head, with L of decay_mask
 
     Arguments and errors are those of :func:`selective_scan`; work grows with T².
+
+    Example:
+        >>> ones, halves = torch.ones(1, 3, 1, 1), torch.full((1, 3, 1), 0.5).log()
+        >>> decayed_attention(ones, ones, ones, halves).flatten()  # 1, 1 + 1/2, 1 + 1/2 + 1/4
+        tensor([1.0000, 1.5000, 1.7500])
 
     References:
         Dao and Gu (2024), arXiv:2405.21060, section 3.
@@ -171,6 +197,12 @@ def ssd_chunked(
     Raises:
         InputError: If the shapes do not fit, or a chunk has no token.
 
+    Example:
+        >>> ones, halves = torch.ones(1, 3, 1, 1), torch.full((1, 3, 1), 0.5).log()
+        >>> y, state = ssd_chunked(ones, ones, ones, halves, chunk=2)
+        >>> y.flatten()  # as of selective_scan
+        tensor([1.0000, 1.5000, 1.7500])
+
     References:
         Dao and Gu (2024), arXiv:2405.21060, section 6.
     """
@@ -203,6 +235,12 @@ def gated_linear_attention(
     Arguments, returns and errors are those of :func:`ssd_chunked`, but for ``log_decay``, which
     has N numbers for each token and head. The decays between two tokens of a chunk are made for
     each of the N rows, (C, C, N) numbers, so that no ratio of them overflows.
+
+    Example:
+        >>> ones, halves = torch.ones(1, 3, 1, 1), torch.full((1, 3, 1, 1), 0.5).log()
+        >>> y, state = gated_linear_attention(ones, ones, ones, halves)
+        >>> y.flatten()
+        tensor([1.0000, 1.5000, 1.7500])
 
     References:
         Yang et al. (2024), arXiv:2312.06635.
@@ -251,6 +289,12 @@ def delta_rule(
     Raises:
         InputError: If the shapes do not fit.
 
+    Example:
+        >>> ones, v = torch.ones(1, 2, 1, 1), torch.full((1, 2, 1, 1), 3.0)
+        >>> y, state = delta_rule(ones, ones, v, beta=torch.full((1, 2, 1), 0.5))
+        >>> y.flatten()  # half of what is missing: 3/2, then half of 3/2 more
+        tensor([1.5000, 2.2500])
+
     References:
         Schlag et al. (2021), arXiv:2102.11174; gated: Yang et al. (2024), arXiv:2412.06464.
     """
@@ -285,6 +329,12 @@ def delta_rule_chunked(
 
     for one chunk whose state at the start is M; β multiplies the rows. Arguments, returns and
     errors are those of :func:`delta_rule`, and ``chunk`` is that of :func:`ssd_chunked`.
+
+    Example:
+        >>> ones, v = torch.ones(1, 2, 1, 1), torch.full((1, 2, 1, 1), 3.0)
+        >>> y, state = delta_rule_chunked(ones, ones, v, beta=torch.full((1, 2, 1), 0.5))
+        >>> y.flatten()  # as of delta_rule
+        tensor([1.5000, 2.2500])
 
     References:
         Yang et al. (2024), arXiv:2406.06484; gated: arXiv:2412.06464.
@@ -330,6 +380,11 @@ def causal_convolution(
 
     Raises:
         InputError: If ``past`` has not W - 1 tokens.
+
+    Example:
+        >>> x = torch.tensor([[[1.0], [2.0], [3.0]]])
+        >>> causal_convolution(x, weight=torch.tensor([[1.0, 10.0]])).flatten()
+        tensor([10., 21., 32.])
     """
     before = weight.shape[1] - 1
     past = x.new_zeros(len(x), before, x.shape[2]) if past is None else past

@@ -20,6 +20,11 @@ def require_token_ids(ids: Tensor, vocab_size: int, name: str = "token id") -> N
     Raises:
         InputTypeError: If the dtype is not int64.
         InputError: If an id is outside; the message names the first one and where it stands.
+
+    Example:
+        >>> require_token_ids(torch.tensor([1, 7]), vocab_size=4)
+        Traceback (most recent call last):
+        mathlm.errors.InputError: token id 7 at [1] is outside 0..3
     """
     require_tensor(ids, name)
     if ids.dtype != torch.int64:
@@ -58,6 +63,11 @@ def require_token_batch(
         InputError: If the shape is another, an id is outside the vocabulary or the sequence is
             longer than the context.
         InputTypeError: If the dtype is not int64.
+
+    Example:
+        >>> require_token_batch(torch.tensor([[1, 2, 3]]), vocab_size=4, context=2)
+        Traceback (most recent call last):
+        mathlm.errors.InputError: sequence of 3 tokens is longer than the context 2
     """
     require_tensor(ids, "token id")
     if ids.ndim != 2:

@@ -40,6 +40,17 @@ class FixedStep:
 
     Raises:
         InputError: If the cache is of another kind, or the model adds distances to the scores.
+
+    Example:
+        >>> from mathlm.generate import DecodeStep
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)).eval(), torch.tensor([[84, 111]])
+        >>> step, cache = DecodeStep(model), model.new_cache(batch=1)
+        >>> _ = step(ids[:, :1], cache)  # the prompt
+        >>> logits = FixedStep(step, cache)(ids[:, 1:])
+        >>> torch.allclose(logits, model(ids)[:, -1], atol=1e-5)
+        True
     """
 
     def __init__(self, step: DecodeStep, cache: KeyValueCache) -> None:

@@ -35,6 +35,11 @@ class RandomChoices:
 
     Args:
         stream: NumPy generator; each choice takes one number from it.
+
+    Example:
+        >>> choices = RandomChoices(np.random.default_rng(0))
+        >>> choices.token(torch.tensor([0.0, 1.0])), choices.accepts(1.0), choices.accepts(0.0)
+        (1, True, False)
     """
 
     def __init__(self, stream: np.random.Generator) -> None:
@@ -157,6 +162,15 @@ class ModelDraft:
         capacity: Tokens of the longest text; None = the model's context.
         sampler: How a token is drawn.
         given: Tokens of a text that are its prompt, which some penalties do not count.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> draft = ModelDraft(GPT(GPTConfig(**sizes)).eval())
+        >>> choices = RandomChoices(np.random.default_rng(0))
+        >>> proposal = draft(torch.tensor([84, 111]), 3, choices)
+        >>> proposal.tokens.shape, proposal.q.shape
+        (torch.Size([3]), torch.Size([3, 256]))
     """
 
     def __init__(
@@ -204,6 +218,12 @@ class PromptLookup:
     Raises:
         InputError: If not 1 <= shortest <= longest.
         InputTypeError: If one is no integer.
+
+    Example:
+        >>> ids = torch.tensor([5, 6, 7, 8, 5, 6])  # 5, 6 stood before, and 7, 8 followed
+        >>> draft = PromptLookup(shortest=2)
+        >>> draft(ids, 2, RandomChoices(np.random.default_rng(0))).tokens
+        tensor([7, 8])
 
     References:
         Saxena (2023), Prompt lookup decoding.

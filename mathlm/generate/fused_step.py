@@ -67,6 +67,14 @@ class DecodeStep:
 
     Args:
         model: Of plain blocks, see :func:`decodable`.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)).eval(), torch.tensor([[84, 111, 32]])
+        >>> step, cache = DecodeStep(model), model.new_cache(batch=1)
+        >>> torch.allclose(step(ids, cache), model(ids)[:, -1], atol=1e-5)
+        True
     """
 
     def __init__(self, model: GPT) -> None:

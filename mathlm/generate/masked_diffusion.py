@@ -53,6 +53,12 @@ def fill_masks(
         InputError: If ``steps`` is less than 1, the order is not known, or the model's
             distribution holds the mask.
 
+    Example:
+        >>> logits = torch.tensor([0.0, 50.0, -torch.inf])  # a model that wants token 1
+        >>> ids = torch.tensor([[0, 2, 2]])
+        >>> fill_masks(lambda z: logits.expand(*z.shape, 3), ids, mask_id=2, steps=2)
+        tensor([[0, 1, 1]])
+
     References:
         Sahoo et al. (2024), arXiv:2406.07524; Chang et al. (2022), arXiv:2202.04200, for
         ``confidence``.

@@ -123,6 +123,14 @@ def input_scales(model: GPT, ids: Tensor, bits: int, group: int | None) -> dict[
 
     Raises:
         InputError: If the model is quantized already, or has adapters.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=64, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([list(b"To be, or not to be")])
+        >>> scales = input_scales(model, ids, bits=4, group=None)
+        >>> scales["blocks.0.attention.W_q"].shape
+        torch.Size([64])
     """
     require_plain(model)
     maps = dict(inner_maps(model))

@@ -98,6 +98,15 @@ def speculate(
             impossible, or what it was drawn from is no distribution.
         InputTypeError: If the target cannot take back what it has read, or an argument or
             what the draft gives is of another kind.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)).eval(), torch.tensor([84, 111])
+        >>> choices, greedy = RandomChoices(np.random.default_rng(0)), Sampler(temperature=0)
+        >>> rounds = speculate(model, model, ids, 8, 3, choices, greedy)  # its own draft
+        >>> [(round.accepted, len(round.tokens)) for round in rounds]
+        [(3, 4), (3, 4)]
     """
     require_pair(target, draft)
     _require_text(target, ids, max_new_tokens)

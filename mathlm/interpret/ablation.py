@@ -105,6 +105,12 @@ def head_means(
 
     Raises:
         InputError, InputTypeError: As :func:`mathlm.interpret.record`.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=3, n_heads=2)
+        >>> head_means(GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])).shape
+        torch.Size([3, 2, 8])
     """
     require_ids(ids)
     if mask is not None and (not isinstance(mask, Tensor) or mask.shape != ids.shape):
@@ -206,6 +212,14 @@ def losses_without_heads(
     Raises:
         InputError: If T is 1, or as :func:`without_heads`.
         InputTypeError: If the model is no GPT, or as :func:`without_heads`.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105, 33]])
+        >>> logp = model(ids[:, :-1]).log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
+        >>> torch.allclose(losses_without_heads(model, ids), -logp, atol=1e-5)  # all heads
+        True
     """
     parts = require_text(model, ids).split(max(1, 256 // ids.shape[1]))  # logits are large
     heads = heads if isinstance(heads, Tensor) else [*heads]  # needed again for every part
@@ -236,6 +250,14 @@ def losses_by_head(
         InputError: If T is 1, there is no such layer, positions are of another kind, or the
             model is steered.
         InputTypeError: If the model is no GPT.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=3, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105, 33]])
+        >>> found = losses_by_head(model, ids, layers=[1])
+        >>> found.shape, torch.allclose(found[0, 1], losses_without_heads(model, ids, [(1, 1)]))
+        (torch.Size([1, 2, 1, 2]), True)
     """
     require_text(model, ids)
     if model.config.position not in POSITIONS:

@@ -61,6 +61,16 @@ def tap_gradients(
         InputError: If the model has no such tap, the metric is not one finite number a row, or
             does not depend on one of the values.
         InputTypeError: As :func:`mathlm.interpret.record`, or if names are one text.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> def metric(logits):  # what the last position says for one token
+        ...     return logits[:, -1, 65]
+        >>> name, ids = "blocks.0.resid_post", torch.tensor([[72, 105]])
+        >>> value, gradient = tap_gradients(GPT(GPTConfig(**sizes)), ids, metric, [name])[name]
+        >>> value.shape, gradient.shape
+        (torch.Size([1, 2, 16]), torch.Size([1, 2, 16]))
     """
     if isinstance(names, str):
         raise InputTypeError(f"names={names!r} is one name: give a list of names")
@@ -112,6 +122,15 @@ def gradient_times_input(
     Raises:
         InputError, InputTypeError: As :func:`tap_gradients`.
 
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> def metric(logits):  # what the last position says for one token
+        ...     return logits[:, -1, 65]
+        >>> gradient_times_input(model, ids, metric).shape
+        torch.Size([1, 2])
+
     References:
         Shrikumar et al. (2017), arXiv:1704.02685, section 2.
     """
@@ -150,6 +169,17 @@ def swap_estimates(
             or is not finite.
         InputTypeError: As :func:`tap_gradients`, or if a value is no tensor, has no name, or
             is of another dtype or on another device than in this run.
+
+    Example:
+        >>> from mathlm.interpret import record
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> def metric(logits):  # what the last position says for one token
+        ...     return logits[:, -1, 65]
+        >>> same = {"blocks.0.resid_post": record(model, ids)["blocks.0.resid_post"]}
+        >>> float(swap_estimates(model, ids, metric, same)["blocks.0.resid_post"].abs().max())
+        0.0
 
     References:
         Nanda (2023), Attribution patching.

@@ -214,6 +214,15 @@ def spliced_losses(
             comes back is not finite.
         InputTypeError: If the model is no GPT, or what comes back is no tensor, or of another
             dtype or on another device.
+
+    Example:
+        >>> from mathlm.interpret import losses_without_heads
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105, 33]])
+        >>> same = spliced_losses(model, ids, "blocks.0.resid_post", lambda value: value)
+        >>> torch.allclose(same, losses_without_heads(model, ids), atol=1e-5)
+        True
     """
     require_text(model, ids)
     require_tap(model, at)

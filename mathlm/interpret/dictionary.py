@@ -37,6 +37,13 @@ class SparseReconstruction:
 
     Raises:
         ConfigError: If a number is negative.
+
+    Example:
+        >>> def model(x):  # misses all of x, with features that sum to 3
+        ...     return torch.zeros_like(x), torch.tensor([[1.0, 2.0]]), None
+        >>> objective = SparseReconstruction(sparsity=0.5)
+        >>> objective(model, {"x": torch.tensor([[3.0, 4.0]])})  # 25 + 3 / 2
+        (tensor(26.5000), 1)
     """
 
     sparsity: float = 0.0
@@ -70,6 +77,11 @@ class VectorBatches:
         ConfigError: If the batch size is not positive.
         DataError: If there are fewer vectors than a step takes.
         InputError: If x is not (N, D), or not finite.
+
+    Example:
+        >>> batches = VectorBatches(torch.eye(4), batch_size=2)
+        >>> torch.cat([batches(0)["x"], batches(1)["x"]]).sum(0)  # each once in an epoch
+        tensor([1., 1., 1., 1.])
     """
 
     def __init__(self, x: Float[Tensor, "N D"], *, batch_size: int, seed: int = 0) -> None:
@@ -178,6 +190,11 @@ def resample_idle(
     Raises:
         InputError: If x is not (N, D), or not finite.
 
+    Example:
+        >>> x, sae = torch.randn(100, 8), SparseAutoencoder(d_model=8, features=64, active=4)
+        >>> resample_idle(sae, x)  # none has been idle yet
+        0
+
     References:
         Bricken et al. (2023), appendix "Neuron resampling".
     """
@@ -263,6 +280,11 @@ def dictionary_report(
             explain.
         ConfigError: If the batch size is not positive.
 
+    Example:
+        >>> x, sae = torch.randn(100, 8), SparseAutoencoder(d_model=8, features=64, active=4)
+        >>> dictionary_report(sae, x).active  # the four largest of each vector
+        4.0
+
     References:
         Rajamanoharan et al. (2024), arXiv:2404.16014, section 2.3: the relative
         reconstruction bias γ.
@@ -343,6 +365,10 @@ def top_contexts(features: Float[Tensor, "B T"], count: int) -> list[tuple[int, 
     Raises:
         InputError: If ``count`` is no positive whole number, features are not (B, T), or a
             value is missing or not finite.
+
+    Example:
+        >>> top_contexts(torch.tensor([[0.0, 2.0], [5.0, 1.0]]), count=2)
+        [(1, 0, 5.0), (0, 1, 2.0)]
     """
     fit = features.ndim == 2 and features.numel() and features.isfinite().all()
     if type(count) is not int or count < 1 or not fit:

@@ -45,6 +45,14 @@ def stream_contributions(
         InputTypeError: If the model is not a GPT, or a map is no plain linear one.
         InputError: If something was added to the model, or as :func:`record`.
 
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> stream = record(model, ids)["blocks.1.resid_post"]
+        >>> torch.allclose(sum(stream_contributions(model, ids).values()), stream, atol=1e-5)
+        True
+
     References:
         Elhage et al. (2021), A mathematical framework for transformer circuits.
     """
@@ -257,6 +265,14 @@ def write_logits(
     Raises:
         InputError: If the token is not in the vocabulary, or as :func:`logit_contributions`.
         InputTypeError: If the token is no whole number, or as :func:`logit_contributions`.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> shares = write_logits(model, stream_writes(model, ids), token=65)
+        >>> torch.allclose(sum(shares.values()), model(ids)[..., 65], atol=1e-4)
+        True
     """
     if not isinstance(token, int):
         raise InputTypeError(f"token={token!r} must be the id of one token, a whole number")

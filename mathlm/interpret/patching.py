@@ -25,6 +25,16 @@ class At:
             queries. None = all.
         heads: Counted from 0, of the taps of attention that have heads (``q``, ``k``, ``v``,
             ``weights``, ``heads``). None = all.
+
+    Example:
+        >>> from mathlm.interpret import record
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> ids, others = torch.tensor([[72, 105]]), torch.tensor([[72, 33]])
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> last = At(value=record(model, others)["embedding"], positions=[-1])
+        >>> torch.allclose(patch(model, ids, {"embedding": last}), model(others))
+        True
     """
 
     value: Tensor

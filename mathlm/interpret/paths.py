@@ -75,6 +75,14 @@ def path_patch(
         InputError: If there is no such sender or receiver, a sender is given twice, the
             receiver is not behind a sender, or the prompts differ in length.
 
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105]])
+        >>> same = path_patch(model, ids, ids, ["blocks.0.attention.heads.1"])
+        >>> torch.allclose(same, model(ids), atol=1e-5)  # no change
+        True
+
     References:
         Wang et al. (2022), arXiv:2211.00593, section 3.1, who compute feed-forward networks
         on the way anew; Goldowsky-Dill et al. (2023), arXiv:2304.05969.
@@ -116,6 +124,15 @@ def path_patching(
     Raises:
         InputError, InputTypeError: As :func:`path_patch`; if no head is in front of the
             receiver, or the metric is no finite number.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> clean, corrupt = torch.tensor([[72, 105]]), torch.tensor([[72, 111]])
+        >>> def metric(logits):  # what the last position says for one token
+        ...     return logits[:, -1, 65]
+        >>> path_patching(GPT(GPTConfig(**sizes)), clean, corrupt, metric).shape
+        torch.Size([2, 2])
     """
     gpt = require_stream(model)
     require_pairs(clean_ids, corrupt_ids)

@@ -220,6 +220,11 @@ def control_labels(
     Raises:
         InputError: If there are none, or the lengths differ.
         InputTypeError: If words or labels are a tensor, whose entries are equal to no other.
+
+    Example:
+        >>> labels = control_labels(["run", "to", "run", "be"], ["verb", "to", "verb", "verb"])
+        >>> len(labels), labels[0] == labels[2]  # the same word, the same label
+        (4, True)
     """
     require_lists(words=words, labels=labels)
     if not len(words) or len(words) != len(labels):
@@ -258,6 +263,10 @@ def grouped_interval(
         InputError: If lengths differ, there are fewer than two groups, a value is not finite,
             or ``draws`` or ``level`` is out of range.
         InputTypeError: If values are no tensor, or groups are one.
+
+    Example:
+        >>> grouped_interval(torch.ones(4), ["a", "a", "b", "b"])  # nothing varies
+        (1.0, 1.0)
     """
     require_lists(groups=groups)
     if not isinstance(values, Tensor):

@@ -17,6 +17,15 @@ class Watched(dict[str, Tensor]):
 
     Args:
         watch: Is given the name and the value; returns the value that the model goes on with.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> seen = []
+        >>> watched = Watched(lambda name, value: (seen.append(name), value)[1])
+        >>> _ = GPT(GPTConfig(**sizes))(torch.tensor([[72]]), taps=watched)
+        >>> seen[0]
+        'embedding'
     """
 
     def __init__(self, watch: Callable[[str, Tensor], Tensor]) -> None:

@@ -33,6 +33,11 @@ class Bottleneck(nn.Module):
     Raises:
         ConfigError: If the width is no whole number of at least 1, or f is not known.
 
+    Example:
+        >>> x = torch.randn(3, 8)
+        >>> torch.equal(Bottleneck(8, width=2)(x), x)  # at the start
+        True
+
     References:
         Houlsby et al. (2019), arXiv:1902.00751, section 2.1.
     """
@@ -84,6 +89,14 @@ class AdaptedBlock(Block):
         block: The block.
         attention_adapter: Behind attention; None = nothing.
         feed_forward_adapter: Behind the feed-forward network; None = nothing.
+
+    Example:
+        >>> from mathlm.layers import FeedForward, LayerNorm, SelfAttention
+        >>> parts = LayerNorm(8), SelfAttention(8, 2), LayerNorm(8), FeedForward(8, 32)
+        >>> block, x = Block(*parts), torch.randn(1, 3, 8)
+        >>> adapted = AdaptedBlock(block, attention_adapter=Bottleneck(8, width=2))
+        >>> torch.allclose(adapted(x), block(x))  # at the start an adapter adds nothing
+        True
     """
 
     def __init__(

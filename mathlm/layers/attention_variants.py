@@ -32,6 +32,10 @@ class CenteredRMSNorm(nn.Module):
 
     Raises:
         ConfigError: If the width is less than 1, or eps is negative or not finite.
+
+    Example:
+        >>> CenteredRMSNorm(2)(torch.tensor([2.0, -2.0])).round(decimals=3)
+        tensor([ 1., -1.], grad_fn=...)
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
@@ -75,6 +79,11 @@ class VariantAttention(SelfAttention):
 
     Raises:
         ConfigError: If the sizes do not divide.
+
+    Example:
+        >>> attention = VariantAttention(d_model=16, n_heads=4, gate=True, sinks=True)
+        >>> attention(torch.randn(1, 5, 16)).shape
+        torch.Size([1, 5, 16])
     """
 
     def __init__(
@@ -199,6 +208,12 @@ class BranchNormBlock(ResidualBlock):
         feed_forward: Acts on each position alone.
         dropout: Probability with which an entry of either branch is set to 0 in training.
 
+    Example:
+        >>> from mathlm.layers import RMSNorm
+        >>> parts = RMSNorm(8), SelfAttention(8, 2), RMSNorm(8), FeedForward(8, 32)
+        >>> BranchNormBlock(*parts)(torch.randn(1, 3, 8)).shape
+        torch.Size([1, 3, 8])
+
     References:
         OLMo Team (2024), arXiv:2501.00656, section 2.
     """
@@ -230,6 +245,13 @@ class SandwichBlock(ResidualBlock):
         dropout: Probability with which an entry of either branch is set to 0 in training.
         attention_out_norm: Normalization of what attention adds.
         feed_forward_out_norm: Normalization of what the feed-forward network adds.
+
+    Example:
+        >>> from mathlm.layers import RMSNorm
+        >>> parts = RMSNorm(8), SelfAttention(8, 2), RMSNorm(8), FeedForward(8, 32)
+        >>> after = dict(attention_out_norm=RMSNorm(8), feed_forward_out_norm=RMSNorm(8))
+        >>> SandwichBlock(*parts, **after)(torch.randn(1, 3, 8)).shape
+        torch.Size([1, 3, 8])
 
     References:
         Gemma Team (2024), arXiv:2408.00118, section 2.
@@ -272,6 +294,11 @@ class ScaledEmbedding(nn.Embedding):
     Args:
         vocab_size: V.
         d_model: D.
+
+    Example:
+        >>> embedding = ScaledEmbedding(vocab_size=5, d_model=16)
+        >>> torch.allclose(embedding(torch.tensor([3])), 4 * embedding.weight[3])  # √16
+        True
     """
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
@@ -293,6 +320,11 @@ class CappedHead(nn.Linear):
         d_model: D.
         vocab_size: V.
         cap: c, positive.
+
+    Example:
+        >>> head = CappedHead(d_model=8, vocab_size=5, cap=30.0)
+        >>> bool(head(1000 * torch.randn(3, 8)).abs().max() <= 30)
+        True
     """
 
     def __init__(self, d_model: int, vocab_size: int, cap: float | int) -> None:

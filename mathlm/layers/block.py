@@ -55,6 +55,13 @@ class Block(ResidualBlock):
         feed_forward: Acts on each position alone.
         dropout: Probability with which an entry of either branch is set to 0 in training.
 
+    Example:
+        >>> from mathlm.layers import FeedForward, LayerNorm, SelfAttention
+        >>> block = Block(LayerNorm(8), SelfAttention(8, 2), LayerNorm(8), FeedForward(8, 32))
+        >>> taps = {}
+        >>> block(torch.randn(1, 3, 8), taps=taps).shape, "resid_mid" in taps
+        (torch.Size([1, 3, 8]), True)
+
     References:
         Xiong et al. (2020), arXiv:2002.04745, table 1.
     """
@@ -95,6 +102,13 @@ class PostNormBlock(ResidualBlock):
         feed_forward_norm: Normalization of the sum behind the feed-forward network.
         feed_forward: Acts on each position alone.
         dropout: Probability with which an entry of either branch is set to 0 in training.
+
+    Example:
+        >>> from mathlm.layers import FeedForward, LayerNorm, SelfAttention
+        >>> parts = LayerNorm(8), SelfAttention(8, 2), LayerNorm(8), FeedForward(8, 32)
+        >>> y = PostNormBlock(*parts)(torch.randn(1, 3, 8))
+        >>> torch.allclose(y.mean(-1), torch.zeros(1, 3), atol=1e-5)  # normalized
+        True
 
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.1.

@@ -20,6 +20,12 @@ class LayerCache:
     Attributes:
         length: Tokens that were read.
         held: Those of them whose keys and values are there.
+
+    Example:
+        >>> cache = LayerCache(torch.empty(1, 2, 8, 4), torch.empty(1, 2, 8, 4))
+        >>> k, v = cache.append(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4))
+        >>> k.shape, cache.length  # 3 of the 8 that there is room for
+        (torch.Size([1, 2, 3, 4]), 3)
     """
 
     def __init__(self, k: Float[Tensor, "B G C K"], v: Float[Tensor, "B G C K"]) -> None:
@@ -69,6 +75,14 @@ class SlidingLayerCache(LayerCache):
         k: Room for the keys, (B, G, capacity, K); the capacity is the window or more.
         v: Room for the values, of the same shape.
         window: Keys that a query sees, itself included.
+
+    Example:
+        >>> room = torch.empty(1, 1, 4, 2)
+        >>> cache = SlidingLayerCache(room, room.clone(), window=3)
+        >>> for t in range(6):
+        ...     k, v = cache.append(torch.full((1, 1, 1, 2), t), torch.zeros(1, 1, 1, 2))
+        >>> k[0, 0, -3:, 0].tolist(), cache.length  # the last three of six tokens
+        ([3.0, 4.0, 5.0], 6)
     """
 
     def __init__(
@@ -233,7 +247,12 @@ class KeyValueCache:
 
 
 class MemoryCache:
-    """KV cache of cross-attention: a memory's keys and values, computed once, read often."""
+    """KV cache of cross-attention: a memory's keys and values, computed once, read often.
+
+    Example:
+        >>> MemoryCache().holds(torch.randn(1, 5, 8))  # nothing, at first
+        False
+    """
 
     k: Float[Tensor, "B H S K"]
     v: Float[Tensor, "B H S K"]
@@ -287,6 +306,11 @@ class DecoderCache(KeyValueCache):
         d_head: K, width of one head.
         dtype: Of keys and values.
         device: Where they are.
+
+    Example:
+        >>> cache = DecoderCache(n_layers=2, batch=1, n_heads=4, capacity=8, d_head=16)
+        >>> cache.length, len(cache.memory_layers)
+        (0, 2)
     """
 
     def __init__(

@@ -181,6 +181,14 @@ class PostNormDecoderBlock(ResidualDecoderBlock):
         feed_forward: Acts on each position alone.
         dropout: Probability with which an entry of a branch is set to 0 in training.
 
+    Example:
+        >>> from mathlm.layers import FeedForward, LayerNorm, SelfAttention
+        >>> own, other = SelfAttention(8, 2), CrossAttention(8, 2)
+        >>> parts = LayerNorm(8), own, LayerNorm(8), other, LayerNorm(8), FeedForward(8, 32)
+        >>> y = PostNormDecoderBlock(*parts)(torch.randn(1, 3, 8), torch.randn(1, 5, 8))
+        >>> torch.allclose(y.mean(-1), torch.zeros(1, 3), atol=1e-5)  # normalized
+        True
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
     """
@@ -240,6 +248,14 @@ class DecoderBlock(ResidualDecoderBlock):
         feed_forward_norm: Normalization before the feed-forward network.
         feed_forward: Acts on each position alone.
         dropout: Probability with which an entry of a branch is set to 0 in training.
+
+    Example:
+        >>> from mathlm.layers import FeedForward, LayerNorm, SelfAttention
+        >>> own, other = SelfAttention(8, 2), CrossAttention(8, 2)
+        >>> network = FeedForward(8, 32)
+        >>> block = DecoderBlock(LayerNorm(8), own, LayerNorm(8), other, LayerNorm(8), network)
+        >>> block(torch.randn(1, 3, 8), torch.randn(1, 5, 8)).shape  # 3 of the target read 5
+        torch.Size([1, 3, 8])
 
     References:
         Raffel et al. (2020), arXiv:1910.10683, section 2.1.

@@ -15,6 +15,13 @@ class LatentCache:
     Attributes:
         latent: c of each token (B, S, C), None before the first.
         k_rotary: kᴿ of each token (B, S, R), None before the first.
+
+    Example:
+        >>> cache = LatentCache()
+        >>> _ = cache.append(torch.randn(1, 3, 8), torch.randn(1, 3, 2))
+        >>> latent, k_rotary = cache.append(torch.randn(1, 1, 8), torch.randn(1, 1, 2))
+        >>> latent.shape, k_rotary.shape  # four tokens
+        (torch.Size([1, 4, 8]), torch.Size([1, 4, 2]))
     """
 
     def __init__(self) -> None:
@@ -57,6 +64,12 @@ class LatentAttention(nn.Module):
 
     Raises:
         ConfigError: If a size is less than 1, R is odd, or H does not divide D.
+
+    Example:
+        >>> attention = LatentAttention(d_model=16, n_heads=4, d_latent=8, d_rotary=2)
+        >>> still = torch.ones(5, 1), torch.zeros(5, 1)  # cosines and sines: nothing is turned
+        >>> attention(torch.randn(1, 5, 16), still).shape
+        torch.Size([1, 5, 16])
 
     References:
         DeepSeek-AI (2024), arXiv:2405.04434, section 2.1.

@@ -25,6 +25,10 @@ class LoRASettings:
     Raises:
         ConfigError: If the rank is below 1, α is not positive and finite, or the dropout is not
             in [0, 1).
+
+    Example:
+        >>> LoRASettings(rank=4, alpha=8).scale  # α / r
+        2.0
     """
 
     rank: int
@@ -78,6 +82,13 @@ class LoRALinear(nn.Module):
         settings: :class:`LoRASettings` by the name of the update.
         active: Name of the update in use; None = the map alone.
         merged: W' while the update is merged, else None.
+
+    Example:
+        >>> base, x = torch.nn.Linear(8, 4), torch.randn(3, 8)
+        >>> lora = LoRALinear(base)
+        >>> lora.add("mine", LoRASettings(rank=2, alpha=4))
+        >>> torch.equal(lora(x), base(x)), lora.A["mine"].shape  # B is 0 at the start
+        (True, torch.Size([2, 8]))
 
     References:
         Hu et al. (2021), arXiv:2106.09685, section 4.1.

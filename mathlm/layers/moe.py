@@ -43,6 +43,11 @@ class MixtureOfExperts(nn.Module):
         ConfigError: If a size does not fit, or one chosen expert would leave the router
             without a gradient.
 
+    Example:
+        >>> experts = MixtureOfExperts(d_model=8, d_ff=16, n_experts=4, top_k=2)
+        >>> experts(torch.randn(1, 5, 8)).shape, int(experts.load.sum())  # two choices a token
+        (torch.Size([1, 5, 8]), 10)
+
     References:
         Shazeer et al. (2017), arXiv:1701.06538; DeepSeek-AI (2024), arXiv:2412.19437.
     """

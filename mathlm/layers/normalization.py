@@ -81,6 +81,11 @@ class BatchNorm(nn.Module):
     Raises:
         ConfigError: If the momentum is outside that range, or eps is not positive.
 
+    Example:
+        >>> BatchNorm(1)(torch.tensor([[1.0], [3.0]])).round(decimals=3)
+        tensor([[-1.],
+                [ 1.]], grad_fn=...)
+
     References:
         Ioffe and Szegedy (2015), arXiv:1502.03167, algorithms 1 and 2.
     """

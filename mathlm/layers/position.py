@@ -18,6 +18,10 @@ class LearnedPosition(nn.Embedding):
     Args:
         context: Positions 0 ... context - 1.
         d_model: D.
+
+    Example:
+        >>> LearnedPosition(context=16, d_model=8)(torch.arange(3)).shape
+        torch.Size([3, 8])
     """
 
     def __init__(self, context: int, d_model: int) -> None:
@@ -62,6 +66,10 @@ class SinusoidalPosition(FixedTables):
     Args:
         context: Positions 0 ... context - 1.
         d_model: D, even.
+
+    Example:
+        >>> SinusoidalPosition(context=16, d_model=4)(torch.tensor([0]))  # sin 0, cos 0
+        tensor([[0., 1., 0., 1.]])
     """
 
     table: Tensor
@@ -114,6 +122,11 @@ class AlibiPosition(FixedTables):
 
     Args:
         n_heads: H.
+
+    Example:
+        >>> AlibiPosition(n_heads=2)(torch.tensor([16]), torch.tensor([0]))  # 2⁻⁴, 2⁻⁸
+        tensor([[[-1.0000]],
+                [[-0.0625]]])
     """
 
     slopes: Tensor
@@ -145,6 +158,11 @@ class RelativePosition(nn.Embedding):
 
     Raises:
         InputError: If the buckets do not divide, or the distance lies among the exact ones.
+
+    Example:
+        >>> bias = RelativePosition(n_heads=2)
+        >>> bias(torch.arange(3), torch.arange(5)).shape, bias.weight.shape
+        (torch.Size([2, 3, 5]), torch.Size([32, 2]))
 
     References:
         Raffel et al. (2020), arXiv:1910.10683, section 2.1.

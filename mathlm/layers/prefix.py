@@ -19,6 +19,12 @@ class PrefixKV(LayerCache):
         k: Keys (G, m, K), as a cache holds them: turned to their positions 0 … m - 1.
         v: Values (G, m, K).
         text: Cache of the text behind the prefix; None = the text is read at once.
+
+    Example:
+        >>> prefix = PrefixKV(torch.randn(2, 3, 4), torch.randn(2, 3, 4))
+        >>> k, v = prefix.append(torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4))
+        >>> k.shape  # 3 of the prefix and 5 of the text
+        torch.Size([1, 2, 8, 4])
     """
 
     def __init__(
@@ -51,6 +57,13 @@ class GatedPrefixKV(NamedTuple):
         k: Keys (G, m, K), which have no positions and are not turned.
         v: Values (G, m, K).
         gate: Factor of what each query head reads from them, (H,).
+
+    Example:
+        >>> k, v = torch.randn(2, 3, 4), torch.randn(2, 3, 4)
+        >>> attention, x = SelfAttention(8, 2), torch.randn(1, 5, 8)
+        >>> shut = GatedPrefixKV(k, v, gate=torch.zeros(2))
+        >>> torch.allclose(shut(attention, x), attention(x), atol=1e-6)  # it is as if not there
+        True
     """
 
     k: Tensor
@@ -106,6 +119,11 @@ class Prefix(nn.Module):
         k: K_P at the start, (G, m, K).
         v: V_P at the start, (G, m, K).
         n_heads: H, of a gated prefix; None = joined.
+
+    Example:
+        >>> prefix = Prefix(torch.randn(2, 3, 4), torch.randn(2, 3, 4))
+        >>> sum(p.numel() for p in prefix.parameters()), type(prefix()).__name__
+        (48, 'PrefixKV')
 
     References:
         Li and Liang (2021), arXiv:2101.00190, section 4.

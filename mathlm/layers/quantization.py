@@ -124,7 +124,13 @@ class QuantizedLinear(nn.Module):
 
 
 class ByteLinear(QuantizedLinear):
-    """A linear map with 8 bits a weight, one symmetric grid for each row; see :meth:`of`."""
+    """A linear map with 8 bits a weight, one symmetric grid for each row; see :meth:`of`.
+
+    Example:
+        >>> weight = torch.tensor([[127.0, -3.0]])  # a step of 1
+        >>> ByteLinear.of(weight).weights()
+        tensor([[127.,  -3.]])
+    """
 
     bits = 8
     many = 17
@@ -180,6 +186,11 @@ class NibbleLinear(QuantizedLinear):
 
     The grids, with zeros of their own, are kept in bfloat16. torch's kernel rounds inputs and
     outputs to it, too: where it is used, results have 8 binary digits.
+
+    Example:
+        >>> weight = torch.arange(16.0)[None]  # 16 levels
+        >>> NibbleLinear.of(weight, group=16).weights().tolist() == weight.tolist()
+        True
     """
 
     bits = 4
@@ -239,6 +250,12 @@ class QuantizedEmbedding(nn.Module):
 
     Args:
         table: The rows, (V, D); the head itself where it is tied.
+
+    Example:
+        >>> table = ByteLinear.of(torch.tensor([[127.0, -3.0], [4.0, 127.0]]))
+        >>> QuantizedEmbedding(table)(torch.tensor([1, 0]))
+        tensor([[  4., 127.],
+                [127.,  -3.]])
     """
 
     def __init__(self, table: ByteLinear) -> None:
@@ -270,6 +287,12 @@ def fused_rows(maps: Sequence[QuantizedLinear]) -> Callable[[Tensor], Tensor]:
 
     Raises:
         InputError: If there are none, or they read inputs of different widths.
+
+    Example:
+        >>> maps, x = [ByteLinear.of(torch.randn(4, 8)) for _ in range(2)], torch.randn(1, 8)
+        >>> side_by_side = torch.cat([m(x) for m in maps], -1)
+        >>> torch.allclose(fused_rows(maps)(x), side_by_side, atol=1e-5)
+        True
     """
     widths = sorted({m.in_features for m in maps})
     if len(widths) != 1:

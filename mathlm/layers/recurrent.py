@@ -205,6 +205,15 @@ class StateCache:
     Attributes:
         state: Of all layers, as the layers return it; None = nothing was read.
         length: Steps that were read [tokens].
+
+    Example:
+        >>> from mathlm.models import Recurrent
+        >>> model, ids = Recurrent(vocab_size=256, d_model=16), torch.tensor([list(b"To be")])
+        >>> cache = StateCache(batch=1)
+        >>> with torch.no_grad():
+        ...     first, rest = model(ids[:, :2], cache=cache), model(ids[:, 2:], cache=cache)
+        >>> torch.allclose(rest, model(ids)[:, 2:], atol=1e-5), cache.length
+        (True, 5)
     """
 
     def __init__(self, batch: int) -> None:

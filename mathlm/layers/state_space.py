@@ -17,6 +17,14 @@ class LinearStateCache:
     Attributes:
         past: The last tokens before the short convolution (B, W - 1, E), None before the first.
         state: M of each head (B, H, N, P), None before the first.
+
+    Example:
+        >>> mixer = Mamba2(d_model=16, n_heads=2, d_head=8, d_state=4)
+        >>> cache = LinearStateCache()
+        >>> with torch.no_grad():
+        ...     _ = mixer(torch.randn(1, 50, 16), cache=cache)
+        >>> cache.state.shape  # as after one token
+        torch.Size([1, 2, 4, 8])
     """
 
     def __init__(self) -> None:
@@ -40,6 +48,11 @@ class GatedRMSNorm(nn.Module):
         width: Features.
         n_groups: Groups of features, each normalized by itself.
         eps: Added to the mean square.
+
+    Example:
+        >>> open_gate = torch.full((2,), 20.0)  # silu(20) = 20, and is divided out
+        >>> GatedRMSNorm(2)(torch.tensor([1.0, -1.0]), open_gate).round(decimals=3)
+        tensor([ 1., -1.], grad_fn=...)
     """
 
     def __init__(self, width: int, n_groups: int = 1, eps: float = 1e-5) -> None:
@@ -81,6 +94,11 @@ class Mamba2(nn.Module):
 
     Raises:
         ConfigError: If a size is less than 1, or n_groups does not divide n_heads.
+
+    Example:
+        >>> mixer = Mamba2(d_model=16, n_heads=2, d_head=8, d_state=4)
+        >>> mixer(torch.randn(1, 5, 16)).shape
+        torch.Size([1, 5, 16])
 
     References:
         Dao and Gu (2024), arXiv:2405.21060, section 7.
@@ -162,6 +180,11 @@ class GatedDeltaNet(nn.Module):
 
     Raises:
         ConfigError: If a size is less than 1.
+
+    Example:
+        >>> mixer = GatedDeltaNet(d_model=16, n_heads=2, d_head=8, d_state=4)
+        >>> mixer(torch.randn(1, 5, 16)).shape
+        torch.Size([1, 5, 16])
 
     References:
         Yang, Kautz and Hatamizadeh (2024), arXiv:2412.06464.

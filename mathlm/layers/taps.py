@@ -28,7 +28,14 @@ def tap(taps: Taps | None, name: str, value: Tensor) -> Tensor:
 
 
 class Scope(MutableMapping[str, Tensor]):
-    """View of taps in which every name has a prefix, such as ``blocks.3.``."""
+    """View of taps in which every name has a prefix, such as ``blocks.3.``.
+
+    Example:
+        >>> taps = {}
+        >>> Scope(taps, "blocks.0.")["resid_mid"] = torch.ones(2)
+        >>> taps
+        {'blocks.0.resid_mid': tensor([1., 1.])}
+    """
 
     def __init__(self, taps: Taps, prefix: str) -> None:
         self.taps, self.prefix = taps, prefix
@@ -50,5 +57,12 @@ class Scope(MutableMapping[str, Tensor]):
 
 
 def scope(taps: Taps | None, prefix: str) -> Scope | None:
-    """``taps`` seen through ``prefix``; None stays None."""
+    """``taps`` seen through ``prefix``; None stays None.
+
+    Example:
+        >>> taps = {}
+        >>> x = tap(scope(taps, "blocks.0."), "resid_mid", torch.ones(2))
+        >>> list(taps)
+        ['blocks.0.resid_mid']
+    """
     return None if taps is None else Scope(taps, prefix)

@@ -327,6 +327,12 @@ class SentencePairs(nn.Module):
     Args:
         config: Sizes and choices of the BERT; two segments or more.
 
+    Example:
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=2, n_heads=4)
+        >>> tokens, pairs = SentencePairs(BertConfig(**sizes))(torch.tensor([[5, 6, 7]]))
+        >>> tokens.shape, pairs.shape
+        (torch.Size([1, 3, 100]), torch.Size([1, 2]))
+
     References:
         Devlin et al. (2019), arXiv:1810.04805, section 3.1.
     """

@@ -34,6 +34,12 @@ class BlockVariant:
 
     Raises:
         ConfigError: If a choice is not known or a number is out of range.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=4, n_heads=4)
+        >>> GPTConfig(**sizes, window=8, variant=BlockVariant(full_every=2)).windows
+        (8, None, 8, None)
     """
 
     placement: Placement = "before"

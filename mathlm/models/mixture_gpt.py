@@ -31,6 +31,13 @@ class MixtureConfig:
 
     Raises:
         ConfigError: If a choice is not known or sizes do not fit.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+        >>> small = GPTConfig(**sizes, norm="rms", activation="swiglu", bias=False)
+        >>> MixtureConfig(gpt=small, n_experts=4, top_k=2).router
+        'top_k_softmax'
     """
 
     gpt: GPTConfig

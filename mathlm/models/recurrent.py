@@ -35,6 +35,10 @@ class RecurrentConfig:
 
     Raises:
         ConfigError: If the kind is not known or a number is out of range.
+
+    Example:
+        >>> RecurrentConfig(kind="gru", d_model=32).vocab_size
+        256
     """
 
     kind: Kind = "lstm"
@@ -236,6 +240,12 @@ def gradient_reach(model: Recurrent, ids: Tensor) -> Float[Tensor, " S"]:
     Raises:
         InputError: If there is no input to reach, or an id is outside the vocabulary.
         InputTypeError: If the ids are not int64.
+
+    Example:
+        >>> model = Recurrent(kind="lstm", vocab_size=256, d_model=32)
+        >>> reach = gradient_reach(model, torch.tensor([list(b"To be")]))
+        >>> reach.shape, bool((reach > 0).all())  # of the four letters before the last
+        (torch.Size([4]), True)
     """
     if ids.ndim != 2 or ids.shape[1] < 2:
         raise InputError(

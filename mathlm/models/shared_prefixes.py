@@ -55,6 +55,11 @@ def shared_rows(ids: Tensor, lengths: Tensor) -> SharedRows:
     Args:
         ids: Token ids (B, T).
         lengths: Tokens of each row that count, (B,).
+
+    Example:
+        >>> rows = shared_rows(torch.tensor([[1, 2], [1, 3]]), torch.tensor([2, 2]))
+        >>> rows.place.tolist(), rows.first.tolist()  # both rows begin with the same token
+        ([[0, 1], [0, 2]], [0, 1, 3])
     """
     rows, ends = ids.cpu().numpy(), lengths.cpu().numpy()
     (B, T), firsts = rows.shape, list[np.ndarray]()
@@ -84,6 +89,14 @@ def shared_hidden(model: GPT, ids: Tensor, rows: SharedRows) -> Float[Tensor, "N
 
     Raises:
         ConfigError: If the model has a variant.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> ids = torch.tensor([[1, 2], [1, 3]])  # both begin with 1
+        >>> rows = shared_rows(ids, torch.tensor([2, 2]))
+        >>> shared_hidden(GPT(GPTConfig(**sizes)), ids, rows).shape  # three, not four
+        torch.Size([3, 16])
     """
     require_no_variant(model.config, "shared_hidden")
     model._require_ids(ids, None)

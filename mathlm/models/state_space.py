@@ -34,6 +34,11 @@ class StateSpaceConfig:
 
     Raises:
         ConfigError: If there is no layer, or one of no known kind.
+
+    Example:
+        >>> config = StateSpaceConfig(mixers=("mamba2", "attention"), d_model=32)
+        >>> len(StateSpaceModel(config).blocks)
+        2
     """
 
     mixers: tuple[Mixer, ...] = ("mamba2", "mamba2")
@@ -70,6 +75,11 @@ class StateSpaceBlock(nn.Module):
     Args:
         config: Sizes of the model.
         kind: Of the mixer.
+
+    Example:
+        >>> config = StateSpaceConfig(d_model=32, d_head=16, d_state=16)
+        >>> StateSpaceBlock(config, "mamba2")(torch.zeros(1, 5, 32)).shape
+        torch.Size([1, 5, 32])
     """
 
     def __init__(self, config: StateSpaceConfig, kind: Mixer) -> None:

@@ -145,6 +145,13 @@ class AdamEpsilonHat(TwoMoments):
         InputTypeError: If a parameter is complex, or a gradient sparse.
         NonFiniteLossError: If a gradient holds NaN or infinity; nothing is updated.
 
+    Example:
+        >>> x = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> x.grad = torch.tensor([3.0])
+        >>> AdamEpsilonHat([x], lr=0.1).step()  # the first step is η, whatever the gradient
+        >>> x.data
+        tensor([0.9000])
+
     References:
         Kingma and Ba (2015), arXiv:1412.6980, end of section 2.
     """

@@ -63,6 +63,15 @@ def scale_start(
     Raises:
         ConfigError: If the factor is not positive, the kind is unknown, or the head and the
             embedding are one matrix, which cannot start in two ways.
+
+    Example:
+        >>> import copy
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=64, context=16, d_model=16, n_layers=1, n_heads=2)
+        >>> before = GPT(GPTConfig(**sizes, tie_embeddings=False))
+        >>> after = scale_start(copy.deepcopy(before), factor=4)
+        >>> torch.allclose(after.head.weight, before.head.weight / 4)  # m⁻¹
+        True
     """
     exponents = exponents_of(kind, factor)
     for name, p in separate(model):

@@ -120,6 +120,10 @@ class Demo:
             :func:`button`), hidden until the script runs.
         hint: One sentence on what to try.
         css: Rules of this kind alone; start each selector with ``.mathlm-demo``.
+
+    Example:
+        >>> Demo(kind="half", title="Halve a number", view="<p>1/2</p>", script="")
+        <demo half: Halve a number>
     """
 
     kind: str

@@ -30,6 +30,12 @@ def curve_panels(
         xlabel: Label of the horizontal axis.
         logarithmic: Which axes are, "", "x", "y" or "xy".
         sharey: Whether all panels have one vertical axis.
+
+    Example:
+        >>> panels = {"loss [nats]": {"GPT": [3.0, 2.0]}, "accuracy": {"GPT": [0.25, 0.5]}}
+        >>> figure = curve_panels([1, 2], panels, xlabel="step")
+        >>> [ax.get_ylabel() for ax in figure.axes]
+        ['loss [nats]', 'accuracy']
     """
     fig, axes = plt.subplots(1, len(panels), figsize=(6.4, 3.4), squeeze=False, sharey=sharey)
     for ax, (label, curves) in zip(axes[0], panels.items(), strict=True):
@@ -50,6 +56,11 @@ def head_maps(words: Sequence[str], maps: Mapping[str, ArrayLike]) -> Figure:
     Args:
         words: Tokens of the sentence.
         maps: Title and attention matrix, queries in rows.
+
+    Example:
+        >>> maps = {f"head {h}": np.eye(2) for h in range(4)}
+        >>> [ax.get_title() for ax in head_maps(["To", "be"], maps).axes]
+        ['head 0', 'head 1', 'head 2', 'head 3']
     """
     fig, axes = plt.subplots(2, 2, figsize=(6.4, 6.4), sharex=True, sharey=True)
     for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
@@ -64,6 +75,11 @@ def influence_maps(maps: Mapping[str, ArrayLike]) -> Figure:
 
     Args:
         maps: Title and matrix of sizes, output positions in rows, input positions in columns.
+
+    Example:
+        >>> figure = influence_maps({"causal": np.tril(np.ones((3, 3)))})
+        >>> figure.axes[0].get_title()
+        'causal'
     """
     fig, axes = plt.subplots(1, len(maps), figsize=(6.4, 2.7), squeeze=False)
     tables = [np.asarray(m, dtype=float) for m in maps.values()]
@@ -103,6 +119,12 @@ def mask_panels(panels: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
         panels: Title -> influences (positions that speak, positions that are read); only
             whether a number is 0 is drawn.
         tokens: Names of the positions.
+
+    Example:
+        >>> panels = {"GPT": np.tri(3), "BERT": np.ones((3, 3))}
+        >>> figure = mask_panels(panels, ["To", "be", "or"])
+        >>> [ax.get_title() for ax in figure.axes]
+        ['GPT', 'BERT']
     """
     fig, axes = plt.subplots(1, len(panels), figsize=(6.4, 2.9), sharey=True, squeeze=False)
     places = range(len(tokens))
@@ -131,6 +153,11 @@ def probe_table(
     Args:
         scores: Name of the model -> name of the probe -> score; NaN where it was not asked.
         unit: Label of the color bar.
+
+    Example:
+        >>> figure = probe_table({"GPT-2": {"agreement": 80.0, "questions": np.nan}})
+        >>> [text.get_text().split() for text in figure.axes[0].texts]
+        [['80'], ['not', 'asked']]
     """
     probes = [*next(iter(scores.values()))]
     table = np.array([[row[probe] for probe in probes] for row in scores.values()])
@@ -152,6 +179,12 @@ def reliability(curves: Mapping[str, Reliability]) -> Figure:
 
     Args:
         curves: Title -> reliability curve.
+
+    Example:
+        >>> from mathlm.reference import reliability_curve
+        >>> curve = reliability_curve(np.array([0.6, 0.9, 0.9]), np.array([True, True, False]))
+        >>> reliability({"GPT-2": curve}).axes[0].get_title()
+        'GPT-2'
     """
     fig, axes = plt.subplots(1, len(curves), figsize=(6.4, 3.5), sharey=True, squeeze=False)
     for ax, (title, curve) in zip(axes[0], curves.items(), strict=True):

@@ -32,6 +32,12 @@ def training_run(history: Sequence[Mapping[str, float | int]], title: str = "") 
 
     Raises:
         InputError: If there is no record.
+
+    Example:
+        >>> history = [{"step": 1, "loss": 3.0, "lr": 0.1}, {"step": 2, "loss": 2.0, "lr": 0.1}]
+        >>> figure = training_run(history)
+        >>> len([ax for ax in figure.axes if ax.lines])  # loss and step size
+        2
     """
     if not history:
         raise InputError("the history is empty: there is nothing to draw before the first step")

@@ -365,6 +365,11 @@ def pca_by_svd(X: Float[ndarray, "N D"]) -> tuple[Float[ndarray, " R"], Float[nd
 
     Raises:
         InputError: If there are fewer than 2 rows.
+
+    Example:
+        >>> variances, axes = pca_by_svd(np.array([[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]))
+        >>> variances.round(6).tolist(), axes[:, 0].round(4).tolist()  # all along (1, 1)
+        ([2.0, 0.0], [0.7071, 0.7071])
     """
     if len(X) < 2:
         raise InputError(f"a variance needs at least 2 rows, got {len(X)}")

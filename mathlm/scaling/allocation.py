@@ -106,6 +106,12 @@ def inference_optimal(
     Raises:
         InputError: If the loss is not above the law's E, or the tokens are negative.
 
+    Example:
+        >>> law = ChinchillaLaw(A=1.0, B=1.0, E=1.0, alpha=0.5, beta=0.5)
+        >>> plan = inference_optimal(1.2, served_tokens=0, fit=law)  # 1 + 1/10 + 1/10
+        >>> round(plan.n, 3), round(plan.d, 3), round(plan.flops)
+        (100.0, 100.0, 60000)
+
     References:
         Sardana et al. (2024). Beyond Chinchilla-optimal: accounting for inference in language
         model scaling laws, section 2.
@@ -210,6 +216,11 @@ def effective_parameters(
 
     Raises:
         InputError: If a number is not positive.
+
+    Example:
+        >>> law = ChinchillaLaw(A=1.0, B=1.0, E=1.0, alpha=0.5, beta=0.5)
+        >>> effective_parameters([10.0, 1e9], unique=100.0, fit=law, decay=5.0).round(6)
+        array([ 10., 600.])
 
     References:
         Muennighoff et al. (2023). Scaling data-constrained language models, equation 6.

@@ -290,6 +290,11 @@ def text_share(tokens: float | int) -> Span:
 
     Raises:
         InputError: If the number is not positive and finite.
+
+    Example:
+        >>> share = text_share(1e12)
+        >>> share.low < share.middle < share.high < 0.1  # a trillion tokens are little
+        True
     """
     require_positive(tokens=tokens)
     return tokens / ASSUMED["stock"].span

@@ -36,6 +36,12 @@ def decode_bytes(
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is out of range.
+
+    Example:
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> config = GPTConfig(**sizes)
+        >>> decode_bytes(config, cached=1) - decode_bytes(config, cached=0)  # 2 · 2 · 16 · 2
+        128.0
     """
     if not isinstance(config, GPTConfig):
         raise InputTypeError(f"config is a {type(config).__name__}, expected a GPTConfig")

@@ -78,6 +78,11 @@ def isoflop_points(compute: Numbers, n: Numbers, loss: Numbers, budgets: Numbers
     Raises:
         InputError: If a number is not positive, the lengths differ, a curve has two losses at
             one budget, or no curve reaches one of the budgets.
+
+    Example:
+        >>> read = isoflop_points([1.0, 100.0], [5.0, 5.0], loss=[4.0, 1.0], budgets=[10.0])
+        >>> read.loss.round(6)  # half of the way in both logarithms
+        array([2.])
     """
     rows = points(compute, n, loss)
     wanted = positive("budgets", budgets)

@@ -229,6 +229,14 @@ def kaplan_intervals(
     Raises:
         InputError: As :func:`fit_kaplan`, or if there are fewer than 20 resamples, or the level
             is not between 0 and 1.
+
+    Example:
+        >>> law = KaplanLaw(N_c=6.4e13, D_c=1.8e13, alpha_n=0.076, alpha_d=0.103)
+        >>> n = np.repeat([1e6, 1e7, 1e8, 1e9], 4)
+        >>> d = np.tile([1e7, 1e8, 1e9, 1e10], 4)
+        >>> ends = kaplan_intervals(n, d, law.loss(n, d), law, resamples=20)
+        >>> [round(end, 3) for end in ends["alpha_n"]]  # no noise, no doubt
+        [0.076, 0.076]
     """
     law, middles = joint(n, d, loss, delta)
     theta = minimise(law, warm(fit, middles))

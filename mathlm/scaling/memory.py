@@ -43,6 +43,12 @@ def saved_numbers(config: Any, tokens: Tokens, batch: int = 1) -> int:
         InputTypeError: If it is no such configuration.
         InputError: If a number is less than 1.
 
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> saved_numbers(GPTConfig(**sizes), 10)  # 10 · (2 · (68 + 64 + 2 + 128) + 34 + 256)
+        8140
+
     References:
         Korthikanti et al. (2022), arXiv:2205.05198, section 4.1.
     """
@@ -265,6 +271,10 @@ def kept_with_segments(blocks: int, segments: int, stream: int, block: int) -> i
 
     Raises:
         InputError: If a number is out of range.
+
+    Example:
+        >>> kept_with_segments(blocks=4, segments=2, stream=10, block=100)  # 2 · 10 + 2 · 100
+        220
 
     References:
         Chen et al. (2016), arXiv:1604.06174.

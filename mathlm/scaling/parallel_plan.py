@@ -40,6 +40,11 @@ class Cluster:
     Raises:
         ConfigError: If the device is unknown.
         InputError: If a number is out of range.
+
+    Example:
+        >>> cluster = Cluster(device="H100", count=16, per_node=8)
+        >>> cluster.link(8) / cluster.link(16)  # inside a node, and beyond it
+        9.0
     """
 
     device: str | Device = "H100"
@@ -88,6 +93,11 @@ class ParallelPlan:
     Raises:
         ConfigError: If a choice is not known, or pieces are interleaved without a pipeline.
         InputError: If a number is less than 1.
+
+    Example:
+        >>> plan = ParallelPlan(data=4, tensor=2, pipeline=2, micro_batch=3, accumulate=5)
+        >>> plan.devices, plan.rows  # 4 · 2 · 2, and 4 · 3 · 5 sequences a step
+        (16, 60)
     """
 
     data: int = 1
@@ -163,6 +173,12 @@ def memory_per_device(config: GPTConfig, plan: ParallelPlan) -> Parts:
         InputTypeError: If it is no ``GPTConfig``.
         InputError: If heads or blocks cannot be divided so.
 
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> held = memory_per_device(PRESETS["gpt2"], ParallelPlan())
+        >>> held["weights"] == 2 * 124439808, held["optimizer"] == 12 * 124439808
+        (True, True)
+
     References:
         Korthikanti et al. (2022), table 2 and section 4.2.3; with dropout, whose masks they
         count too, 34 stands for 32.
@@ -226,6 +242,12 @@ def traffic_per_device(config: GPTConfig, plan: ParallelPlan) -> dict[str, float
     Raises:
         InputTypeError: If it is no ``GPTConfig``.
         InputError: If heads or blocks cannot be divided so.
+
+    Example:
+        >>> from mathlm.models import PRESETS
+        >>> sent = traffic_per_device(PRESETS["gpt2"], ParallelPlan(data=2))
+        >>> sent["data"] == 2 * 124439808, sent["tensor"], sent["pipeline"]  # 2 · 1/2 · 2 N
+        (True, 0.0, 0.0)
 
     References:
         Narayanan et al. (2021), sections 2.3, 3.2 and 4.1; Rajbhandari et al. (2020),

@@ -138,6 +138,15 @@ def active_parameters(config: MixtureConfig) -> int:
 
     Raises:
         InputTypeError: If it is no ``MixtureConfig``.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> from mathlm.scaling import count_parameters
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4, d_ff=8)
+        >>> gpt = GPTConfig(**sizes, norm="rms", activation="swiglu", bias=False)
+        >>> config = MixtureConfig(gpt=gpt, n_experts=4, top_k=2)
+        >>> count_parameters(config) - active_parameters(config)  # 3 · 2 · (4 - 2) · 8 · 32
+        3072
     """
     if not isinstance(config, MixtureConfig):
         raise InputTypeError(f"config is a {type(config).__name__}, expected a MixtureConfig")
@@ -278,6 +287,11 @@ def window_cache_bytes(
     Raises:
         InputTypeError: If it is no such configuration.
         InputError: If a number is negative, or batch or bytes_per_number 0.
+
+    Example:
+        >>> sizes = dict(vocab_size=256, context=128, d_model=16, n_layers=2, n_heads=2)
+        >>> window_cache_bytes(GPTConfig(**sizes, window=8), tokens=100)  # 2 · 16 · 2 · (8 + 8)
+        1024
     """
     of_all = kv_cache_bytes(config, tokens, batch, bytes_per_number)
     of_token = of_all // (tokens * config.n_layers) if tokens else 0  # in one layer

@@ -71,6 +71,15 @@ def plan_budget(
         InputError: If a number is not positive, there are fewer than three groups, the numbers
             of sizes and costs or of runs and groups differ, or a fit is refused.
 
+    Example:
+        >>> from mathlm.scaling import ChinchillaLaw
+        >>> law = ChinchillaLaw(A=1.0, B=1.0, E=1.0, alpha=0.5, beta=0.5)
+        >>> n, d, sizes = np.array([[10.0, 20.0, 30.0], [50.0] * 3, [50.0, 100.0, 200.0]])
+        >>> runs, cost = (n, d, law.loss(n, d)), 6 * sizes
+        >>> plan = plan_budget(6e4, runs, ["a", "b", "c"], sizes, cost, fit=lambda *runs: law)
+        >>> plan.n, plan.d, round(plan.loss, 6)  # 1 + 1/10 + 1/10
+        (100.0, 100.0, 1.2)
+
     References:
         Efron and Tibshirani (1993). An introduction to the bootstrap, chapter 11.
     """

@@ -27,7 +27,7 @@ class RunTable(NamedTuple):
 
 
 def read_runs(path: str | Path, columns: Sequence[str] = ("N", "D", "loss")) -> RunTable:
-    """Read training runs from a CSV file with a header, for :func:`fit_chinchilla`.
+    r"""Read training runs from a CSV file with a header, for :func:`fit_chinchilla`.
 
     Columns are found by their names, whatever their order; capital and small letters are the
     same, and other columns are left alone, as are empty lines.
@@ -43,6 +43,15 @@ def read_runs(path: str | Path, columns: Sequence[str] = ("N", "D", "loss")) -> 
         DataNotFoundError: If there is no such file.
         DataError: If the file holds no run or lacks a column, or a cell is no positive number;
             the message has its line.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "runs.csv"
+        ...     _ = path.write_text("loss,D,N\n3.5,2e9,1e8\n")
+        ...     read_runs(path)
+        RunTable(n=array([1.e+08]), d=array([2.e+09]), loss=array([3.5]))
     """
     path = Path(path)
     if not path.is_file():

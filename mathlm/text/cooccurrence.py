@@ -143,6 +143,11 @@ def shrinking_windows(length: int, window: int, rng: np.random.Generator) -> Int
     Raises:
         InputError: If the length or the window is no integer or too small.
 
+    Example:
+        >>> radii = shrinking_windows(1000, window=3, rng=np.random.default_rng(0))
+        >>> sorted(set(radii.tolist()))
+        [1, 2, 3]
+
     References:
         Mikolov et al. (2013), arXiv:1301.3781, section 3.2.
     """

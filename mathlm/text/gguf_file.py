@@ -28,6 +28,16 @@ def open_gguf(path: str | os.PathLike[str]) -> Any:
     Raises:
         DataNotFoundError: If there is no such file, or the gguf package is not installed.
         DataError: If the file is no GGUF file.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.models import GPT, GPTConfig, save_gguf
+        >>> llama = dict(norm="rms", activation="swiglu", position="rope", bias=False)
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=1, n_heads=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_gguf(GPT(GPTConfig(**sizes, **llama)), f"{folder}/mine.gguf")
+        ...     open_gguf(path).tensors[0].name
+        'token_embd.weight'
     """
     if not Path(path).is_file():
         raise DataNotFoundError(f"there is no file {path}")
@@ -106,6 +116,16 @@ def gguf_tensor(path: str | os.PathLike[str], name: str) -> Float[ndarray, "..."
     Raises:
         DataNotFoundError, DataError: As :func:`open_gguf`.
         InputError: If the file has no tensor of that name.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.models import GPT, GPTConfig, save_gguf
+        >>> llama = dict(norm="rms", activation="swiglu", position="rope", bias=False)
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=1, n_heads=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_gguf(GPT(GPTConfig(**sizes, **llama)), f"{folder}/mine.gguf")
+        ...     gguf_tensor(path, "token_embd.weight").shape
+        (256, 32)
     """
     tensors = {tensor.name: tensor for tensor in open_gguf(path).tensors}
     if name not in tensors:
@@ -128,6 +148,17 @@ def gguf_numbers(tensor: Any) -> Float[ndarray, "..."]:
 
     Returns:
         float32, of the shape that the model has; a view of the file where nothing is packed.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.models import GPT, GPTConfig, save_gguf
+        >>> llama = dict(norm="rms", activation="swiglu", position="rope", bias=False)
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=1, n_heads=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_gguf(GPT(GPTConfig(**sizes, **llama)), f"{folder}/mine.gguf")
+        ...     first = open_gguf(path).tensors[0]
+        ...     first.name, gguf_numbers(first).shape
+        ('token_embd.weight', (256, 32))
     """
     from gguf import dequantize
 

@@ -88,6 +88,12 @@ def choose_tokens(
     Raises:
         InputError: If the rate is out of range.
         DataError: If there is no candidate in any row.
+
+    Example:
+        >>> candidates = np.array([[False, True, True, True, True]])  # not [CLS]
+        >>> chosen = choose_tokens(candidates, np.random.default_rng(0), rate=0.5)
+        >>> int(chosen.sum()), bool(chosen[0, 0])
+        (2, False)
     """
     if not 0 < rate <= 1:
         raise InputError(f"rate={rate} is outside 0 < rate <= 1")
@@ -165,6 +171,11 @@ def draw_spans(
 
     Raises:
         InputError: If the text is empty or a number is out of range.
+
+    Example:
+        >>> spans = draw_spans(20, np.random.default_rng(0), rate=0.3, mean_length=3)
+        >>> len(spans), int((spans[:, 1] - spans[:, 0]).sum())  # two spans with six tokens
+        (2, 6)
 
     References:
         Raffel et al. (2020), arXiv:1910.10683, section 3.1.4.

@@ -88,6 +88,10 @@ def conditional_bits_per_byte(
     Raises:
         InputError: If ``held_out`` is empty.
 
+    Example:
+        >>> conditional_bits_per_byte(lambda text: text, b"to be", b"or not")  # C does nothing
+        8.0
+
     References:
         Cilibrasi and Vitanyi (2005), arXiv:cs/0312044, section III.
     """

@@ -29,6 +29,13 @@ def checkpoint_activations(model: nn.Module) -> nn.Module:
     Raises:
         ConfigError: If it has no blocks, or they recompute already.
 
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=2, n_heads=2)
+        >>> model = GPT(GPTConfig(**sizes))
+        >>> checkpoint_activations(model) is model  # before the optimizer and distribute
+        True
+
     References:
         Chen et al. (2016), arXiv:1604.06174.
     """

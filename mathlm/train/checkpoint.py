@@ -263,7 +263,16 @@ def restore_optimizer(path: Path, optimizer: torch.optim.Optimizer, state: dict)
 
 
 def checkpoints(folder: str | Path) -> list[Path]:
-    """Checkpoints in the folder of a run, oldest first."""
+    """Checkpoints in the folder of a run, oldest first.
+
+    Example:
+        >>> import tempfile
+        >>> model = torch.nn.Linear(2, 1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paths = [save_checkpoint(folder, step, model) for step in (1, 2)]
+        ...     checkpoints(folder) == paths
+        True
+    """
     found = [p for p in Path(folder).glob("step_*") if re.fullmatch(r"step_\d+", p.name)]
     return sorted((p for p in found if (p / MANIFEST).exists()), key=step_of)
 

@@ -85,6 +85,11 @@ def process_group(device: DeviceName = "cpu", timeout: float = 60.0) -> Iterator
     Args:
         device: Where the processes compute: CPUs talk through gloo, GPUs through nccl.
         timeout: Longest wait for another rank [seconds].
+
+    Example:
+        >>> with process_group():  # not started by torchrun: one process
+        ...     dist.is_initialized()
+        False
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield

@@ -21,6 +21,10 @@ class LogLines:
         first_loss: What the first loss should be where theory knows it, said beside it; None
             where it does not.
         because: Where that value comes from, such as ``ln 256``.
+
+    Example:
+        >>> LogLines(first_loss=5.545, because="ln 256").expectation
+        ' (expected about ln 256 = 5.545)'
     """
 
     unit: str = "targets"

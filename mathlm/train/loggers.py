@@ -91,7 +91,16 @@ class FileLogger:
 
 
 class JSONLLogger(FileLogger):
-    """JSON lines: an object for each record."""
+    """JSON lines: an object for each record.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log = JSONLLogger(f"{folder}/log.jsonl")
+        ...     log({"step": 1, "loss": 2.5})
+        ...     log.path.read_text().strip()
+        '{"step": 1, "loss": 2.5}'
+    """
 
     def parse(self, text: str) -> list[Row]:
         """Rows of a text."""
@@ -107,6 +116,15 @@ class CSVLogger(FileLogger):
 
     A number that comes later, such as the first held-out loss, makes a new column: the file is
     written once more, with its name in the header.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log = CSVLogger(f"{folder}/log.csv")
+        ...     log({"step": 1, "loss": 2.5})
+        ...     log({"step": 2, "loss": 2.0, "held_out_loss": 2.25})
+        ...     log.path.read_text().split()
+        ['step,loss,held_out_loss', '1,2.5,', '2,2.0,2.25']
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -217,6 +235,12 @@ def run_loggers(names: Iterable[str], folder: Path | str | None) -> tuple[Logger
 
     Raises:
         ConfigError: If a name is unknown, its package is not installed, or there is no folder.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [type(logger).__name__ for logger in run_loggers(["csv", "jsonl"], folder)]
+        ['CSVLogger', 'JSONLLogger']
     """
     names = list(dict.fromkeys(names))
     for name in names:

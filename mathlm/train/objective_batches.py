@@ -38,6 +38,12 @@ class CorruptedWindows:
 
     Raises:
         ConfigError: If the seed is negative.
+
+    Example:
+        >>> windows = TokenWindows(range(8), context=3, batch_size=1, vocab_size=8)
+        >>> data = CorruptedWindows(windows, DrawPrefix())
+        >>> torch.equal(data(5)["prefix"], data(5)["prefix"])  # the batch of a step is fixed
+        True
     """
 
     def __init__(self, windows: TokenWindows, change: Change, *, seed: int = 0) -> None:
@@ -125,6 +131,14 @@ class MaskLevels:
         stratified: Whether the levels of a batch cover 0 to 1 evenly, or are independent.
         exact: Whether just k = ⌈m T⌉ tokens are hidden, and the level is k / T, or each token
             independently with the probability m. Both have the bound as their mean.
+
+    Example:
+        >>> ids = torch.tensor([[5, 6, 7, 8]])
+        >>> batch = {"ids": ids, "mask": torch.ones_like(ids).bool()}
+        >>> batch = MaskLevels(mask_id=0)(batch, np.random.default_rng(0))
+        >>> hidden = batch["ids"] == 0
+        >>> torch.equal(hidden.float().mean(1), batch["levels"])
+        True
     """
 
     mask_id: int
@@ -166,6 +180,14 @@ class CutSpans:
         begin: Id of what the decoder reads first.
         rate: Share of the tokens that are cut out.
         mean_length: Mean length of a hole [tokens].
+
+    Example:
+        >>> ids = torch.tensor([[5, 6, 7, 8]])
+        >>> batch = {"ids": ids, "mask": torch.ones_like(ids).bool()}
+        >>> cut = CutSpans(sentinels=(90, 91), begin=0, rate=0.5, mean_length=2)
+        >>> source = cut(batch, np.random.default_rng(0))["source"]
+        >>> int((source == 90).sum()), int((source < 90).sum())  # a hole, and two that are left
+        (1, 2)
     """
 
     sentinels: tuple[int, ...]
@@ -197,6 +219,13 @@ class DrawPrefix:
     """Draw how many first tokens all see each other: a batch for :func:`prefix_token`.
 
     Every length from one token to all but the last target is equally likely.
+
+    Example:
+        >>> batch = {"ids": torch.tensor([[5, 6]]), "targets": torch.tensor([[6, 7]])}
+        >>> batch = DrawPrefix()(batch, np.random.default_rng(0))
+        >>> n = int(batch["prefix"])  # 1 or 2
+        >>> batch["targets"][0, n - 1 :].tolist() == [6, 7][n - 1 :]  # behind the prefix
+        True
     """
 
     def __call__(self, batch: Batch, rng: Generator) -> Batch:
@@ -246,6 +275,13 @@ class SentencePairBatches:
     Raises:
         ConfigError: If a size or a choice makes no sense.
         DataError: If there are too few documents or sentences for such pairs.
+
+    Example:
+        >>> documents = [[[5], [6]], [[7], [8]]]  # two of two sentences, of a token each
+        >>> data = SentencePairBatches(documents, cls_id=1, sep_id=2, context=8, batch_size=4)
+        >>> batch = data(0)
+        >>> batch["ids"].shape, batch["ids"][0, 0].item()  # [CLS] A [SEP] B [SEP]
+        (torch.Size([4, 5]), 1)
     """
 
     def __init__(

@@ -105,6 +105,13 @@ def masked_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
 
     Raises:
         InputError, InputTypeError: As :func:`next_token`.
+
+    Example:
+        >>> def model(ids):  # knows nothing of four tokens
+        ...     return torch.zeros(*ids.shape, 4)
+        >>> batch = {"ids": torch.tensor([[0, 9]]), "targets": torch.tensor([[-100, 1]])}
+        >>> masked_token(model, batch)  # ln 4
+        (tensor(1.3863), 1)
     """
     return token_loss(read_masked(model, batch), batch["targets"])
 
@@ -129,6 +136,13 @@ def masked_diffusion(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
 
     Raises:
         InputError, InputTypeError: As :func:`next_token`, or if a level is out of range.
+
+    Example:
+        >>> def model(ids):  # knows nothing of four tokens
+        ...     return torch.zeros(*ids.shape, 4)
+        >>> batch = {"ids": torch.tensor([[0, 9]]), "targets": torch.tensor([[-100, 1]])}
+        >>> masked_diffusion(model, batch | {"levels": torch.tensor([0.5])})  # ln 4 / 0.5
+        (tensor(2.7726), 2)
     """
     logits, targets = read_masked(model, batch), batch["targets"]
     loss = masked_diffusion_loss(logits, targets, batch["levels"]).sum()
@@ -154,6 +168,13 @@ def prefix_token(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
     Raises:
         InputError: As :func:`next_token`, or if a target lies in the prefix.
         InputTypeError: As :func:`next_token`.
+
+    Example:
+        >>> def model(ids, prefix):  # knows nothing of four tokens
+        ...     return torch.zeros(*ids.shape, 4)
+        >>> batch = {"ids": torch.tensor([[0, 1, 2]]), "targets": torch.tensor([[-100, 2, 3]])}
+        >>> prefix_token(model, batch | {"prefix": torch.tensor([2])})  # 2 ln 4
+        (tensor(2.7726), 2)
     """
     return token_loss(read_prefix(model, batch), batch["targets"])
 
@@ -176,6 +197,13 @@ def span_corruption(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
 
     Raises:
         InputError, InputTypeError: As :func:`next_token`.
+
+    Example:
+        >>> def model(source, ids):  # knows nothing of four tokens
+        ...     return torch.zeros(*ids.shape, 4)
+        >>> batch = {"source": torch.tensor([[0, 9, 3]]), "ids": torch.tensor([[0, 9]])}
+        >>> span_corruption(model, batch | {"targets": torch.tensor([[1, 2]])})  # 2 ln 4
+        (tensor(2.7726), 2)
     """
     return token_loss(read_spans(model, batch), batch["targets"])
 
@@ -198,6 +226,13 @@ def next_sentence(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
     Raises:
         InputError: If ``follows`` is not 0 or 1, or does not fit.
         InputTypeError: If a dtype is wrong.
+
+    Example:
+        >>> def model(ids):  # knows nothing of four tokens, nor of what follows
+        ...     return torch.zeros(*ids.shape, 4), torch.zeros(len(ids), 2)
+        >>> batch = {"ids": torch.tensor([[0, 1], [0, 2]]), "follows": torch.tensor([1, 0])}
+        >>> next_sentence(model, batch)  # 2 ln 2
+        (tensor(1.3863), 2)
     """
     return token_loss(read_pairs(model, batch)[1], batch["follows"])
 
@@ -218,6 +253,15 @@ class MaskedPairs:
 
     Raises:
         ConfigError: If the weight is negative or not finite.
+
+    Example:
+        >>> from mathlm.models import BertConfig, SentencePairs
+        >>> sizes = dict(vocab_size=100, context=16, d_model=32, n_layers=1, n_heads=4)
+        >>> model = SentencePairs(BertConfig(**sizes)).eval()
+        >>> batch = {"ids": torch.tensor([[1, 5]]), "targets": torch.tensor([[-100, 9]])}
+        >>> loss, hidden = MaskedPairs(weight=0)(model, batch | {"follows": torch.tensor([1])})
+        >>> torch.equal(loss, masked_token(model.masked, batch)[0]), hidden
+        (True, 1)
     """
 
     weight: float | int
@@ -241,6 +285,13 @@ class MultiToken:
         (-Σ_{i=1}^{H} Σₜ log pᵢ(x_{t+i} | x₁ … xₜ), number of targets of all heads)
 
     A head asks nothing where its token lies behind the window or in another document.
+
+    Example:
+        >>> def model(ids):  # two heads that know nothing of four tokens
+        ...     return torch.zeros(*ids.shape, 2, 4)
+        >>> batch = {"ids": torch.tensor([[0, 1, 2]]), "targets": torch.tensor([[1, 2, 3]])}
+        >>> MultiToken()(model, batch)  # 5 ln 4: behind the last there is no second next token
+        (tensor(6.9315), 5)
     """
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
@@ -278,7 +329,17 @@ Reader = Callable[[nn.Module, Batch], Tensor]
 
 
 def read_causal(model: Callable[..., Tensor], batch: Batch) -> Tensor:
-    """Logits of :func:`next_token`; documents of one row are kept apart."""
+    """Logits of :func:`next_token`; documents of one row are kept apart.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[72, 105, 72, 105]])
+        >>> batch = {"ids": ids, "targets": ids, "documents": torch.tensor([[0, 0, 1, 1]])}
+        >>> logits = read_causal(model, batch)
+        >>> torch.allclose(logits[:, :2], logits[:, 2:], atol=1e-5)  # neither sees the other
+        True
+    """
     ids = _token_ids(batch)
     documents = batch.get("documents")
     if documents is None:
@@ -288,12 +349,28 @@ def read_causal(model: Callable[..., Tensor], batch: Batch) -> Tensor:
 
 
 def read_masked(model: nn.Module, batch: Batch) -> Tensor:
-    """Logits of :func:`masked_token`."""
+    """Logits of :func:`masked_token`.
+
+    Example:
+        >>> def model(ids, mask):  # knows nothing of four tokens
+        ...     return torch.zeros(*ids.shape, 4)
+        >>> batch = {"ids": torch.tensor([[5, 0]]), "targets": torch.tensor([[-100, 6]])}
+        >>> read_masked(model, batch | {"mask": torch.tensor([[True, False]])}).shape
+        torch.Size([1, 2, 4])
+    """
     return model(_token_ids(batch), **_given(batch, "mask"))
 
 
 def read_prefix(model: nn.Module, batch: Batch) -> Tensor:
-    """Logits of :func:`prefix_token`."""
+    """Logits of :func:`prefix_token`.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> batch = {"ids": torch.tensor([[0, 1]]), "targets": torch.tensor([[-100, 2]])}
+        >>> read_prefix(GPT(GPTConfig(**sizes)), batch | {"prefix": torch.tensor([2])}).shape
+        torch.Size([1, 2, 256])
+    """
     ids, targets, prefix = _token_ids(batch), batch["targets"], batch["prefix"]
     asked = torch.arange(1, ids.shape[1] + 1, device=ids.device) < prefix[:, None]
     if (asked & (targets != IGNORED)).any():
@@ -306,7 +383,15 @@ def read_prefix(model: nn.Module, batch: Batch) -> Tensor:
 
 
 def read_spans(model: nn.Module, batch: Batch) -> Tensor:
-    """Logits of :func:`span_corruption`."""
+    """Logits of :func:`span_corruption`.
+
+    Example:
+        >>> def model(source, ids):  # knows nothing of four tokens
+        ...     return torch.zeros(*ids.shape, 4)
+        >>> batch = {"source": torch.tensor([[5, 90, 7]]), "ids": torch.tensor([[0, 90]])}
+        >>> read_spans(model, batch | {"targets": torch.tensor([[90, 6]])}).shape
+        torch.Size([1, 2, 4])
+    """
     return model(batch["source"], _token_ids(batch), **_given(batch, "source_mask"))
 
 
@@ -383,6 +468,16 @@ class BalancedExperts:
 
     Raises:
         ConfigError: If a weight is negative or not finite.
+
+    Example:
+        >>> from mathlm.models import GPTConfig, MixtureConfig, MixtureGPT
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=1, n_heads=4)
+        >>> small = GPTConfig(**sizes, norm="rms", activation="swiglu", bias=False)
+        >>> model = MixtureGPT(MixtureConfig(gpt=small, n_experts=4, top_k=2))
+        >>> batch = {"ids": torch.tensor([[72, 105]]), "targets": torch.tensor([[105, 33]])}
+        >>> loss, targets = BalancedExperts(balance=0.1)(model, batch)
+        >>> bool(loss > next_token(model, batch)[0]), targets  # the routers cost something
+        (True, 2)
 
     References:
         Fedus et al. (2022), arXiv:2101.03961, eq. (4); Zoph et al. (2022), arXiv:2202.08906,

@@ -65,6 +65,11 @@ def distribute(
 
     Raises:
         ConfigError: If the kind is not known.
+
+    Example:
+        >>> model = torch.nn.Linear(2, 1)
+        >>> distribute(model) is model  # one process: nothing to share
+        True
     """
     if kind not in KINDS:
         raise ConfigError(f"parallel={kind!r} is not known; it is one of {', '.join(KINDS)}")
@@ -142,7 +147,13 @@ def blocks(model: nn.Module) -> list[nn.Module]:
 
 
 def unwrap(model: nn.Module) -> nn.Module:
-    """The model that :func:`distribute` was given, from what it returned; or ``model``."""
+    """The model that :func:`distribute` was given, from what it returned; or ``model``.
+
+    Example:
+        >>> model = torch.nn.Linear(2, 1)
+        >>> unwrap(distribute(model)) is model
+        True
+    """
     inner = model.module if isinstance(model, Replicated) else model
     return inner.model if isinstance(inner, Applied) else inner
 

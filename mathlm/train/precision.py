@@ -94,6 +94,12 @@ class LossScale:
     Raises:
         ConfigError: If a number is outside its range.
 
+    Example:
+        >>> scaling = Scaling(LossScale(initial=8.0))
+        >>> scaling.adapt(finite=False, step=1)  # a step that was skipped
+        >>> scaling.scale
+        4.0
+
     References:
         Micikevicius et al. (2018), arXiv:1710.03740, section 3.2.
     """

@@ -165,6 +165,11 @@ def check_ids(ids: np.ndarray | torch.Tensor, vocab_size: int) -> None:
     Raises:
         InputTypeError: If the ids are not integers.
         InputError: If an id is negative or not below ``vocab_size``; names the first.
+
+    Example:
+        >>> check_ids(np.array([1, 300]), vocab_size=256)
+        Traceback (most recent call last):
+        mathlm.errors.InputError: token id 300 at [1] is outside 0..255
     """
     array = np.asanyarray(ids)
     if not np.issubdtype(array.dtype, np.integer):

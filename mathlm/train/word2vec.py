@@ -42,6 +42,16 @@ class SkipGramBatches:
             vocabulary, or the counts are as in :func:`mathlm.text.negative_distribution`.
         InputTypeError: If the word numbers are not integers.
         DataError: If there are fewer pairs than one step takes.
+
+    Example:
+        >>> from mathlm.text import skip_gram_pairs
+        >>> centers, contexts = skip_gram_pairs([0, 1, 2, 1], window=1)
+        >>> data = SkipGramBatches(
+        ...     centers, contexts, np.array([1, 2, 1]), groups=2, pairs=3, drawn=4
+        ... )
+        >>> batch = data(0)
+        >>> batch["centers"].shape, batch["negatives"].shape
+        (torch.Size([2, 3]), torch.Size([2, 4]))
     """
 
     def __init__(
@@ -112,6 +122,14 @@ class NegativeSampling:
 
     Raises:
         ConfigError: If k is not positive and finite.
+
+    Example:
+        >>> model = SkipGram(vocab_size=5, d_model=3)  # undecided at the start
+        >>> batch = {"centers": torch.tensor([[0]]), "contexts": torch.tensor([[1]])}
+        >>> batch |= {"negatives": torch.tensor([[2, 3]])}
+        >>> loss, pairs = NegativeSampling(k=5)(model, batch)
+        >>> round(loss.item(), 4), pairs  # (1 + 5) ln 2
+        (4.1589, 1)
     """
 
     def __init__(self, k: float | int | None = 5) -> None:

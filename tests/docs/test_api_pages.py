@@ -1,5 +1,6 @@
-"""The API pages name every export of every layer, once, and nothing else."""
+"""The API pages name every export of every layer, once, and nothing else; each has examples."""
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,44 @@ DIRECTIVE = re.compile(
     re.M,
 )
 LAYERS = [name for name in mathlm.__all__ if name not in {"shapes", "checks", "recipes"}]
+WITHOUT = {  # public names that need no example, by the reason
+    "returned by a function, whose example shows it": """
+        adapt.Addition align.Best align.Comparisons align.Encoded align.EncodedPairs
+        align.EncodedUnpaired align.LinearReward align.Strengths align.exact.Frontier
+        align.exact.Moments align.exact.Optimum align.exact.Prefixes claims.Claim
+        evaluation.Comparison generate.Hypothesis generate.Proposal generate.Round
+        generate.Step generate.TextStream interpret.DictionaryReport
+        interpret.PathAttribution interpret.Probe interpret.TopTokens models.SharedRows
+        reference.Reliability reference.SoftmaxState scaling.BudgetPlan
+        scaling.ChinchillaFit scaling.Envelope scaling.KaplanFit scaling.LifetimePlan
+        scaling.Parabolas scaling.Points scaling.PowerLaw scaling.RunTable
+        scaling.TrainingBill scaling.TrainingRun text.Chat text.Cleaned text.Contamination
+        text.NearDuplicate text.Overlap text.Packed text.TokenManifest
+        text.corpora.ratings.Rated text.corpora.sentiment.Lexicon
+        text.corpora.tagged.Tagged text.patterns.regular.Alternation
+        text.patterns.regular.ByteSet text.patterns.regular.Concatenation
+        text.patterns.regular.Repetition train.Expected train.Finding train.RunHistory
+    """,
+    "reads a data package, or says where one comes from": """
+        align.SentimentReward text.corpora.corpus.Corpus text.corpora.corpus.documents
+        text.corpora.corpus.split text.corpora.digits.load text.corpora.instructions.load
+        text.corpora.pretrained.Pretrained text.corpora.pretrained.find
+        text.corpora.questions.QuestionSet text.corpora.questions.load
+        text.corpora.ratings.load text.corpora.sentiment.load text.corpora.tagged.load
+        text.corpora.vectors.WordVectors text.corpora.vectors.load
+        text.corpora.word_tests.WordTest text.corpora.word_tests.analogies
+        text.corpora.word_tests.analogy_rows text.corpora.word_tests.similarities
+        text.corpora.word_tests.similarity_rows text.corpora.numerals.batch
+    """,
+    "asks about its surroundings, or changes them": """
+        claims.is_strict plot.style.use progress.in_notebook progress.is_shown
+    """,
+    "needs a program that may not be installed": "train.TensorBoardLogger train.WandbLogger",
+    "a base of other classes": "layers.QuantizedLinear",
+    "stands on one page, on which it is used": """
+        models.one_page_gpt.Config models.one_page_gpt.GPT
+    """,
+}
 
 
 def documented(layer: str) -> list[str]:
@@ -108,3 +147,29 @@ def recipes():
     """Name and text of each recipe."""
     files = (ROOT / "mathlm" / "recipes").glob("*.py")
     return [(p.stem, p.read_text(encoding="utf-8")) for p in files if p.stem != "__init__"]
+
+
+def public():
+    """The functions and classes of the API pages, by name, but for errors and protocols."""
+    for layer in LAYERS:
+        for name in wanted(layer):
+            module, _, own = name.rpartition(".")
+            thing = getattr(import_module(module), own)
+            explains = inspect.isclass(thing) and (
+                issubclass(thing, BaseException) or getattr(thing, "_is_protocol", False)
+            )
+            if (
+                hasattr(thing, "__wrapped__")
+                or inspect.isroutine(thing)
+                or (inspect.isclass(thing) and not explains)
+            ):
+                yield name.removeprefix("mathlm."), thing
+
+
+def test_what_a_user_calls_has_an_example():
+    bare = {name for name, thing in public() if ">>> " not in (thing.__doc__ or "")}
+    listed = {name for names in WITHOUT.values() for name in names.split()}
+    expect_nothing(
+        [f"{name} has no example: write one, see CONTRIBUTING.md" for name in bare - listed]
+        + [f"{name} has an example, or is gone: take it off WITHOUT" for name in listed - bare]
+    )

@@ -5,6 +5,7 @@ import inspect
 import re
 from importlib import import_module
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -38,8 +39,10 @@ def examples(name):
 
 @pytest.fixture
 def as_a_reader_has_it():
-    """Single precision, as torch begins with."""
+    """Single precision, as torch begins with; its figures are closed."""
     torch.set_default_dtype(torch.float32)
+    yield
+    plt.close("all")
 
 
 @pytest.mark.usefixtures("as_a_reader_has_it")

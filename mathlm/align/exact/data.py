@@ -29,6 +29,14 @@ class TableSampler:
 
     Raises:
         ConfigError: If the temperature is not positive and finite.
+
+    Example:
+        >>> from mathlm.align.exact import standard_world
+        >>> world = standard_world(vocabulary=3, length=2, prompts=2)
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(3, 4), torch.nn.Linear(4, 3))
+        >>> batch = TableSampler(world)(model, list(world.prompts), seed=0)
+        >>> batch["lengths"]
+        tensor([2, 2])
     """
 
     world: World
@@ -95,6 +103,15 @@ class WorldRollouts:
 
     Raises:
         ConfigError: If a size is not positive, or the minibatches are more than the rows.
+
+    Example:
+        >>> from mathlm.align import GroupCredit
+        >>> from mathlm.align.exact import standard_world
+        >>> world = standard_world(vocabulary=3, length=2, prompts=2)
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(3, 4), torch.nn.Linear(4, 3))
+        >>> batch = WorldRollouts(world, model, GroupCredit(), samples=4)(0)
+        >>> batch["advantages"].unflatten(0, (2, 4)).sum(1).abs() < 1e-5  # compared by prompt
+        tensor([True, True])
     """
 
     def __init__(
@@ -167,6 +184,12 @@ class WorldPairs:
 
     Raises:
         ConfigError: If the pairs are not a positive multiple of the number of prompts.
+
+    Example:
+        >>> from mathlm.align.exact import standard_world
+        >>> batch = WorldPairs(standard_world(vocabulary=3, length=2, prompts=2), pairs=4)(0)
+        >>> batch["chosen_logp_ref"].shape
+        torch.Size([4])
     """
 
     def __init__(

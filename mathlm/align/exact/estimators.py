@@ -54,6 +54,12 @@ def estimator_moments(
     Raises:
         InputError: If there are more groups, no sample, or the estimator does not give one
             value for each group.
+
+    Example:
+        >>> coin = torch.tensor([0.5, 0.5]).log()
+        >>> found = estimator_moments(coin, lambda groups: groups.float().mean(1), samples=2)
+        >>> found.mean, found.variance  # of the mean of two: half the variance of one
+        (tensor(0.5000), tensor(0.1250))
     """
     possible = (logp > -torch.inf).nonzero().flatten()
     if samples < 1 or len(possible) ** samples > most:
@@ -85,5 +91,10 @@ def score_matrix(logp: Float[Tensor, " Y"]) -> Float[Tensor, "Y Y"]:
 
     Args:
         logp: log π(y) of one prompt [nats].
+
+    Example:
+        >>> score_matrix(torch.tensor([0.5, 0.5]).log())
+        tensor([[ 0.5000, -0.5000],
+                [-0.5000,  0.5000]])
     """
     return torch.eye(len(logp), dtype=logp.dtype) - logp.exp()

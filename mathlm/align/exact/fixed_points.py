@@ -39,6 +39,11 @@ def forward_tilt(
 
     Raises:
         InputError: If β is not positive and finite.
+
+    Example:
+        >>> logp_ref, q = torch.tensor([0.5, 0.5]).log(), torch.tensor([1.0, 3.0]).log()
+        >>> forward_tilt(logp_ref, q, beta=1.0).exp()
+        tensor([0.2500, 0.7500])
     """
     require_positive(beta=beta)
     return (logp_ref + q / beta).log_softmax(-1)
@@ -65,6 +70,11 @@ def reverse_tilt(
 
     Raises:
         InputError: If β is not positive and finite.
+
+    Example:
+        >>> logp_ref, q = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.0, 4 / 3])
+        >>> reverse_tilt(logp_ref, q, beta=1.0).exp()  # ν = 2: 1/2 over 2, and over 2/3
+        tensor([0.2500, 0.7500])
     """
     require_positive(beta=beta)
     share = beta * logp_ref.exp()
@@ -97,6 +107,12 @@ def token_tilted(
 
     Returns:
         log π(y | x) [nats].
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[[0.5, 0.5]], [[1.0, 3.0]]]).log()
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
+        >>> token_tilted(world, rewards, 1.0, forward_tilt).exp()
+        tensor([[0.2500, 0.7500]])
     """
     tree = world.prefixes
     total = tree.log_sums(world.logp_ref)  # log π_ref of each prefix
@@ -135,6 +151,12 @@ def at_own_spread(
 
     Raises:
         InputError: If the spread vanishes, or does not settle.
+
+    Example:
+        >>> start, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.0, 4.0]])
+        >>> stays = at_own_spread(lambda rewards: start, rewards, start)  # a rule that keeps it
+        >>> stays.exp()
+        tensor([[0.5000, 0.5000]])
     """
     sigma = _spread(start, rewards)
     for _ in range(ROUNDS):
@@ -190,6 +212,14 @@ def group_limit_loss(
     Raises:
         InputError: If β is negative or not finite, or the rewards of a prompt do not differ
             under the policy.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
+        >>> z = torch.zeros(1, 1, 2, requires_grad=True)
+        >>> group_limit_loss(world, z.log_softmax(-1), beta=0, spread=False).sum().backward()
+        >>> z.grad  # -π (r - E[r])
+        tensor([[[ 0.5000, -0.5000]]])
     """
     require_beta(beta)
     tree = world.prefixes
@@ -237,6 +267,15 @@ def follow(
 
     Raises:
         InputError: If it has not come to rest by then.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[[0.5, 0.5]], [[1.0, 3.0]]]).log()
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
+        >>> from mathlm.align.exact import regularized_reward
+        >>> def loss(table):
+        ...     return -regularized_reward(table[:, 0], logp_ref, rewards, beta=1.0)
+        >>> follow(world, loss, logp_ref, close=1e-6).exp()  # to the optimum: as 1 to 3
+        tensor([[0.2500, 0.7500]])
     """
     z, tree = next_token_table(world, start), world.prefixes
     for _ in range(most):

@@ -39,6 +39,11 @@ def expectation(logp: Float[Tensor, "P Y"], f: Float[Tensor, "P Y"]) -> Float[Te
     Args:
         logp: log π(y) [nats]; -∞ = never, and f does not count there.
         f: Any number of each completion.
+
+    Example:
+        >>> logp, f = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
+        >>> expectation(logp, f).round(decimals=4)
+        tensor([2.])
     """
     never = logp == -math.inf
     return (logp.exp() * f.masked_fill(never, 0.0)).sum(-1)
@@ -57,6 +62,11 @@ def divergence(logp: Float[Tensor, "P Y"], other: Float[Tensor, "P Y"]) -> Float
 
     Returns:
         (P,) [nats]; infinite where q never says what π says.
+
+    Example:
+        >>> one, both = torch.tensor([[0.0, -torch.inf]]), torch.tensor([[0.5, 0.5]]).log()
+        >>> divergence(one, both), divergence(both, one)  # ln 2
+        (tensor([0.6931]), tensor([inf]))
     """
     return expectation(logp, logp - other.where(logp > -math.inf, 0.0))
 
@@ -78,6 +88,11 @@ def regularized_reward(
         logp_ref: log π_ref(y) [nats].
         rewards: r(y).
         beta: β ≥ 0 [reward/nat].
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([[0.0, -torch.inf]]), torch.tensor([[0.5, 0.5]]).log()
+        >>> regularized_reward(logp, logp_ref, torch.tensor([[2.0, 5.0]]), beta=1.0)  # 2 - ln 2
+        tensor([1.3069])
     """
     require_beta(beta)
     reward = expectation(logp, rewards)
@@ -107,6 +122,12 @@ def tilted_optimum(
 
     Raises:
         InputError: If β is negative or NaN, or a reward is not finite.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[[0.5, 0.5]], [[1.0, 3.0]]]).log()
+        >>> best = tilted_optimum(logp_ref, rewards, beta=1.0)
+        >>> best.logp.exp(), best.value  # as 1 to 3, and ln 2
+        (tensor([[0.2500, 0.7500]]), tensor([0.6931]))
     """
     require_beta(beta, infinite=True)
     if not rewards.isfinite().all():
@@ -144,6 +165,11 @@ def policy_gradient(objective: Float[Tensor, ""], model: nn.Module) -> dict[str,
 
     Returns:
         Gradients by the weights' names; 0 for a weight that plays no part.
+
+    Example:
+        >>> model = torch.nn.Linear(2, 1)
+        >>> policy_gradient(3 * model.weight.sum(), model)
+        {'weight': tensor([[3., 3.]]), 'bias': tensor([0.])}
     """
     weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
     grads = torch.autograd.grad(objective, list(weights.values()), allow_unused=True)
@@ -174,6 +200,13 @@ def score_function_objective(
         rewards: r(y).
         beta: β ≥ 0 [reward/nat].
         baseline: b, of each prompt.
+
+    Example:
+        >>> z = torch.zeros(1, 2, requires_grad=True)
+        >>> logp, rewards = z.log_softmax(-1), torch.tensor([[1.0, 3.0]])
+        >>> score_function_objective(logp, logp.detach(), rewards, beta=1.0).sum().backward()
+        >>> z.grad  # π (r - E[r])
+        tensor([[-0.5000,  0.5000]])
     """
     require_beta(beta)
     penalty = beta * (logp - logp_ref) if beta else torch.zeros_like(logp)

@@ -82,6 +82,11 @@ def prefixes_of(completions: Int[Tensor, "Y n"]) -> Prefixes:
     Raises:
         InputError: If the set is empty or not complete, or has a completion twice.
         InputTypeError: If the ids are not int64.
+
+    Example:
+        >>> prefixes = prefixes_of(torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]]))
+        >>> prefixes.depth, prefixes.inside[1]  # nothing, 0 and 1; the first two begin with 0
+        (tensor([0, 1, 1]), tensor([ True,  True, False, False]))
     """
     texts = _texts(completions)
     stems = sorted({y[:t] for y in texts for t in range(len(y))}, key=lambda s: (len(s), s))

@@ -38,6 +38,11 @@ def standard_world(
 
     Raises:
         InputError: If the sizes do not fit.
+
+    Example:
+        >>> world = standard_world(vocabulary=3, length=2, prompts=2)
+        >>> world.rewards.shape, bool((world.logp_ref.exp().sum(-1) - 1).abs().max() < 1e-5)
+        (torch.Size([2, 9]), True)
     """
     if not 1 <= prompts <= vocabulary:
         raise InputError(f"prompts={prompts} must be between 1 and vocabulary={vocabulary}")
@@ -62,6 +67,14 @@ def world_of(
         prompts: Ids (P, n).
         completions: Ids (Y, m), complete.
         rewards: r(x, y).
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(2, 4), torch.nn.Linear(4, 2))
+        >>> with torch.no_grad():
+        ...     nothing = [p.zero_() for p in model.parameters()]  # two tokens alike
+        >>> prompts, completions = torch.tensor([[0]]), torch.tensor([[0], [1]])
+        >>> world_of(model, prompts, completions, torch.tensor([[1.0, 3.0]])).logp_ref.exp()
+        tensor([[0.5000, 0.5000]])
     """
     dtype = next(model.parameters()).dtype
     blank = torch.full(rewards.shape, -math.log(rewards.shape[1]), dtype=dtype)
@@ -72,7 +85,12 @@ def world_of(
 
 
 def standard_scores(values: Float[Tensor, "P Y"]) -> Float[Tensor, "P Y"]:
-    """Each row with mean 0 and (population) standard deviation 1."""
+    """Each row with mean 0 and (population) standard deviation 1.
+
+    Example:
+        >>> standard_scores(torch.tensor([[1.0, 3.0]]))
+        tensor([[-1.,  1.]])
+    """
     centred = values - values.mean(-1, keepdim=True)
     return centred / centred.square().mean(-1, keepdim=True).sqrt()
 

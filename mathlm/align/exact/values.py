@@ -26,6 +26,12 @@ def next_token_table(world: World, logp: Float[Tensor, "P Y"]) -> Float[Tensor, 
     Returns:
         log π(v | s) of every token v at every prefix s; -∞ throughout at a prefix that
         never comes.
+
+    Example:
+        >>> logp, rewards = torch.tensor([[0.25, 0.75]]).log(), torch.zeros(1, 2)
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp, rewards)
+        >>> next_token_table(world, logp).exp()
+        tensor([[[0.2500, 0.7500]]])
     """
     total = world.prefixes.log_sums(logp)
     table = world.prefixes.after(total, logp) - total[..., None]
@@ -49,6 +55,12 @@ def soft_values(world: World, beta: float | int) -> Float[Tensor, "P N"]:
     Returns:
         V* of each prefix; that of the empty one is β log Z. The reference must be able to come
         to every prefix.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[[0.5, 0.5]], [[1.0, 3.0]]]).log()
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
+        >>> soft_values(world, beta=1.0)  # ln((1 + 3) / 2)
+        tensor([[0.6931]])
     """
     require_beta(beta, infinite=True)
     if beta == math.inf:
@@ -79,6 +91,12 @@ def policy_values(
 
     Returns:
         V of each prefix; that of the empty one is the policy's objective.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
+        >>> policy_values(world, logp_ref, beta=1.0).round(decimals=4)  # the mean reward
+        tensor([[2.]])
     """
     require_beta(beta)
     table, reference = (next_token_table(world, x) for x in (logp, world.logp_ref))
@@ -105,6 +123,12 @@ def token_advantages(
         world: Gives reference, rewards and prefixes.
         logp: log π(y) [nats].
         beta: β ≥ 0.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
+        >>> token_advantages(world, logp_ref, beta=1.0).round(decimals=4)
+        tensor([[[-1.,  1.]]])
     """
     table, reference = (next_token_table(world, x) for x in (logp, world.logp_ref))
     values = policy_values(world, logp, beta)
@@ -129,6 +153,13 @@ def kl_by_token(
 
     Returns:
         What token t adds [nats]; never negative, but for rounding.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[[0.5, 0.5]], [[1.0, 3.0]]]).log()
+        >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
+        >>> logp = torch.tensor([[0.25, 0.75]]).log()
+        >>> kl_by_token(world, logp, logp_ref)  # ln 2 - H(1/4, 3/4)
+        tensor([[0.1308]])
     """
     table, q = next_token_table(world, logp), next_token_table(world, other)
     each = _mean(table.exp(), table - q)  # at each prefix

@@ -44,6 +44,12 @@ def draw_completions(
         prompt_index: The prompt of each row.
         seed: Of the random numbers.
         first_row: Number of the first row.
+
+    Example:
+        >>> prefixes = prefixes_of(torch.tensor([[0], [1]]))
+        >>> table = torch.tensor([[[-torch.inf, 0.0]]])  # always the second
+        >>> draw_completions(table, prefixes, torch.tensor([0, 0]), seed=0)
+        tensor([1, 1])
     """
     p, n = table.exp(), prefixes.node.shape[1]
     u = uniform_numbers(seed, len(prompt_index), n, first_row)
@@ -99,6 +105,12 @@ def reward_kl_frontier(
 
     Raises:
         InputError: If there is no β, or as in :func:`tilted_optimum`.
+
+    Example:
+        >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
+        >>> frontier = reward_kl_frontier(logp_ref, rewards, [0.0, torch.inf])
+        >>> frontier.reward.round(decimals=4).tolist()  # the best alone; π_ref
+        [[3.0], [2.0]]
     """
     if not len(betas):
         raise InputError("betas is empty: give at least one")
@@ -390,6 +402,12 @@ def all_completions(vocabulary: int, length: int, end: int | None = None) -> Int
 
     Raises:
         InputError: If a size is below 1, or the end is no token.
+
+    Example:
+        >>> all_completions(vocabulary=2, length=2).tolist()
+        [[0, 0], [0, 1], [1, 0], [1, 1]]
+        >>> all_completions(vocabulary=2, length=2, end=0).tolist()
+        [[0, -100], [1, 0], [1, 1]]
     """
     if vocabulary < 1 or length < 1 or not (end is None or 0 <= end < vocabulary):
         raise InputError(f"vocabulary={vocabulary}, length={length}, end={end} do not fit")

@@ -226,6 +226,10 @@ def centred_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
     Raises:
         InputError: As :func:`group_advantages`.
 
+    Example:
+        >>> centred_advantages(torch.tensor([[1.0, 3.0]]))
+        tensor([[-1.,  1.]])
+
     References:
         Liu et al. (2025), arXiv:2503.20783.
     """

@@ -42,6 +42,11 @@ class RolloutSchedule:
 
     Raises:
         ConfigError: If a size is not positive, or the seed is negative.
+
+    Example:
+        >>> schedule = RolloutSchedule(group_size=4, minibatches=2)
+        >>> schedule.epochs * schedule.minibatches  # steps of an iteration
+        2
     """
 
     group_size: int = 1
@@ -76,6 +81,11 @@ class RolloutReading:
 
     Raises:
         ConfigError: If no row is read at once.
+
+    Example:
+        >>> reading = RolloutReading(decode=lambda ids: bytes(ids.tolist()).decode())
+        >>> reading.decode(torch.tensor([72, 105]))
+        'Hi'
     """
 
     decode: Callable[[Tensor], str] | None = None
@@ -95,6 +105,10 @@ class RolloutLog:
     Args:
         clip: ε for ``clip_share``, the share of tokens that PPO would clip.
         shown: Completions that are kept.
+
+    Example:
+        >>> RolloutLog(shown=0).clip
+        0.2
     """
 
     clip: float | int = 0.2
@@ -144,6 +158,21 @@ class PolicyBatches:
         ConfigError: If the minibatches are more than the rows.
         InputError: If there are no prompts, none fits, the policy is its own reference, or a
             credit that compares the texts of a group would have one of each.
+
+    Example:
+        >>> from mathlm.align import GroupCredit, TextSampler
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> policy, prompts = GPT(GPTConfig(**sizes)), [torch.tensor([72, 105])]
+        >>> def length(prompts, completions):
+        ...     return [float(len(ids)) for ids in completions]
+        >>> rollouts = PolicyBatches(
+        ...     policy, prompts, length, GroupCredit(), sampler=TextSampler(max_new_tokens=4),
+        ...     schedule=RolloutSchedule(group_size=2),
+        ... )
+        >>> batch = rollouts(0)
+        >>> batch["rewards"].tolist(), batch["advantages"].tolist()  # nobody stands out
+        ([4.0, 4.0], [0.0, 0.0])
     """
 
     def __init__(

@@ -17,12 +17,23 @@ Cut = str | float | int  # "score", "bootstrap" or a reward
 
 
 def no_baseline(rewards: Tensor) -> Tensor:
-    """Rewards themselves, (groups, samples), for groups of any size: REINFORCE as it began."""
+    """Rewards themselves, (groups, samples), for groups of any size: REINFORCE as it began.
+
+    Example:
+        >>> no_baseline(torch.tensor([[1.0, 3.0]]))
+        tensor([[1., 3.]])
+    """
     return rewards
 
 
 def batch_mean(rewards: Tensor) -> Tensor:
-    """Rewards less the mean of all other samples of a step, whatever their prompt."""
+    """Rewards less the mean of all other samples of a step, whatever their prompt.
+
+    Example:
+        >>> batch_mean(torch.tensor([[1.0], [3.0]]))
+        tensor([[-2.],
+                [ 2.]])
+    """
     return leave_one_out_advantages(rewards.reshape(1, -1)).view_as(rewards)
 
 
@@ -41,6 +52,12 @@ class GroupCredit:
         beta: β ≥ 0: KL coefficient of a penalty in the reward; 0 leaves it to the objective.
         cut: Reward of a text that had no end when its tokens were used up: a number, or
             "score" for what the reward function says.
+
+    Example:
+        >>> batch = {"rewards": torch.tensor([1.0, 3.0]), "finished": torch.ones(2).bool()}
+        >>> batch |= {"targets": torch.tensor([[5], [6]]), "logp_old": torch.zeros(2, 1)}
+        >>> GroupCredit()(batch, group_size=2)  # each less the mean of the others
+        {'advantages': tensor([-2.,  2.])}
     """
 
     baseline: Callable[[Tensor], Tensor] = leave_one_out_advantages
@@ -85,6 +102,12 @@ class TokenCredit:
         cut: What is worth a text that had no end when its tokens were used up: a number, in
             place of its reward; "score", what the reward function says; or "bootstrap", what
             the value model expects to follow, in place of a reward that it did not come to.
+
+    Example:
+        >>> batch = {"rewards": torch.tensor([1.0]), "finished": torch.tensor([True])}
+        >>> batch |= {"targets": torch.tensor([[5, 6]]), "logp_old": torch.zeros(1, 2)}
+        >>> TokenCredit(gamma=0.5, lam=1.0)(batch, group_size=1)["advantages"]
+        tensor([[0.5000, 1.0000]])
     """
 
     gamma: float | int = 1.0

@@ -142,6 +142,13 @@ def rollout_record(batch: Batch) -> dict[str, Any]:
 
     Raises:
         InputError: If a column is missing.
+
+    Example:
+        >>> logp = torch.tensor([[-1.0], [-3.0]])
+        >>> batch = {"targets": torch.tensor([[5], [6]]), "logp_old": logp}
+        >>> batch |= {"rewards": torch.tensor([0.0, 1.0]), "lengths": torch.tensor([1, 1])}
+        >>> rollout_record(batch | {"finished": torch.tensor([True, False])})
+        {'reward': 0.5, 'reward_std': 0.5, 'entropy': 2.0, 'length': 1.0, 'finished': 0.5}
     """
     names = ("targets", "logp_old", "rewards", "lengths", "finished")
     require_columns(batch, "rollout_record", *names)
@@ -176,6 +183,12 @@ def update_record(batch: Batch, logp: Tensor, clip: float | int) -> dict[str, fl
 
     Returns:
         ``clip_share``, and ``moved``: KL(π_old ‖ π) [nats/token].
+
+    Example:
+        >>> logp = torch.tensor([[-1.0, -3.0]])
+        >>> batch = {"targets": torch.tensor([[5, 6]]), "advantages": torch.tensor([1.0])}
+        >>> update_record(batch | {"logp_old": logp}, logp, clip=0.2)  # nothing has moved
+        {'clip_share': 0.0, 'moved': 0.0}
     """
     mask, A = batch["targets"] != IGNORED, batch["advantages"]
     each = A if A.ndim == 2 else A[:, None].expand_as(logp)

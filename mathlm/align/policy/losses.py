@@ -281,6 +281,11 @@ def dr_grpo_loss(
         InputError: If the shapes do not fit, a text is longer than L, or ε is out of range.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> logp, mask = torch.full((1, 2), -1.0), torch.ones(1, 2, dtype=torch.bool)
+        >>> dr_grpo_loss(logp, logp, torch.tensor([2.0]), mask, length=4)  # two tokens of four
+        tensor([-1.])
+
     References:
         Liu et al. (2025), arXiv:2503.20783, section 3.2.
     """
@@ -514,6 +519,12 @@ def corrected_grpo_loss(
     Raises:
         InputError: If the shapes do not fit or a number is out of range.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> logp, mask = torch.full((1, 2), -1.0), torch.ones(1, 2, dtype=torch.bool)
+        >>> ref = torch.full((1, 2), -2.0)  # a log-ratio of 2 for the whole text
+        >>> corrected_grpo_loss(logp, logp, ref, torch.tensor([0.5]), mask, beta=0.1)
+        tensor([-0.8000])
 
     References:
         Tang and Munos (2025), arXiv:2506.09477; Liu et al. (2025), arXiv:2503.20783.

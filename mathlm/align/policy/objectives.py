@@ -79,6 +79,17 @@ class PolicyObjective:
 
     Args:
         read: From model and batch to log-probabilities (B, T) of what is asked.
+
+    Example:
+        >>> class Imitation(PolicyObjective):
+        ...     needs = ()
+        ...     def __call__(self, model, batch):
+        ...         logp = self.logp(model, batch)
+        ...         return -logp.sum(), len(logp)
+        >>> logp = torch.tensor([[-1.0, -1.0]])
+        >>> imitation = Imitation(read=lambda model, batch, temperature: logp)
+        >>> imitation(torch.nn.Identity(), {"targets": torch.tensor([[5, 6]])})
+        (tensor(2.), 1)
     """
 
     read: LogProbabilities = target_log_probabilities
@@ -115,6 +126,13 @@ class Reinforce(PolicyObjective):
     With :func:`leave_one_out_advantages` in :class:`GroupCredit` and a β there it is RLOO. Its
     expected gradient is exact on texts of the policy itself: one step for each iteration.
 
+    Example:
+        >>> logp = torch.tensor([[-1.0, -1.0]])
+        >>> batch = {"targets": torch.tensor([[5, 6]]), "advantages": torch.tensor([0.5])}
+        >>> objective = Reinforce(read=lambda model, batch, temperature: logp)
+        >>> objective(torch.nn.Identity(), batch)  # -A log π
+        (tensor(1.), 1)
+
     References:
         Williams (1992), Simple statistical gradient-following algorithms.
         Ahmadian et al. (2024), arXiv:2402.14740.
@@ -135,6 +153,14 @@ class GRPO(PolicyObjective):
     Args:
         clip: ε in (0, 1).
         beta: β ≥ 0, weight of k₃.
+
+    Example:
+        >>> logp = torch.tensor([[-1.0, -1.0]])
+        >>> batch = {"targets": torch.tensor([[5, 6]]), "advantages": torch.tensor([0.5])}
+        >>> batch |= {"logp_old": logp, "logp_ref": logp}
+        >>> objective = GRPO(read=lambda model, batch, temperature: logp)
+        >>> objective(torch.nn.Identity(), batch)  # a mean over tokens
+        (tensor(-0.5000), 1)
     """
 
     clip: float | int = 0.2
@@ -159,6 +185,14 @@ class CorrectedGRPO(PolicyObjective):
     Args:
         clip: ε in (0, 1).
         beta: β ≥ 0, weight of the divergence.
+
+    Example:
+        >>> logp = torch.tensor([[-1.0, -1.0]])
+        >>> batch = {"targets": torch.tensor([[5, 6]]), "advantages": torch.tensor([0.5])}
+        >>> batch |= {"logp_old": logp, "logp_ref": logp}
+        >>> objective = CorrectedGRPO(read=lambda model, batch, temperature: logp)
+        >>> objective(torch.nn.Identity(), batch)
+        (tensor(-1.), 1)
     """
 
     clip: float | int = 0.2
@@ -182,6 +216,13 @@ class DrGRPO(PolicyObjective):
     Args:
         length: L, the most tokens that a completion may have.
         clip: ε in (0, 1).
+
+    Example:
+        >>> logp = torch.tensor([[-1.0, -1.0]])
+        >>> batch = {"targets": torch.tensor([[5, 6]]), "advantages": torch.tensor([2.0])}
+        >>> dr_grpo = DrGRPO(length=4, read=lambda model, batch, temperature: logp)
+        >>> dr_grpo(torch.nn.Identity(), batch | {"logp_old": logp})  # two of four tokens
+        (tensor(-1.), 1)
     """
 
     length: int
@@ -220,6 +261,14 @@ class PPO(PolicyObjective):
 
     Raises:
         InputError: If a weight is negative.
+
+    Example:
+        >>> logp = torch.tensor([[-1.0, -1.0]])
+        >>> batch = {"targets": torch.tensor([[5, 6]]), "logp_old": logp}
+        >>> batch |= {"advantages": torch.tensor([[1.0, 2.0]])}
+        >>> ppo = PPO(value_weight=0, read=lambda model, batch, temperature: logp)
+        >>> ppo(torch.nn.Identity(), batch)  # ratios of 1
+        (tensor(-3.), 2)
 
     References:
         Schulman et al. (2017), arXiv:1707.06347; Ziegler et al. (2019), arXiv:1909.08593.

@@ -56,6 +56,13 @@ class TextSampler:
 
     Raises:
         ConfigError: If there is no token to write, or the temperature is not positive.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> policy, prompts = GPT(GPTConfig(**sizes)), [torch.tensor([72, 105])]
+        >>> TextSampler(max_new_tokens=4)(policy, prompts, seed=0)["lengths"]
+        tensor([4])
     """
 
     max_new_tokens: int
@@ -117,6 +124,13 @@ def roll_out(
     Raises:
         ConfigError: If the temperature is not positive and finite.
         InputError: As in :func:`mathlm.generate.generate`.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> policy, prompts = GPT(GPTConfig(**sizes)), [torch.tensor([72, 105])]
+        >>> roll_out(policy, prompts, max_new_tokens=4)["lengths"]
+        tensor([4])
     """
     require_temperature(temperature)
     texts = generate_ragged(
@@ -151,6 +165,11 @@ def rollout_batch(
 
     Raises:
         InputError: If a prompt or completion has no token.
+
+    Example:
+        >>> batch = rollout_batch([torch.tensor([1, 2])], [torch.tensor([3, 4])])
+        >>> batch["targets"].tolist(), batch["lengths"].tolist()
+        ([[-100, 3, 4, -100]], [2])
     """
     for name, texts in (("prompt", prompts), ("completion", completions)):
         for i, text in enumerate(texts):
@@ -177,7 +196,13 @@ def rollout_batch(
 
 
 def completions_of(batch: Batch) -> list[Tensor]:
-    """Ids of the completion of each row."""
+    """Ids of the completion of each row.
+
+    Example:
+        >>> batch = rollout_batch([torch.tensor([1, 2])], [torch.tensor([3, 4])])
+        >>> completions_of(batch)
+        [tensor([3, 4])]
+    """
     mask = batch["targets"] != IGNORED
     return [row[asked] for row, asked in zip(batch["targets"], mask, strict=True)]
 
@@ -330,6 +355,15 @@ class RolloutWriter:
         read: From model and batch to log-probabilities (B, T).
         read_values: From value model and batch to values (B, T).
         at_once: Rows that are written, and read, together; None = all.
+
+    Example:
+        >>> from mathlm.models import GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> def length(prompts, completions):
+        ...     return [float(len(ids)) for ids in completions]
+        >>> policy, sampler = GPT(GPTConfig(**sizes)), TextSampler(max_new_tokens=4)
+        >>> RolloutWriter(policy=policy, reward=length, sampler=sampler).device
+        device(type='cpu')
     """
 
     policy: nn.Module

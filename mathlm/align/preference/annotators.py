@@ -36,6 +36,12 @@ class Annotator:
 
     Raises:
         ConfigError: If a number is out of range.
+
+    Example:
+        >>> strict = Annotator(temperature=0)  # sees which is better
+        >>> found = compare([[0.0, 10.0]], strict, number=20)
+        >>> bool((np.where(found.decision == 0, found.first, found.second) == 1).all())
+        True
     """
 
     temperature: float | int = 1.0
@@ -188,6 +194,11 @@ def compare(
     Raises:
         InputError: If the shapes do not fit, a number is not finite or positive, or a prompt
             has not two completions that can be drawn.
+
+    Example:
+        >>> found = compare([[0.0, 0.0, 0.0]], Annotator(temperature=0), number=20)
+        >>> len(found), found.ties  # what is equal is a tie
+        (20, 20)
     """
     r = np.asarray(rewards, dtype=np.float64)
     if r.ndim != 2 or r.shape[1] < 2 or number < 1 or seed < 0:

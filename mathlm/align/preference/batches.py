@@ -157,6 +157,16 @@ class PairBatches(ComparedRows):
 
     Raises:
         ConfigError: If the size is not positive, a number negative, or there are no pairs.
+
+    Example:
+        >>> from mathlm.align import encode_pairs
+        >>> from mathlm.text import Bytes, ChatFormat, Preference
+        >>> asked, form = ({"role": "user", "content": "Hi"},), ChatFormat.named()
+        >>> pair = Preference(prompt=asked, chosen="Ho", rejected="Go away")
+        >>> encoded = encode_pairs([pair], form, Bytes(form.special), context=64)
+        >>> batch = PairBatches(encoded, batch_size=1)(0)
+        >>> int((batch["chosen_targets"] != -100).sum())  # "Ho" and the end of the turn
+        3
     """
 
     def __init__(
@@ -210,6 +220,18 @@ class UnpairedBatches(ComparedRows):
     Raises:
         ConfigError: If the size is not positive, a number negative, or no answer can be put
             behind another prompt.
+
+    Example:
+        >>> from mathlm.align import encode_unpaired
+        >>> from mathlm.text import Bytes, ChatFormat, Unpaired
+        >>> form, said = ChatFormat.named(), [("Hi", "Ho", True), ("Why?", "No", False)]
+        >>> answers = [
+        ...     Unpaired(prompt=({"role": "user", "content": asked},), completion=y, label=good)
+        ...     for asked, y, good in said
+        ... ]
+        >>> encoded = encode_unpaired(answers, form, Bytes(form.special), context=64)
+        >>> next(iter(UnpairedBatches(encoded, batch_size=2)))["desirable"]
+        tensor([ True, False])
     """
 
     def __init__(

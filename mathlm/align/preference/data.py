@@ -273,6 +273,14 @@ def encode_unpaired(
 
     Raises:
         InputError, InputTypeError, DataError: As :func:`encode_pairs`.
+
+    Example:
+        >>> from mathlm.text import Bytes
+        >>> asked, form = ({"role": "user", "content": "Hi"},), ChatFormat.named()
+        >>> answer = Unpaired(prompt=asked, completion="Ho", label=True)
+        >>> encoded = encode_unpaired([answer], form, Bytes(form.special), context=64)
+        >>> encoded.labels, encoded.chats[0].mask.sum().item()  # "Ho" and the end of the turn
+        ([True], 3)
     """
     require_list(answers, Unpaired, context)
     dropped, number = dict.fromkeys((FULL, EMPTY, LONG), 0), 0

@@ -452,6 +452,10 @@ def mismatched_kl(
     Raises:
         InputError: If there are no texts, or the shapes differ.
 
+    Example:
+        >>> mismatched_kl(torch.tensor([-1.0, -2.0]), torch.tensor([-2.0, -2.0]))
+        tensor(0.5000)
+
     References:
         Ethayarajh et al. (2024), arXiv:2402.01306, section 4.1.
     """

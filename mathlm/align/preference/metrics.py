@@ -45,6 +45,17 @@ def preference_metrics(
 
     Raises:
         InputError: If there are no pairs, or some have a reference and some have none.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 8), torch.nn.Linear(8, 4))
+        >>> with torch.no_grad():
+        ...     nothing = [p.zero_() for p in model.parameters()]  # four tokens alike
+        >>> answer, other = torch.tensor([[2, 3]]), torch.tensor([[2]])
+        >>> batch = {"chosen_ids": torch.tensor([[1, 2]]), "chosen_targets": answer}
+        >>> batch |= {"rejected_ids": torch.tensor([[1]]), "rejected_targets": other}
+        >>> found = preference_metrics(model, [batch], beta=0.1)
+        >>> round(found["chosen_logp"], 4), round(found["rejected_logp"], 4)  # -2 ln 4, -ln 4
+        (-2.7726, -1.3863)
     """
     found = [pair_scores(model, batch, read) for batch in batches]
     if not found:
@@ -98,6 +109,16 @@ def unpaired_metrics(
 
     Raises:
         InputError: If there are no answers, no reference, or a column is missing.
+
+    Example:
+        >>> batch = {"ids": torch.tensor([[1], [1]]), "targets": torch.tensor([[2], [3]])}
+        >>> batch |= {"desirable": torch.tensor([True, False])}
+        >>> batch |= {"logp_ref": torch.tensor([-3.0, -3.0])}
+        >>> logp = torch.tensor([[-2.0], [-5.0]])
+        >>> read = lambda model, batch: logp
+        >>> found = unpaired_metrics(torch.nn.Identity(), [batch], beta=0.5, read=read)
+        >>> found["chosen_change"], found["rejected_change"], found["margin"]
+        (1.0, -2.0, 1.5)
     """
     require_positive(beta=beta)
     changes, labels = [], []

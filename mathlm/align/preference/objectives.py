@@ -35,6 +35,12 @@ class PairScores:
         logp: Log-probabilities of the chosen and the rejected answers, (2, B) [nats].
         lengths: Their tokens, with the ends of the turns, (2, B).
         logp_ref: What the reference says of them, (2, B) [nats]; None = there is none.
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([[-1.0], [-3.0]]), torch.tensor([[-2.0], [-2.0]])
+        >>> pairs = PairScores(logp=logp, lengths=torch.tensor([[1], [2]]), logp_ref=logp_ref)
+        >>> pairs.rewards(beta=0.5), pairs.rewards_per_token(beta=0.5)
+        ((tensor([0.5000]), tensor([-0.5000])), (tensor([0.5000]), tensor([-0.2500])))
     """
 
     logp: Tensor
@@ -80,6 +86,17 @@ def pair_scores(
 
     Raises:
         InputError: If an answer has no token, or the batch is not one of pairs.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 8), torch.nn.Linear(8, 4))
+        >>> with torch.no_grad():
+        ...     nothing = [p.zero_() for p in model.parameters()]  # four tokens alike
+        >>> answer, other = torch.tensor([[2, 3]]), torch.tensor([[2]])
+        >>> batch = {"chosen_ids": torch.tensor([[1, 2]]), "chosen_targets": answer}
+        >>> batch |= {"rejected_ids": torch.tensor([[1]]), "rejected_targets": other}
+        >>> pair_scores(model, batch).logp.detach()  # -2 ln 4 and -ln 4
+        tensor([[-2.7726],
+                [-1.3863]])
     """
     both = stacked(batch)
     lengths = (both["targets"] != IGNORED).sum(1).unflatten(0, (2, -1))
@@ -113,6 +130,15 @@ class PairObjective:
 
     Args:
         read: From model and batch to log-probabilities (B, T) of what is asked.
+
+    Example:
+        >>> class Difference(PairObjective):
+        ...     def losses(self, pairs):
+        ...         return pairs.logp[1] - pairs.logp[0]
+        >>> logp = torch.tensor([[-1.0], [-3.0]])
+        >>> pairs = PairScores(logp=logp, lengths=torch.tensor([[1], [2]]), logp_ref=None)
+        >>> Difference().losses(pairs)
+        tensor([-2.])
     """
 
     read: LogProbabilities = target_log_probabilities
@@ -168,7 +194,15 @@ class DPO(PairObjective):
 
 @dataclass(frozen=True, kw_only=True)
 class LengthNormalizedDPO(DPO):
-    """DPO on implicit rewards per token: :func:`length_normalized_reward`."""
+    """DPO on implicit rewards per token: :func:`length_normalized_reward`.
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([[-1.0], [-3.0]]), torch.tensor([[-2.0], [-2.0]])
+        >>> pairs = PairScores(logp=logp, lengths=torch.tensor([[1], [2]]), logp_ref=logp_ref)
+        >>> objective = LengthNormalizedDPO(beta=np.log(3) / 1.5)  # 1 and -1/2 nats per token
+        >>> objective.losses(pairs)  # a margin of ln 3: ln(4/3)
+        tensor([0.2877])
+    """
 
     def losses(self, pairs: PairScores) -> Float[Tensor, " B"]:
         """Loss of each pair [nats]."""
@@ -183,6 +217,12 @@ class RobustDPO(PairObjective):
         read: As for all.
         beta: β > 0.
         flip: Share of the labels that are flipped, below 1/2.
+
+    Example:
+        >>> zero = torch.zeros(2, 1)
+        >>> pairs = PairScores(logp=zero, lengths=torch.ones(2, 1), logp_ref=zero)
+        >>> RobustDPO(flip=0.25).losses(pairs)  # ln 2: no opinion, whatever is flipped
+        tensor([0.6931])
     """
 
     beta: float | int = 0.1
@@ -201,6 +241,12 @@ class IPO(PairObjective):
         read: As for all.
         beta: β > 0; τ in the paper.
         per_token: Whether log-ratios are divided by the lengths of their answers.
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([[-1.0], [-3.0]]), torch.tensor([[-2.0], [-2.0]])
+        >>> pairs = PairScores(logp=logp, lengths=torch.tensor([[1], [2]]), logp_ref=logp_ref)
+        >>> IPO(beta=0.5).losses(pairs)  # a log-ratio of 2 where 1 / (2 β) is asked for
+        tensor([1.])
     """
 
     beta: float | int = 0.1
@@ -219,6 +265,12 @@ class Hinge(PairObjective):
     Args:
         read: As for all.
         beta: β > 0.
+
+    Example:
+        >>> logp, logp_ref = torch.tensor([[-1.0], [-3.0]]), torch.tensor([[-2.0], [-2.0]])
+        >>> pairs = PairScores(logp=logp, lengths=torch.tensor([[1], [2]]), logp_ref=logp_ref)
+        >>> Hinge(beta=0.25).losses(pairs)  # a margin of 1/4 + 1/4
+        tensor([0.5000])
     """
 
     beta: float | int = 0.1
@@ -235,6 +287,12 @@ class ORPO(PairObjective):
     Args:
         read: As for all.
         weight: λ, of the odds ratio.
+
+    Example:
+        >>> logp = torch.tensor([[0.5], [0.5]]).log()
+        >>> pairs = PairScores(logp=logp, lengths=torch.tensor([[1], [1]]), logp_ref=None)
+        >>> ORPO(weight=1).losses(pairs)  # ln 2 of the answer, and ln 2 of equal odds
+        tensor([1.3863])
     """
 
     weight: float | int = 0.1
@@ -252,6 +310,12 @@ class SimPO(PairObjective):
         read: As for all.
         beta: β > 0.
         gamma: γ >= 0.
+
+    Example:
+        >>> logp = torch.tensor([[-1.0], [-3.0]])  # -1 and -3/2 nats per token
+        >>> pairs = PairScores(logp=logp, lengths=torch.tensor([[1], [2]]), logp_ref=None)
+        >>> SimPO(beta=2.0, gamma=1.0).losses(pairs)  # just the margin that is asked for: ln 2
+        tensor([0.6931])
     """
 
     beta: float | int = 2.0
@@ -275,6 +339,16 @@ class KTO:
         beta: β > 0.
         desirable_weight: λ_D >= 0.
         undesirable_weight: λ_U >= 0.
+
+    Example:
+        >>> ids = torch.tensor([[5, 6]])
+        >>> batch = {"ids": ids, "targets": ids, "desirable": torch.tensor([True])}
+        >>> batch |= {"kl_ids": ids, "kl_targets": ids}
+        >>> batch |= {"logp_ref": torch.zeros(1), "kl_logp_ref": torch.zeros(1)}
+        >>> equal = torch.zeros(1, 2, requires_grad=True)  # says what the reference says
+        >>> loss, answers = KTO(read=lambda model, batch: equal)(torch.nn.Identity(), batch)
+        >>> loss.item(), answers  # 1 - σ(0)
+        (0.5, 1)
     """
 
     read: LogProbabilities = target_log_probabilities

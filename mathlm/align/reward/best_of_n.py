@@ -42,6 +42,11 @@ def best_of_n_log_probabilities(
 
     Raises:
         InputError: If n < 1, a reward is not finite, the shapes differ, or p does not sum to 1.
+
+    Example:
+        >>> logp, rewards = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.0, 1.0])
+        >>> best_of_n_log_probabilities(logp, rewards, n=2).exp()  # 1/4: twice the worse
+        tensor([0.2500, 0.7500])
     """
     _require_outcomes(logp, rewards, n)
     rows = [

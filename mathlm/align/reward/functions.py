@@ -43,6 +43,12 @@ class TimedReward:
 
     Raises:
         ConfigError: If the time is not positive and finite.
+
+    Example:
+        >>> def length(prompts, completions):
+        ...     return [float(len(text)) for text in completions]
+        >>> TimedReward(length, seconds=60)(["How many?"], ["four"])
+        [4.0]
     """
 
     reward: RewardFunction

@@ -108,6 +108,11 @@ def rao_kupper_log_probabilities(
 
     Raises:
         InputError: If a threshold is not above 0, or the shapes differ.
+
+    Example:
+        >>> zero = torch.zeros(1)
+        >>> rao_kupper_log_probabilities(zero, zero, np.log(3)).exp()  # σ(-ln 3) = 1/4
+        tensor([[0.2500, 0.5000, 0.2500]])
     """
     d = _difference(reward_a, reward_b)
     eta = _each(threshold, "threshold", d)

@@ -173,6 +173,13 @@ class RewardEnsemble(nn.Module):
 
     Raises:
         ConfigError: If there are fewer than two.
+
+    Example:
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> ensemble = RewardEnsemble(RewardModel(GPT(GPTConfig(**sizes))) for _ in range(3))
+        >>> ensemble.members(torch.tensor([[72, 105, 33]])).shape
+        torch.Size([3, 1])
     """
 
     def __init__(self, models: Iterable[nn.Module]) -> None:
@@ -201,6 +208,10 @@ def ensemble_std(members: Float[Tensor, "M ..."]) -> Float[Tensor, "..."]:
 
     Raises:
         InputError: If there are fewer than two members.
+
+    Example:
+        >>> ensemble_std(torch.tensor([[1.0], [3.0]]))  # √2
+        tensor([1.4142])
     """
     _require_members(members, 2)
     return members.std(0)
@@ -239,6 +250,10 @@ def cautious_reward(members: Float[Tensor, "M ..."], c: float | int) -> Float[Te
 
     Raises:
         InputError: If there are fewer than two members, or c is negative.
+
+    Example:
+        >>> cautious_reward(torch.tensor([[1.0], [3.0]]), c=0.5)  # 2 - √2 / 2
+        tensor([1.2929])
     """
     if c < 0:
         raise InputError(f"c={c} must not be negative: disagreement would be sought")

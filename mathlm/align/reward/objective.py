@@ -25,6 +25,13 @@ class BradleyTerry:
 
     Raises:
         ConfigError: If a number is negative.
+
+    Example:
+        >>> answer, other = torch.tensor([[2, 3]]), torch.tensor([[2]])
+        >>> batch = {"chosen_ids": torch.tensor([[1, 2]]), "chosen_targets": answer}
+        >>> batch |= {"rejected_ids": torch.tensor([[1]]), "rejected_targets": other}
+        >>> BradleyTerry()(lambda ids, mask: torch.zeros(len(ids)), batch)  # ln 2: no opinion
+        (tensor(0.6931), 1)
     """
 
     margin: float | int = 0.0
@@ -53,6 +60,14 @@ def pair_rewards(model: nn.Module, batch: Batch) -> Float[Tensor, "2 B"]:
 
     Raises:
         InputError: If an answer has no token, or the batch is not one of pairs.
+
+    Example:
+        >>> answer, other = torch.tensor([[2, 3]]), torch.tensor([[2]])
+        >>> batch = {"chosen_ids": torch.tensor([[1, 2]]), "chosen_targets": answer}
+        >>> batch |= {"rejected_ids": torch.tensor([[1]]), "rejected_targets": other}
+        >>> pair_rewards(lambda ids, mask: mask.sum(1).float(), batch)  # tokens of the texts
+        tensor([[3.],
+                [2.]])
     """
     both = stacked(batch)
     return model(*whole_texts(both["ids"], both["targets"])).unflatten(0, (2, -1))
@@ -105,6 +120,17 @@ def reward_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, floa
 
     Raises:
         InputError: If there are no pairs.
+
+    Example:
+        >>> from mathlm.align import RewardModel
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> sizes = dict(vocab_size=256, context=32, d_model=16, n_layers=1, n_heads=2)
+        >>> answer, other = torch.tensor([[2, 3]]), torch.tensor([[2]])
+        >>> batch = {"chosen_ids": torch.tensor([[1, 2]]), "chosen_targets": answer}
+        >>> batch |= {"rejected_ids": torch.tensor([[1]]), "rejected_targets": other}
+        >>> found = reward_metrics(RewardModel(GPT(GPTConfig(**sizes))), [batch])  # untrained
+        >>> found["accuracy"], found["length_accuracy"], round(found["loss"], 4)
+        (0.5, 1.0, 0.6931)
     """
     with evaluating(model):
         found = [(pair_rewards(model, batch), answer_lengths(batch)) for batch in batches]

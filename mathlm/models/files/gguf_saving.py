@@ -49,6 +49,17 @@ def save_gguf(
         CheckpointError: If the file is there already.
         DataError, DataNotFoundError: If the tokenizer is no GGUF file, or the gguf package is
             not installed.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.models import GPT, GPTConfig
+        >>> llama = dict(norm="rms", activation="swiglu", position="rope", bias=False)
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=1, n_heads=2)
+        >>> model, ids = GPT(GPTConfig(**sizes, **llama)), torch.tensor([[72, 105]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     again = GPT.from_pretrained(save_gguf(model, f"{folder}/mine.gguf"))
+        >>> torch.allclose(again(ids), model(ids), atol=1e-5)
+        True
     """
     path, config = Path(path), model.config
     require_alone(model, "a GGUF file")

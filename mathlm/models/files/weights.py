@@ -55,6 +55,15 @@ def load_weights(folder: str | Path) -> dict[str, Tensor]:
         CheckpointError: If there is no such file.
         CheckpointCorruptError: If its header is not valid.
         CheckpointMismatchError: If the folder offers a pickle instead.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.models import GPT, GPTConfig, save_pretrained
+        >>> sizes = dict(vocab_size=256, context=64, d_model=32, n_layers=2, n_heads=4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_pretrained(GPT(GPTConfig(**sizes)), f"{folder}/mine")
+        ...     max(load_weights(path).values(), key=len).shape  # a vector for each token
+        torch.Size([256, 32])
     """
     folder = Path(folder)
     if (folder / FILE).is_file():

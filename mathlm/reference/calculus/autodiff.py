@@ -108,7 +108,15 @@ class Variable(Operators):
 
 
 def topological_order(y: Variable) -> list[Variable]:
-    """Every variable behind y, each one after all of its parents."""
+    """Every variable behind y, each one after all of its parents.
+
+    Example:
+        >>> x = Variable(3.0)
+        >>> y = x * x + x
+        >>> order = topological_order(y)
+        >>> order[0] is x, order[-1] is y
+        (True, True)
+    """
     order: list[Variable] = []
     seen, stack = set(), [(y, False)]
     while stack:

@@ -176,6 +176,10 @@ def jacobian_by_rows(f: Callable[[Any], Any], x: ndarray) -> ndarray:
 
     Raises:
         InputError: If x or the value of f is not a vector.
+
+    Example:
+        >>> jacobian_by_rows(lambda x: [x[0] * x[1], 3 * x[1]], np.array([2.0, 5.0])).tolist()
+        [[5.0, 2.0], [0.0, 3.0]]
     """
     _require_vector(x)
     inputs = Variable(x)

@@ -273,6 +273,11 @@ def gelu_tanh_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = gelu_tanh(0.0)
+        >>> float(gelu_tanh_backward(1.0, cache))  # σ(0)
+        0.5
     """
     x, p, rest, du = cache
     return gradient_array(dy, x.shape) * (p + 2 * p * rest * x * du)

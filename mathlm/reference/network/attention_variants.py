@@ -52,6 +52,11 @@ def soft_cap_backward(dy: Numbers, cache: tuple) -> Value:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = soft_cap([0.0, 1e6], 50.0)
+        >>> soft_cap_backward([1.0, 1.0], cache).tolist()  # all of it, and nothing at the cap
+        [1.0, 0.0]
     """
     (t,) = cache
     return gradient_array(dy, t.shape) * (1 - t * t)
@@ -78,6 +83,11 @@ def sink_softmax(
 
     Raises:
         InputError: If a number is not finite, or there is not one sink for each head.
+
+    Example:
+        >>> weights, cache = sink_softmax(np.zeros((1, 1, 3)), np.zeros(1))
+        >>> weights.round(4).tolist()  # the sink takes a quarter
+        [[[0.25, 0.25, 0.25]]]
     """
     z, b = finite_array(scores, "scores"), finite_array(sinks, "sinks")
     if z.ndim < 3 or b.shape != z.shape[-3:-2]:
@@ -108,6 +118,12 @@ def sink_softmax_backward(
 
     Raises:
         InputError: If dA has not the shape of the weights.
+
+    Example:
+        >>> weights, cache = sink_softmax(np.zeros((1, 1, 1)), np.zeros(1))  # 1/2
+        >>> dscores, dsinks = sink_softmax_backward(np.ones((1, 1, 1)), cache)
+        >>> dscores.round(4).tolist(), dsinks.round(4).tolist()  # σ (1 - σ), and less by it
+        ([[[0.25]]], [-0.25])
     """
     (A,) = cache
     dA = gradient_array(dA, A.shape)
@@ -133,6 +149,11 @@ def attention_gate(y: Numbers, gate: Numbers) -> tuple[Value, tuple]:
 
     Raises:
         InputError: If an entry is not finite, or the shapes differ.
+
+    Example:
+        >>> y, cache = attention_gate([2.0, 4.0], [0.0, 0.0])  # σ(0) = 1/2
+        >>> y.tolist()
+        [1.0, 2.0]
     """
     y, gate = finite_array(y, "y"), finite_array(gate, "gate")
     require_same_shape(y, gate, ("y", "gate"))
@@ -156,6 +177,12 @@ def attention_gate_backward(dy: Numbers, cache: tuple) -> tuple[Value, Value]:
 
     Raises:
         InputError: If dy has not the shape of Ỹ.
+
+    Example:
+        >>> y, cache = attention_gate([2.0, 4.0], [0.0, 0.0])
+        >>> dy, dgate = attention_gate_backward([1.0, 1.0], cache)
+        >>> dy.tolist(), dgate.tolist()  # σ = 1/2, and Y σ (1 - σ)
+        ([0.5, 0.5], [0.5, 1.0])
     """
     y, open_ = cache
     dy = gradient_array(dy, y.shape)
@@ -181,6 +208,11 @@ def centered_rms_norm(
 
     Raises:
         InputError: As :func:`rms_norm`.
+
+    Example:
+        >>> y, cache = centered_rms_norm(np.array([3.0, -3.0]), np.array([0.0, 1.0]), eps=0)
+        >>> y.tolist()  # gains 1 and 2
+        [1.0, -2.0]
     """
     return rms_norm(x, 1.0 + finite_array(gamma, "gamma"), eps)
 
@@ -201,5 +233,11 @@ def centered_rms_norm_backward(
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = centered_rms_norm(np.array([3.0, -3.0]), np.zeros(2), eps=0)
+        >>> dx, dgamma = centered_rms_norm_backward(np.array([1.0, -1.0]), cache)
+        >>> dx.round(12).tolist(), dgamma.tolist()  # along x nothing changes
+        ([0.0, 0.0], [1.0, 1.0])
     """
     return rms_norm_backward(dy, cache)

@@ -64,6 +64,16 @@ def pre_norm_block(
             or a number is NaN or infinite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> parts = [f"attention.W_{name}" for name in "qkvo"]
+        >>> parts += ["feed_forward.W_in", "feed_forward.W_out"]
+        >>> weights = {f"{name}.weight": np.zeros((2, 2)) for name in parts}
+        >>> norms = "attention_norm.gamma", "feed_forward_norm.gamma"
+        >>> weights |= dict.fromkeys(norms, np.ones(2))
+        >>> y, cache = pre_norm_block(np.array([[1.0, 3.0]]), weights, n_heads=1)
+        >>> y.tolist()  # the halves add nothing
+        [[1.0, 3.0]]
+
     References:
         Xiong et al. (2020), arXiv:2002.04745, table 1.
     """
@@ -95,6 +105,17 @@ def pre_norm_block_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gradien
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> parts = [f"attention.W_{name}" for name in "qkvo"]
+        >>> parts += ["feed_forward.W_in", "feed_forward.W_out"]
+        >>> weights = {f"{name}.weight": np.zeros((2, 2)) for name in parts}
+        >>> norms = "attention_norm.gamma", "feed_forward_norm.gamma"
+        >>> weights |= dict.fromkeys(norms, np.ones(2))
+        >>> y, cache = pre_norm_block(np.array([[1.0, 3.0]]), weights, n_heads=1)
+        >>> dx, gradients = pre_norm_block_backward([[5.0, 7.0]], cache)
+        >>> dx.tolist()  # the residual path
+        [[5.0, 7.0]]
     """
     shape, norm, names, attention_norm, attention, feed_norm, feed = cache
     dy = gradient_array(dy, shape)
@@ -145,6 +166,16 @@ def post_norm_block(
             or a number is NaN or infinite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> parts = [f"attention.W_{name}" for name in "qkvo"]
+        >>> parts += ["feed_forward.W_in", "feed_forward.W_out"]
+        >>> weights = {f"{name}.weight": np.zeros((2, 2)) for name in parts}
+        >>> norms = "attention_norm.gamma", "feed_forward_norm.gamma"
+        >>> weights |= dict.fromkeys(norms, np.ones(2))
+        >>> y, cache = post_norm_block(np.array([[1.0, 3.0]]), weights, n_heads=1)
+        >>> y.round(3).tolist()  # normalized
+        [[-1.0, 1.0]]
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
     """
@@ -178,6 +209,17 @@ def post_norm_block_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gradie
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> parts = [f"attention.W_{name}" for name in "qkvo"]
+        >>> parts += ["feed_forward.W_in", "feed_forward.W_out"]
+        >>> weights = {f"{name}.weight": np.zeros((2, 2)) for name in parts}
+        >>> norms = "attention_norm.gamma", "feed_forward_norm.gamma"
+        >>> weights |= dict.fromkeys(norms, np.ones(2))
+        >>> y, cache = post_norm_block(np.array([[1.0, 3.0]]), weights, n_heads=1)
+        >>> dx, gradients = post_norm_block_backward([[5.0, 5.0]], cache)
+        >>> dx.round(6).tolist()  # no x changes the mean of what is normalized
+        [[0.0, 0.0]]
     """
     shape, norm, names, dropout, (attention_norm, attention, feed_norm, feed) = cache
     dy = gradient_array(dy, shape)

@@ -28,6 +28,11 @@ def all_bits(n: int) -> tuple[ndarray, ndarray]:
     Raises:
         InputTypeError: If n is no integer.
         InputError: If n < 1, or n > 20: a table of a million rows is enough.
+
+    Example:
+        >>> x, y = all_bits(2)
+        >>> x.tolist(), y.ravel().tolist()  # XOR
+        ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0.0, 1.0, 1.0, 0.0])
     """
     require_integer(n=n)
     if not 1 <= n <= 20:
@@ -52,6 +57,13 @@ def parity_network(n: int) -> Weights:
     Raises:
         InputTypeError: If n is no integer.
         InputError: If n < 1.
+
+    Example:
+        >>> from mathlm.reference import multilayer_perceptron
+        >>> x, parity = all_bits(3)
+        >>> y, cache = multilayer_perceptron(x, parity_network(3), ["relu", "identity"])
+        >>> bool((y == parity).all())
+        True
     """
     _require_at_least_one(n=n)
     slopes = 2.0 * (-1.0) ** np.arange(n)  # change of slope at s = 0, 1, ..., n - 1
@@ -77,6 +89,10 @@ def parity_folds(n: int) -> Weights:
     Raises:
         InputTypeError: If n is no integer.
         InputError: If n < 2.
+
+    Example:
+        >>> [W.shape for W, b in parity_folds(8)]  # log₂ 8 hidden layers of two
+        [(2, 8), (2, 2), (2, 2), (1, 2)]
     """
     require_integer(n=n)
     if n < 2:
@@ -107,6 +123,14 @@ def parity_tree(n: int) -> Weights:
     Raises:
         InputTypeError: If n is no integer.
         InputError: If n < 2.
+
+    Example:
+        >>> from mathlm.reference import multilayer_perceptron
+        >>> (x, parity), weights = all_bits(4), parity_tree(4)
+        >>> activations = ["relu"] * (len(weights) - 1) + ["identity"]
+        >>> y, cache = multilayer_perceptron(x, weights, activations)
+        >>> bool((y == parity).all()), len(weights) - 1  # log₂ 4 hidden layers
+        (True, 2)
     """
     require_integer(n=n)
     if n < 2:
@@ -149,6 +173,11 @@ def tent_network(depth: int) -> Weights:
     Raises:
         InputTypeError: If depth is no integer.
         InputError: If depth < 1.
+
+    Example:
+        >>> from mathlm.reference import linear_pieces
+        >>> linear_pieces(tent_network(2), 0, 1).tolist()  # 2² pieces
+        [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     _require_at_least_one(depth=depth)
     read, layers = np.ones((1, 1)), []
@@ -180,6 +209,13 @@ def interpolating_network(
     Raises:
         InputError: If there are fewer than two knots, they do not increase, a number is not
             finite, there is not one value a knot, or a slope is beyond float64.
+
+    Example:
+        >>> from mathlm.reference import multilayer_perceptron
+        >>> weights = interpolating_network([0, 1, 2], [5, 7, 6])
+        >>> y, cache = multilayer_perceptron([[0.0], [1.5]], weights, ["relu", "identity"])
+        >>> y.ravel()
+        array([5. , 6.5])
     """
     k, v = np.asarray(knots, dtype=float), np.asarray(values, dtype=float)
     if k.ndim != 1 or k.shape != v.shape or len(k) < 2:

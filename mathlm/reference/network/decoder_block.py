@@ -71,6 +71,17 @@ def decoder_block(
             or a number is NaN or infinite.
         InputTypeError: If a mask is not boolean.
 
+    Example:
+        >>> parts = ("attention", "cross_attention", "feed_forward")
+        >>> names = [f"{part}.W_{map}" for part in parts[:2] for map in "qkvo"]
+        >>> names += ["feed_forward.W_in", "feed_forward.W_out"]
+        >>> weights = {f"{name}.weight": np.zeros((2, 2)) for name in names}
+        >>> weights |= {f"{part}_norm.gamma": np.ones(2) for part in parts}
+        >>> x, memory = np.array([[1.0, 3.0]]), np.ones((5, 2))
+        >>> y, cache = decoder_block(x, memory, weights, n_heads=1)
+        >>> y.round(3).tolist()  # normalized; the three parts add nothing
+        [[-1.0, 1.0]]
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
     """
@@ -109,6 +120,18 @@ def decoder_block_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, ndarray,
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> parts = ("attention", "cross_attention", "feed_forward")
+        >>> names = [f"{part}.W_{map}" for part in parts[:2] for map in "qkvo"]
+        >>> names += ["feed_forward.W_in", "feed_forward.W_out"]
+        >>> weights = {f"{name}.weight": np.zeros((2, 2)) for name in names}
+        >>> weights |= {f"{part}_norm.gamma": np.ones(2) for part in parts}
+        >>> x, memory = np.array([[1.0, 3.0]]), np.ones((5, 2))
+        >>> y, cache = decoder_block(x, memory, weights, n_heads=1)
+        >>> dx, dmemory, gradients = decoder_block_backward([[5.0, 5.0]], cache)
+        >>> dx.round(6).tolist()  # no x changes the mean of what is normalized
+        [[0.0, 0.0]]
     """
     shape, names, dropout, (attention, cross, feed) = cache
     dmemory: Any  # a memory was given, so it has a gradient

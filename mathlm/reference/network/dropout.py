@@ -70,6 +70,11 @@ def dropout_backward(dy: Float[ndarray, "..."], cache: Any) -> Float[ndarray, ".
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = dropout(np.ones(8), 0.5, np.random.default_rng(0))
+        >>> bool((dropout_backward(np.ones(8), cache) == y).all())  # the same entries
+        True
     """
     if dy.shape != cache.shape:
         raise InputError(f"dy has shape {dy.shape}, but y has {cache.shape}")

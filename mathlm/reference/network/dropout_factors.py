@@ -43,6 +43,14 @@ def draw_dropout(
     Raises:
         ConfigError: If the rate lies outside [0, 1).
 
+    Example:
+        >>> from mathlm.reference import TransformerConfig
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=1, n_heads=2)
+        >>> config = TransformerConfig(**sizes)
+        >>> factors = draw_dropout(config, ((1, 3), (1, 2)), 0.5, np.random.default_rng(0))
+        >>> sorted(set(factors["encoder.0.attention"].ravel().tolist()))  # 1 / (1 - p)
+        [0.0, 2.0]
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 5.4.
     """

@@ -105,6 +105,14 @@ def feed_forward_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gradients
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> W_in, W_out = np.array([[1.0], [-1.0]]), np.ones((1, 2))
+        >>> weights = {"W_in.weight": W_in, "W_out.weight": W_out}
+        >>> y, cache = feed_forward([[3.0], [-4.0]], weights)  # |x|
+        >>> dx, gradients = feed_forward_backward([[1.0], [1.0]], cache)
+        >>> dx.tolist(), gradients["W_out.weight"].tolist()
+        ([[1.0], [-1.0]], [[3.0, 4.0]])
     """
     shape, _, activation, names, in_caches, activation_cache, out_cache = cache
     dhidden, gradients = named_linear_backward(gradient_array(dy, shape), out_cache, "W_out")

@@ -147,6 +147,13 @@ def flash_attention_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, ndarra
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> q, k, v = np.zeros((1, 2)), np.zeros((2, 2)), np.eye(2)
+        >>> y, cache = flash_attention(q, k, v, block=1)  # the mean of both values
+        >>> dq, dk, dv = flash_attention_backward([[1.0, 0.0]], cache)
+        >>> dv.round(6).tolist()
+        [[0.5, 0.0], [0.5, 0.0]]
     """
     q, k, v, mask, block, causal, y, logsum = cache
     dy = gradient_array(dy, y.shape)
@@ -343,6 +350,13 @@ def merge_softmax_states(a: SoftmaxState, b: SoftmaxState) -> SoftmaxState:
 
     Raises:
         InputError: If the two are of different shapes, or a sum overflows.
+
+    Example:
+        >>> first = softmax_state(np.zeros(1), np.array([[1.0]]))
+        >>> second = softmax_state(np.zeros(1), np.array([[3.0]]))
+        >>> state = merge_softmax_states(first, second)
+        >>> state.mixture / state.total  # the mean of both values
+        array([2.])
     """
     if a.mixture.shape != b.mixture.shape:
         raise InputError(

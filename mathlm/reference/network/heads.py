@@ -98,6 +98,13 @@ def self_attention_backward(
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> x, I = np.array([[1.0, 0.0], [3.0, 0.0]]), np.eye(2)
+        >>> y, cache = self_attention(x, 0 * I, I, I)  # the mean of the values
+        >>> dx, dW_q, dW_k, dW_v = self_attention_backward([[1.0, 0.0], [0.0, 0.0]], cache)
+        >>> dx.tolist()
+        [[0.5, 0.0], [0.5, 0.0]]
     """
     *linear_caches, attention_cache = cache
     *_, v, weights = attention_cache
@@ -196,6 +203,16 @@ def multi_head_attention_backward(
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> maps = {f"W_{name}.weight": np.eye(4) for name in "qkvo"}
+        >>> x, mask = np.zeros((3, 4)), np.tri(3).astype(bool)
+        >>> y, cache = multi_head_attention(x, maps, n_heads=2, mask=mask)
+        >>> dy = np.zeros((3, 4))
+        >>> dy[0] = 1.0
+        >>> dx, gradients, _ = multi_head_attention_backward(dy, cache)
+        >>> dx.tolist()  # the first position sees itself alone
+        [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     shape, n_groups, names, is_self, (q_cache, k_cache, v_cache, o_cache, attention) = cache
     n_heads = attention[-1].shape[-3]

@@ -55,6 +55,16 @@ def latent_attention(
         InputError: If a weight is missing or of another shape, or a number is not finite.
         InputTypeError: If the mask is not boolean.
 
+    Example:
+        >>> names = {"W_q": (2, 2), "W_qr": (2, 2), "W_dkv": (1, 2), "W_kr": (2, 2)}
+        >>> names |= {"W_uk": (2, 1), "W_uv": (2, 1), "W_o": (2, 2)}
+        >>> weights = {f"{name}.weight": np.zeros(shape) for name, shape in names.items()}
+        >>> weights |= {"W_dkv.weight": np.ones((1, 2)), "W_uv.weight": np.ones((2, 1))}
+        >>> weights["W_o.weight"] = np.eye(2)
+        >>> y, cache = latent_attention(np.array([[1.0, 0.0], [0.0, 3.0]]), weights, n_heads=1)
+        >>> y.tolist()  # equal scores: the mean of the latent numbers 1 and 3
+        [[2.0, 2.0], [2.0, 2.0]]
+
     References:
         DeepSeek-AI (2024), arXiv:2405.04434, section 2.1.
     """
@@ -97,6 +107,18 @@ def latent_attention_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gradi
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> names = {"W_q": (2, 2), "W_qr": (2, 2), "W_dkv": (1, 2), "W_kr": (2, 2)}
+        >>> names |= {"W_uk": (2, 1), "W_uv": (2, 1), "W_o": (2, 2)}
+        >>> weights = {f"{name}.weight": np.zeros(shape) for name, shape in names.items()}
+        >>> weights |= {"W_dkv.weight": np.ones((1, 2)), "W_uv.weight": np.ones((2, 1))}
+        >>> weights["W_o.weight"] = np.eye(2)
+        >>> x = np.array([[1.0, 0.0], [0.0, 3.0]])
+        >>> y, cache = latent_attention(x, weights, n_heads=1)
+        >>> dx, gradients = latent_attention_backward([[1.0, 0.0], [0.0, 0.0]], cache)
+        >>> dx.tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
     """
     shape, n_heads, width, caches = cache
     grads: Gradients = {}

@@ -144,6 +144,12 @@ def multilayer_perceptron(
         ConfigError: If an activation is not known.
         InputError: If there is no layer, not one activation a layer, an array is empty or not
             finite, or shapes do not fit; the message names the layer, counted from 1.
+
+    Example:
+        >>> weights = [(np.array([[1.0], [-1.0]]), None), (np.ones((1, 2)), None)]
+        >>> y, cache = multilayer_perceptron([[3.0], [-4.0]], weights, ["relu", "identity"])
+        >>> y.tolist()  # relu(x) + relu(-x)
+        [[3.0], [4.0]]
     """
     _require_names(weights, activations)
     h, cache, source = finite_array(x, "x"), [], "x"
@@ -175,6 +181,13 @@ def multilayer_perceptron_backward(
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> weights = [(np.array([[1.0], [-1.0]]), None), (np.ones((1, 2)), None)]
+        >>> y, cache = multilayer_perceptron([[3.0], [-4.0]], weights, ["relu", "identity"])
+        >>> dx, gradients = multilayer_perceptron_backward([[1.0], [1.0]], cache)
+        >>> dx.tolist()  # the slope of |x|
+        [[1.0], [-1.0]]
     """
     (x, W, _), _, _ = cache[-1]
     dh, gradients = gradient_array(dy, (*x.shape[:-1], W.shape[0])), []

@@ -39,6 +39,12 @@ def low_rank_linear(
     Raises:
         InputError: If the shapes do not fit.
 
+    Example:
+        >>> W, A, B = np.eye(2), np.array([[1.0, 1.0]]), np.array([[1.0], [0.0]])
+        >>> y, cache = low_rank_linear(np.array([1.0, 2.0]), W, A, B, scale=10.0)
+        >>> y.tolist()  # 10 (1 + 2) more in the first
+        [31.0, 2.0]
+
     References:
         Hu et al. (2021), arXiv:2106.09685, eq. (3).
     """
@@ -71,6 +77,13 @@ def low_rank_linear_backward(dy: Float[ndarray, "..."], cache: Any) -> tuple[nda
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> W, A, B = np.eye(2), np.array([[1.0, 1.0]]), np.zeros((2, 1))  # as a LoRA begins
+        >>> y, cache = low_rank_linear(np.array([1.0, 2.0]), W, A, B)
+        >>> dx, dW, dA, dB = low_rank_linear_backward(np.array([1.0, 0.0]), cache)
+        >>> dA.tolist(), dB.tolist()  # A gets no gradient where B is 0
+        ([[0.0, 0.0]], [[3.0], [0.0]])
     """
     x, h, W, A, B, scale = cache
     expected = (*x.shape[:-1], W.shape[0])
@@ -118,6 +131,12 @@ def bottleneck(
         ConfigError: If the activation is not known.
         InputError: If the shapes do not fit, or a number is NaN or infinite.
 
+    Example:
+        >>> W_down, W_up = np.array([[1.0, 1.0]]), np.array([[1.0], [0.0]])
+        >>> y, cache = bottleneck([[1.0, 2.0]], W_down, np.zeros(1), W_up, np.zeros(2))
+        >>> y.tolist()  # adds relu(1 + 2) to the first
+        [[4.0, 2.0]]
+
     References:
         Houlsby et al. (2019), arXiv:1902.00751, section 2.1.
     """
@@ -157,6 +176,13 @@ def bottleneck_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, ...]:
 
     Raises:
         InputError: If dy has not the shape of y, or an entry is NaN or infinite.
+
+    Example:
+        >>> W_down, W_up = np.array([[1.0, 1.0]]), np.array([[1.0], [0.0]])
+        >>> y, cache = bottleneck([[1.0, 2.0]], W_down, np.zeros(1), W_up, np.zeros(2))
+        >>> dx, *gradients = bottleneck_backward([[1.0, 0.0]], cache)
+        >>> dx.tolist()  # directly, and through the narrow network
+        [[2.0, 1.0]]
     """
     shape, activation, down, inner, up = cache
     dy = gradient_array(dy, shape)
@@ -195,6 +221,11 @@ def prefix_share(
         InputError: If the shapes do not fit, a set of keys is empty, or a number or a visible
             score is not finite.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> q, k, k_prefix = np.zeros((1, 2)), np.zeros((3, 2)), np.zeros((1, 2))
+        >>> prefix_share(q, k, k_prefix)  # one of four equal scores
+        array([0.25])
 
     References:
         He et al. (2021), arXiv:2110.04366, section 3.1.

@@ -66,6 +66,11 @@ def top_k_softmax_backward(dg: Numbers, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If dg has not the shape of g.
+
+    Example:
+        >>> gates, cache = top_k_softmax(np.zeros(4), 2)  # of equal scores the first
+        >>> top_k_softmax_backward(np.array([1.0, 0.0, 0.0, 0.0]), cache)[:2].tolist()
+        [0.25, -0.25]
     """
     (g,) = cache
     dg = gradient_array(dg, g.shape)
@@ -99,6 +104,11 @@ def sigmoid_top_k(
     Raises:
         InputError: If k is not 1 to the number of experts that a token may use, or a number
             is not finite.
+
+    Example:
+        >>> gates, cache = sigmoid_top_k(np.zeros(4), 2)  # of equal scores the first
+        >>> gates.tolist()
+        [0.5, 0.5, 0.0, 0.0]
 
     References:
         DeepSeek-AI (2024), arXiv:2412.19437, eq. (13) to (16).
@@ -143,6 +153,11 @@ def expert_groups(
         InputError: If the groups do not divide the experts, have fewer than two, or
             ``top_groups`` is not 1 to their number.
 
+    Example:
+        >>> scores = np.array([3.0, 1.0, 2.0, 2.5])  # the groups have 4 and 4.5
+        >>> expert_groups(scores, n_groups=2, top_groups=1).tolist()
+        [False, False, True, True]
+
     References:
         DeepSeek-AI (2024), arXiv:2412.19437, section 2.1.2 (node-limited routing).
     """
@@ -176,6 +191,11 @@ def sigmoid_top_k_backward(dg: Numbers, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If dg has not the shape of g.
+
+    Example:
+        >>> gates, cache = sigmoid_top_k(np.zeros(4), 2)
+        >>> sigmoid_top_k_backward(np.array([1.0, 0.0, 0.0, 0.0]), cache)[:2].tolist()
+        [0.125, -0.125]
     """
     g, s = cache
     dg = gradient_array(dg, g.shape)
@@ -202,6 +222,14 @@ def mixture_of_experts(
 
     Raises:
         InputError: If a weight is missing or of another shape, or a number is not finite.
+
+    Example:
+        >>> weights = {"W_router.weight": np.zeros((2, 1)), "W_in": np.ones((2, 1, 1))}
+        >>> weights |= {"W_gate": np.full((2, 1, 1), 40.0)}  # silu(40) is 40
+        >>> weights |= {"W_out": np.array([[[1.0]], [[2.0]]])}
+        >>> y, cache = mixture_of_experts(np.ones((1, 1)), weights, k=2)
+        >>> y.round(6)  # half of 40 and half of 80
+        array([[60.]])
 
     References:
         Jiang et al. (2024), arXiv:2401.04088, section 2.1.
@@ -238,6 +266,15 @@ def mixture_of_experts_backward(dy: Numbers, cache: tuple) -> tuple[ndarray, Gra
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> weights = {"W_router.weight": np.zeros((2, 1)), "W_in": np.ones((2, 1, 1))}
+        >>> weights |= {"W_gate": np.full((2, 1, 1), 40.0)}  # silu(40) is 40
+        >>> weights |= {"W_out": np.array([[[1.0]], [[2.0]]])}
+        >>> y, cache = mixture_of_experts(np.ones((1, 1)), weights, k=2)
+        >>> dx, gradients = mixture_of_experts_backward(np.ones((1, 1)), cache)
+        >>> dx.round(6)  # y is 60 x², but for silu(40 x), which is 40 x
+        array([[120.]])
     """
     x, maps, g, router, experts = cache
     dy = gradient_array(dy, x.shape)
@@ -272,6 +309,11 @@ def balance_loss(logits: Float[ndarray, "N E"], k: int) -> tuple[Any, tuple]:
     Raises:
         InputError: If k is not 1 to E, or a score is not finite.
 
+    Example:
+        >>> loss, cache = balance_loss(np.log([[3.0, 1.0], [1.0, 3.0]]), k=1)
+        >>> float(loss.round(6))  # an even load
+        1.0
+
     References:
         Fedus et al. (2022), arXiv:2101.03961, eq. (4) to (6).
     """
@@ -296,6 +338,11 @@ def balance_loss_backward(dloss: float, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If dloss is not one number.
+
+    Example:
+        >>> loss, cache = balance_loss(np.zeros((2, 2)), k=2)  # each has half of the load
+        >>> balance_loss_backward(1.0, cache).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
     """
     require_gradient_shape(dloss, (), "dloss")
     f, p = cache

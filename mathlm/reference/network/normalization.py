@@ -221,6 +221,12 @@ def batch_norm_backward(
     Returns:
         dx, dgamma, dbeta, in the order of the arguments of :func:`batch_norm`; dx of padding
         is 0.
+
+    Example:
+        >>> y, cache = batch_norm(np.array([[1.0], [3.0]]), np.ones(1), np.zeros(1), eps=0)
+        >>> dx, dgamma, dbeta = batch_norm_backward(np.array([[-1.0], [1.0]]), cache)
+        >>> dx.tolist(), dgamma.tolist(), dbeta.tolist()  # y is ±1 whatever the spread
+        ([[0.0], [0.0]], [2.0], [0.0])
     """
     xhat, rstd, gamma, counted = cache
     dy = gradient_array(dy, xhat.shape) * counted[..., None]

@@ -33,6 +33,11 @@ def linear_pieces(
     Raises:
         InputError: If low < high does not hold or an end is infinite, if the network has not
             one input and one output, if layers do not fit, or if a weight is not finite.
+
+    Example:
+        >>> W, b = np.ones((2, 1)), np.array([0.0, -1.0])  # units that begin at 0 and at 1
+        >>> linear_pieces([(W, b), (np.array([[1.0, 1.0]]), None)], -2, 2).tolist()
+        [-2.0, 0.0, 1.0, 2.0]
     """
     _require_line(weights, low, high)
     knots = np.array([low, high], dtype=float)

@@ -62,6 +62,11 @@ def sinusoidal_shift(k: int, d_model: int) -> ndarray:
 
     Raises:
         InputError: If ``d_model`` is odd or k is not finite.
+
+    Example:
+        >>> here, there = sinusoidal_table(4, 6)[[0, 3]]
+        >>> np.allclose(sinusoidal_shift(3, 6) @ here, there)
+        True
     """
     if not abs(k) < math.inf:
         raise InputError(f"shift k={k} must be a finite number of tokens")
@@ -164,6 +169,11 @@ def rotary_backward(dy: Numbers, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If dy has not the shape of y.
+
+    Example:
+        >>> y, cache = rotary(np.array([[1.0, 0.0], [1.0, 0.0]]), [0, 1])
+        >>> rotary_backward(y, cache).round(4).tolist()  # turned back
+        [[1.0, 0.0], [1.0, 0.0]]
     """
     angles, shape, pairing = cache
     return _turn(gradient_array(dy, shape), -angles, pairing)
@@ -180,6 +190,10 @@ def half_split_order(d_head: int) -> ndarray:
 
     Raises:
         InputError: If ``d_head`` is odd.
+
+    Example:
+        >>> half_split_order(6).tolist()
+        [0, 2, 4, 1, 3, 5]
     """
     _ = rotary_frequencies(d_head)  # refuses odd widths
     return np.concatenate((np.arange(0, d_head, 2), np.arange(1, d_head, 2)))
@@ -290,6 +304,10 @@ def relative_buckets(
         InputError: If there are none, the buckets do not divide, or ``max_distance`` lies among
             the exact ones.
 
+    Example:
+        >>> relative_buckets([0, -1, -15, -16, -128, -500]).tolist()
+        [0, 1, 15, 16, 31, 31]
+
     References:
         Raffel et al. (2020), arXiv:1910.10683, section 2.1.
     """
@@ -330,6 +348,12 @@ def relative_bias(
     Raises:
         InputError: If the table is no matrix of finite numbers, T and S are not positive with
             T <= S, or as :func:`relative_buckets`.
+
+    Example:
+        >>> table = np.array([[0.0], [10.0], [20.0], [30.0]])  # of one head
+        >>> bias, cache = relative_bias(table, T=2)
+        >>> bias.tolist()  # 10 one token back
+        [[[0.0, 0.0], [10.0, 0.0]]]
     """
     table = finite_array(table, "table")
     if table.ndim != 2:
@@ -354,6 +378,11 @@ def relative_bias_backward(dbias: Numbers, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If ``dbias`` has not the shape of the bias.
+
+    Example:
+        >>> bias, cache = relative_bias(np.zeros((4, 1)), T=2)
+        >>> relative_bias_backward(np.ones((1, 2, 2)), cache).ravel().tolist()  # pairs
+        [3.0, 1.0, 0.0, 0.0]
     """
     buckets, shape = cache
     dbias = gradient_array(dbias, (shape[1], *buckets.shape))

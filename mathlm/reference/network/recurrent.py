@@ -151,6 +151,13 @@ def rnn_cell_backward(dy: Array, cache: tuple) -> Gradients:
 
     Raises:
         InputError: If ``dy`` has not the shape of h'.
+
+    Example:
+        >>> x, h, one = np.log([2.0]), np.zeros(1), np.ones((1, 1))
+        >>> y, cache = rnn_cell(x, h, one, one)  # tanh(ln 2) = 3/5
+        >>> dx, dh, *gradients = rnn_cell_backward(np.ones(1), cache)
+        >>> dx.round(4)  # 1 - (3/5)²
+        array([0.64])
     """
     input_cache, state_cache, y = cache
     (dy,) = _gradient_parts("rnn", dy, y.shape)
@@ -227,6 +234,13 @@ def lstm_cell_backward(dy: tuple[Array, Array], cache: tuple) -> Gradients:
 
     Raises:
         InputError: If ``dy`` is not a pair of the shape of h' and c'.
+
+    Example:
+        >>> zero, state = np.zeros((4, 1)), (np.zeros(1), np.zeros(1))
+        >>> y, cache = lstm_cell(np.ones(1), state, zero, zero)  # all gates are 1/2
+        >>> dx, (dh, dc), *gradients = lstm_cell_backward((np.ones(1), np.ones(1)), cache)
+        >>> dc  # (1 + 1/2) / 2
+        array([0.75])
     """
     input_cache, state_cache, i, f, g, o, c, squashed = cache
     dh_new, dc_new = _gradient_parts("lstm", dy, c.shape)
@@ -311,6 +325,13 @@ def gru_cell_backward(dy: Array, cache: tuple) -> Gradients:
 
     Raises:
         InputError: If ``dy`` has not the shape of h'.
+
+    Example:
+        >>> zero = np.zeros((3, 1))
+        >>> y, cache = gru_cell(np.ones(1), np.array([8.0]), zero, zero)  # half of h
+        >>> dx, dh, *gradients = gru_cell_backward(np.ones(1), cache)
+        >>> dh
+        array([0.5])
     """
     input_cache, state_cache, r, z, n, u_n, h = cache
     (dy,) = _gradient_parts("gru", dy, h.shape)

@@ -67,6 +67,12 @@ def rnn(
         InputError: If shapes do not fit, a sequence is empty, or a number at a real step is
             NaN or infinite.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> one, x = np.ones((1, 1)), np.log([[[2.0], [2.0]]])
+        >>> (y, state), cache = rnn(x, None, one, np.zeros((1, 1)))  # forgets: tanh(ln 2) = 3/5
+        >>> y.round(4).ravel().tolist()
+        [0.6, 0.6]
     """
     return _read("rnn", x, state, (W_ih, W_hh, b_ih, b_hh), mask)
 
@@ -92,6 +98,13 @@ def rnn_backward(
 
     Raises:
         InputError: If a gradient has the wrong shape, or ``truncate`` is no positive integer.
+
+    Example:
+        >>> one, x = np.ones((1, 1)), np.zeros((1, 3, 1))
+        >>> (y, state), cache = rnn(x, None, one, 0.5 * one)  # tanh'(0) = 1
+        >>> dx, dstate, *gradients = rnn_backward((np.zeros((1, 3, 1)), np.ones((1, 1))), cache)
+        >>> dx.ravel().tolist(), dstate.ravel().tolist()  # half of it at each step back
+        ([0.25, 0.5, 1.0], [0.125])
 
     References:
         Werbos (1990); truncation: Williams and Peng (1990).
@@ -131,6 +144,13 @@ def lstm(
     Raises:
         InputError: As :func:`rnn`.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> zero = np.zeros((4, 1))  # all gates are σ(0) = 1/2, what could be new is 0
+        >>> state = np.zeros((1, 1)), np.array([[8.0]])
+        >>> (y, (h, c)), cache = lstm(np.zeros((1, 3, 1)), state, zero, zero)
+        >>> y.shape, c.tolist()  # half of the cell is kept at each step
+        ((1, 3, 1), [[1.0]])
     """
     return _read("lstm", x, state, (W_ih, W_hh, b_ih, b_hh), mask)
 
@@ -155,6 +175,14 @@ def lstm_backward(
 
     Raises:
         InputError: If a gradient has the wrong shape, or ``truncate`` is no positive integer.
+
+    Example:
+        >>> zero, nothing = np.zeros((4, 1)), np.zeros((1, 3, 1))
+        >>> (y, state), cache = lstm(nothing, None, zero, zero)
+        >>> dstate = np.zeros((1, 1)), np.ones((1, 1))  # in c alone
+        >>> dx, (dh, dc), *gradients = lstm_backward((nothing, dstate), cache)
+        >>> dc.tolist()  # half of it at each step back
+        [[0.125]]
     """
     return _read_backward("lstm", dy, cache, truncate)
 
@@ -191,6 +219,12 @@ def gru(
     Raises:
         InputError: As :func:`rnn`.
         InputTypeError: If the mask is not boolean.
+
+    Example:
+        >>> zero = np.zeros((3, 1))  # the update gate is σ(0) = 1/2, what could be new is 0
+        >>> (y, state), cache = gru(np.zeros((1, 3, 1)), np.array([[8.0]]), zero, zero)
+        >>> y.ravel().tolist()
+        [4.0, 2.0, 1.0]
     """
     return _read("gru", x, state, (W_ih, W_hh, b_ih, b_hh), mask)
 
@@ -215,6 +249,13 @@ def gru_backward(
 
     Raises:
         InputError: If a gradient has the wrong shape, or ``truncate`` is no positive integer.
+
+    Example:
+        >>> zero = np.zeros((3, 1))  # half of the state is kept at each step
+        >>> (y, state), cache = gru(np.zeros((1, 3, 1)), None, zero, zero)
+        >>> dx, dstate, *gradients = gru_backward((np.zeros((1, 3, 1)), np.ones((1, 1))), cache)
+        >>> dstate.tolist()
+        [[0.125]]
     """
     return _read_backward("gru", dy, cache, truncate)
 
@@ -289,6 +330,13 @@ def rnn_cell_jacobian(cache: tuple) -> Float[ndarray, "*batch H H"]:
 
     Returns:
         J, entry (i, j) the derivative of h'_i in h_j, for each row of the batch.
+
+    Example:
+        >>> from mathlm.reference import rnn_cell
+        >>> W_hh = np.array([[0.5, 0.0], [2.0, 0.0]])
+        >>> h, cache = rnn_cell(np.zeros(2), np.zeros(2), np.eye(2), W_hh)  # tanh'(0) = 1
+        >>> rnn_cell_jacobian(cache).tolist()
+        [[0.5, 0.0], [2.0, 0.0]]
     """
     _, (_, W_hh, _), y = cache
     return (1 - y**2)[..., None] * W_hh
@@ -309,6 +357,13 @@ def gru_cell_jacobian(cache: tuple) -> Float[ndarray, "*batch H H"]:
 
     Returns:
         J, entry (i, j) the derivative of h'_i in h_j, for each row of the batch.
+
+    Example:
+        >>> from mathlm.reference import gru_cell
+        >>> zero = np.zeros((3, 1))  # half of the state is kept
+        >>> h, cache = gru_cell(np.ones(1), np.array([8.0]), zero, zero)
+        >>> gru_cell_jacobian(cache).tolist()
+        [[0.5]]
     """
     _, (_, W_hh, _), r, z, n, u_n, h = cache
     W_r, W_z, W_n = np.split(W_hh, 3)
@@ -334,6 +389,13 @@ def lstm_cell_jacobian(cache: tuple) -> Float[ndarray, "*batch S S"]:
 
     Returns:
         J of S = 2H rows and columns, h first, for each row of the batch.
+
+    Example:
+        >>> from mathlm.reference import lstm_cell
+        >>> zero, state = np.zeros((4, 1)), (np.zeros(1), np.zeros(1))
+        >>> (h, c), cache = lstm_cell(np.ones(1), state, zero, zero)  # all gates are 1/2
+        >>> lstm_cell_jacobian(cache).tolist()  # ∂h'/∂c = 1/4, ∂c'/∂c = 1/2
+        [[0.0, 0.25], [0.0, 0.5]]
     """
     _, (_, W_hh, _), i, f, g, o, c, squashed = cache
     W_i, W_f, W_g, W_o = np.split(W_hh, 4)
@@ -359,6 +421,12 @@ def state_jacobians(cache: tuple) -> Float[ndarray, "B T S S"]:
 
     Returns:
         J₁ … J_T for each sequence; S is H, or 2H for an LSTM.
+
+    Example:
+        >>> one, x = np.ones((1, 1)), np.zeros((1, 3, 1))
+        >>> (y, state), cache = rnn(x, None, one, 0.5 * one)  # tanh'(0) = 1
+        >>> state_jacobians(cache).ravel().tolist()
+        [0.5, 0.5, 0.5]
     """
     kind, caches, real, _, _ = cache
     jacobians = np.stack([JACOBIANS[kind](step) for step in caches], axis=1)
@@ -418,6 +486,12 @@ def state_singular_values(cache: tuple) -> Float[ndarray, "B T S"]:
 
     Raises:
         InputError: If a product of Jacobians overflows.
+
+    Example:
+        >>> one, x = np.ones((1, 1)), np.zeros((1, 3, 1))
+        >>> (y, state), cache = rnn(x, None, one, 0.5 * one)  # tanh'(0) = 1
+        >>> state_singular_values(cache).ravel().tolist()
+        [0.5, 0.25, 0.125]
     """
     return np.linalg.svd(jacobian_products(state_jacobians(cache)), compute_uv=False)
 

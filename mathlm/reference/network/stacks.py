@@ -45,6 +45,12 @@ def positioned_embedding(
         InputTypeError: If the ids are not integers.
         InputError: If one is outside the table.
 
+    Example:
+        >>> ids, real = np.array([[1, 0]]), np.array([[True, False]])
+        >>> x, cache = positioned_embedding(ids, np.ones((2, 4)), real)
+        >>> x.tolist()  # √4 · 1 and sin 0, cos 0; padding is 0
+        [[[2.0, 3.0, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0]]]
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, sections 3.4 and 3.5.
     """
@@ -71,6 +77,12 @@ def positioned_embedding_backward(dy: ndarray, cache: tuple) -> ndarray:
 
     Raises:
         InputError: If dy has not the shape of x.
+
+    Example:
+        >>> ids, real = np.array([[1, 0]]), np.array([[True, False]])
+        >>> x, cache = positioned_embedding(ids, np.ones((2, 4)), real)
+        >>> positioned_embedding_backward(np.ones((1, 2, 4)), cache).tolist()  # √4, once
+        [[0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 2.0, 2.0]]
     """
     real, embedding_cache = cache
     require_gradient_shape(dy, (*real.shape, *np.shape(dy)[-1:]))
@@ -101,6 +113,17 @@ def encoder(
     Returns:
         The memory (B, S, D), and the cache that :func:`encoder_backward` needs.
 
+    Example:
+        >>> from mathlm.reference import Transformer, TransformerConfig
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=2, n_heads=2)
+        >>> config = TransformerConfig(**sizes)
+        >>> model = Transformer(config, np.random.default_rng(0))
+        >>> inside = [name for name in model.weights if name.startswith("encoder.")]
+        >>> weights = {name.removeprefix("encoder."): model.weights[name] for name in inside}
+        >>> memory, cache = encoder(np.zeros((1, 3, 4)), weights, config)
+        >>> memory.shape
+        (1, 3, 4)
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
     """
@@ -127,6 +150,18 @@ def encoder_backward(dmemory: ndarray, caches: list) -> tuple[ndarray, Gradients
 
     Returns:
         dx, and the gradients of the weights by name.
+
+    Example:
+        >>> from mathlm.reference import Transformer, TransformerConfig
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=2, n_heads=2)
+        >>> config = TransformerConfig(**sizes)
+        >>> model = Transformer(config, np.random.default_rng(0))
+        >>> inside = [name for name in model.weights if name.startswith("encoder.")]
+        >>> weights = {name.removeprefix("encoder."): model.weights[name] for name in inside}
+        >>> memory, cache = encoder(np.ones((1, 3, 4)), weights, config)
+        >>> dx, gradients = encoder_backward(np.ones((1, 3, 4)), cache)
+        >>> dx.shape, sorted(gradients) == sorted(weights)
+        ((1, 3, 4), True)
     """
     dx, gradients = dmemory, Gradients()
     for i, cache in _last_first(caches):
@@ -163,6 +198,17 @@ def decoder(
     Returns:
         The last stream (B, T, D), and the cache that :func:`decoder_backward` needs.
 
+    Example:
+        >>> from mathlm.reference import Transformer, TransformerConfig
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=2, n_heads=2)
+        >>> config = TransformerConfig(**sizes)
+        >>> model = Transformer(config, np.random.default_rng(0))
+        >>> inside = [name for name in model.weights if name.startswith("decoder.")]
+        >>> weights = {name.removeprefix("decoder."): model.weights[name] for name in inside}
+        >>> y, cache = decoder(np.ones((1, 3, 4)), np.ones((1, 5, 4)), weights, config)
+        >>> y.shape  # of the target, whatever the length of the memory
+        (1, 3, 4)
+
     References:
         Vaswani et al. (2017), arXiv:1706.03762, section 3.1.
     """
@@ -189,6 +235,18 @@ def decoder_backward(dy: ndarray, caches: list) -> tuple[ndarray, ndarray, Gradi
 
     Returns:
         dx, dmemory, and the gradients of the weights by name.
+
+    Example:
+        >>> from mathlm.reference import Transformer, TransformerConfig
+        >>> sizes = dict(vocab_size=10, context=8, d_model=4, n_layers=2, n_heads=2)
+        >>> config = TransformerConfig(**sizes)
+        >>> model = Transformer(config, np.random.default_rng(0))
+        >>> inside = [name for name in model.weights if name.startswith("decoder.")]
+        >>> weights = {name.removeprefix("decoder."): model.weights[name] for name in inside}
+        >>> y, cache = decoder(np.ones((1, 3, 4)), np.ones((1, 5, 4)), weights, config)
+        >>> dx, dmemory, gradients = decoder_backward(np.ones((1, 3, 4)), cache)
+        >>> dx.shape, dmemory.shape, sorted(gradients) == sorted(weights)
+        ((1, 3, 4), (1, 5, 4), True)
     """
     dx, gradients, dmemory = dy, Gradients(), np.zeros(())
     for i, cache in _last_first(caches):

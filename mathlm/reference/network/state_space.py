@@ -32,6 +32,12 @@ def selective_scan(
     Raises:
         InputError: If the shapes do not fit, or a number is NaN or infinite.
 
+    Example:
+        >>> one = np.ones((3, 1))
+        >>> y, cache = selective_scan(one, one, one, np.log([0.5, 0.5, 0.5]))
+        >>> y.ravel().round(6).tolist()  # each is 1 more than half of the one before
+        [1.0, 1.5, 1.75]
+
     References:
         Dao and Gu (2024), arXiv:2405.21060.
     """
@@ -68,6 +74,13 @@ def selective_scan_backward(
 
     Raises:
         InputError: If ``dy`` has not the shape of y, or is not finite.
+
+    Example:
+        >>> one = np.ones((3, 1))
+        >>> y, cache = selective_scan(one, one, one, np.log([0.5, 0.5, 0.5]))
+        >>> dq, dk, dv, dlog_decay = selective_scan_backward([[0.0], [0.0], [1.0]], cache)
+        >>> dv.ravel().round(6).tolist()  # halved at each step back
+        [0.25, 0.5, 1.0]
     """
     q, k, v, alpha, states = cache
     dy = gradient_array(dy, v.shape)
@@ -112,6 +125,12 @@ def delta_rule(
     Raises:
         InputError: If the shapes do not fit, or a number is NaN or infinite.
 
+    Example:
+        >>> one, v = np.ones((2, 1)), np.full((2, 1), 3.0)
+        >>> y, cache = delta_rule(one, one, v, beta=np.full(2, 0.5), log_decay=np.zeros(2))
+        >>> y.ravel().tolist()  # half of what is missing: 3/2, then half of 3/2 more
+        [1.5, 2.25]
+
     References:
         Schlag et al. (2021), arXiv:2102.11174; Yang et al. (2024), arXiv:2412.06464.
     """
@@ -152,6 +171,13 @@ def delta_rule_backward(
 
     Raises:
         InputError: If ``dy`` has not the shape of y, or is not finite.
+
+    Example:
+        >>> one, v = np.ones((2, 1)), np.full((2, 1), 3.0)
+        >>> y, cache = delta_rule(one, one, v, beta=np.full(2, 0.5), log_decay=np.zeros(2))
+        >>> dq, dk, dv, dbeta, dlog_decay = delta_rule_backward(np.array([[0.0], [1.0]]), cache)
+        >>> dv.ravel().tolist()  # β, and half of that for the first
+        [0.25, 0.5]
     """
     q, k, beta, alpha, states, errors = cache
     dy = gradient_array(dy, errors.shape)

@@ -49,6 +49,12 @@ def reliability_curve(confidence: ndarray, correct: ndarray, bins: int = 10) -> 
         InputError: If there is nothing to bin, the lengths differ, a confidence is outside
             [0, 1], or bins is below 1.
         InputTypeError: If ``correct`` is not boolean.
+
+    Example:
+        >>> said, right = np.array([0.65, 0.65, 0.95]), np.array([True, False, True])
+        >>> curve = reliability_curve(said, right)
+        >>> curve.confidence, curve.accuracy, curve.counts
+        (array([0.65, 0.95]), array([0.5, 1. ]), array([2, 1]))
     """
     _require_predictions(confidence, correct, bins)
     k = np.minimum((confidence * bins).astype(np.int64), bins - 1)
@@ -111,6 +117,11 @@ def fit_temperature(logits: ndarray, targets: ndarray, steps: int = 50) -> float
             best: every target has the top score, the targets score below average, or all
             scores of each row are equal.
         InputTypeError: If the targets are not integers.
+
+    Example:
+        >>> logits = np.array([[2 * np.log(3.0), 0.0]] * 4)  # says 9 to 1, and 3 of 4 are right
+        >>> round(fit_temperature(logits, np.array([0, 0, 0, 1])), 6)
+        2.0
     """
     _require_logits(logits, targets, steps)
     z = logits - logits.max(-1, keepdims=True)

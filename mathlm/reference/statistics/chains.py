@@ -67,6 +67,12 @@ def draw_chain(
 
     Raises:
         InputError: If P is no transition matrix with one π, or a number is below 1.
+
+    Example:
+        >>> P = np.array([[0.0, 1.0], [1.0, 0.0]])  # the two tokens take turns
+        >>> texts = draw_chain(P, number=3, steps=4, rng=np.random.default_rng(0))
+        >>> texts.shape, bool((texts[:, 1:] != texts[:, :-1]).all())
+        ((3, 4), True)
     """
     P = transition_matrix(P)
     require_steps(min(number, steps))
@@ -128,6 +134,11 @@ def text_divergence(P: Numbers, Q: Numbers, start: Numbers, steps: int) -> Float
 
     Raises:
         InputError: If a matrix or the start is no distribution, the sizes differ, or steps < 1.
+
+    Example:
+        >>> P, Q = np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.25, 0.75], [0.75, 0.25]])
+        >>> text_divergence(P, Q, [1.0, 0.0], steps=2).round(4)  # ½ ln(4/3) in each step
+        array([0.1438, 0.1438])
     """
     P, Q, mu = transition_matrix(P), transition_matrix(Q), distribution(start, "start")
     if not P.shape == Q.shape == (len(mu), len(mu)):
@@ -163,6 +174,10 @@ def lost_share(
 
     Raises:
         InputError: If a probability is outside 0..1, or a step is negative.
+
+    Example:
+        >>> lost_share([0, 1, 2], slip=0.5, recovery=0.0)  # 1 - (1/2)^t
+        array([0.  , 0.5 , 0.75])
     """
     t = finite_array(steps, "steps")
     require_share(slip=slip, recovery=recovery)
@@ -194,6 +209,12 @@ def scheduled_optimum(first: Numbers, P: Numbers, share: float | int) -> Float[n
     Raises:
         InputError: If p or a row of P is no distribution, the sizes differ, or ρ is outside
             0..1.
+
+    Example:
+        >>> P = np.eye(2)  # the second token is the first
+        >>> scheduled_optimum([0.5, 0.5], P, share=1.0)  # nothing is left of that
+        array([[0.5, 0.5],
+               [0.5, 0.5]])
 
     References:
         Huszár (2015), arXiv:1511.05101.

@@ -118,6 +118,12 @@ def bootstrap_interval(
             ``level`` is not between 0 and 1, the statistic of a sample is not finite, or a
             list is constant; a sample may be so too if the list is short.
 
+    Example:
+        >>> x, rng = np.arange(10.0), np.random.default_rng(0)
+        >>> low, high = bootstrap_interval(spearman, x, 2 * x, rng, draws=20)
+        >>> round(low, 6), round(high, 6)  # every sample is in order
+        (1.0, 1.0)
+
     References:
         Efron (1979), Bootstrap methods: another look at the jackknife.
     """

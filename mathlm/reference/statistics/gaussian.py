@@ -177,6 +177,13 @@ def fit_normal(
         InputError: If p is not a distribution on the grid or has a zero, the grid is not even,
             the start is off it or the fit leaves it, the direction is not known, or rate or
             steps is out of range.
+
+    Example:
+        >>> x = np.linspace(-6, 6, 121)
+        >>> p = np.exp(-((x - 1) ** 2) / 2)
+        >>> mu, sigma, kl = fit_normal(x, p / p.sum(), "forward", steps=60)
+        >>> round(mu, 4), round(sigma, 4), kl < 1e-6  # it is normal
+        (1.0, 1.0, True)
     """
     p = _require_grid(x, p, direction, rate)
     _require_start(x, mean, std, steps)
@@ -277,6 +284,10 @@ def categorical_map(counts: Numbers, alpha: float | int) -> ndarray:
     Raises:
         InputError: If α is below 1 or not finite, a count is negative or not finite, or α = 1
             and nothing was counted.
+
+    Example:
+        >>> categorical_map([3, 1], alpha=2)  # (3 + 1) / (4 + 2)
+        array([0.66666667, 0.33333333])
     """
     if not 1 <= alpha < math.inf:
         raise InputError(f"alpha={alpha} must be at least 1: below, the mode is on the border")
@@ -299,6 +310,10 @@ def categorical_posterior_mean(counts: Numbers, alpha: float | int) -> ndarray:
 
     Raises:
         InputError: If α is not a positive number, or a count is negative or not finite.
+
+    Example:
+        >>> categorical_posterior_mean([3, 0, 0], alpha=1)  # (3 + 1) / (3 + 3)
+        array([0.66666667, 0.16666667, 0.16666667])
     """
     if not 0 < alpha < math.inf:
         raise InputError(f"alpha={alpha} must be a positive finite number")
@@ -352,6 +367,11 @@ def gaussian_map_mean(
     Raises:
         InputError: If there are no numbers, one or the prior mean is not finite, or a variance
             is not positive.
+
+    Example:
+        >>> mean = gaussian_map_mean([2, 4], variance=2, prior_mean=0, prior_variance=1)
+        >>> float(mean)  # (6 / 2) / (2 / 2 + 1)
+        1.5
     """
     x = _require_sample(x)
     if not (0 < variance < math.inf and 0 < prior_variance < math.inf):

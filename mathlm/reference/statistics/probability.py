@@ -106,6 +106,10 @@ def joint_covariance(x: Numbers, y: Numbers, joint: Numbers) -> np.float64:
 
     Raises:
         InputError: If joint is not a distribution, or the values do not fit it.
+
+    Example:
+        >>> float(joint_covariance([0, 1], [0, 1], [[0.5, 0.0], [0.0, 0.5]]))  # always equal
+        0.25
     """
     joint = require_joint(joint)
     x, p_x = _values(x, joint.sum(1))

@@ -67,6 +67,11 @@ def xavier_normal(rng: Generator, n_out: int, n_in: int, gain: Number = 1.0) -> 
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
 
+    Example:
+        >>> W = xavier_normal(np.random.default_rng(0), n_out=300, n_in=500)
+        >>> round(float(W.std()), 2)  # √(2 / 800)
+        0.05
+
     References:
         Glorot and Bengio (2010), AISTATS, eq. (12).
     """
@@ -93,6 +98,11 @@ def he_uniform(rng: Generator, n_out: int, n_in: int, gain: Number = 2**0.5) -> 
 
     Raises:
         ConfigError: If a size is not positive, or the gain not positive and finite.
+
+    Example:
+        >>> W = he_uniform(np.random.default_rng(0), n_out=100, n_in=600)
+        >>> bool(abs(W).max() < 0.1)  # √2 √(3 / 600)
+        True
 
     References:
         He et al. (2015), arXiv:1502.01852, eq. (10).

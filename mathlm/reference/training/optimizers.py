@@ -117,6 +117,12 @@ def averaged_momentum_step(
 
     Returns:
         The new θ and the new state with ``m`` and ``t``.
+
+    Example:
+        >>> theta, gradient = np.array([1.0]), np.array([2.0])
+        >>> theta, state = averaged_momentum_step(theta, gradient, lr=0.1, beta=0.5)
+        >>> theta.round(6)  # 1 - 0.1 · 0.5 · 2
+        array([0.9])
     """
     t, m = unpack(state, theta, "m")
     m = beta * m + (1 - beta) * gradient
@@ -288,6 +294,11 @@ def adam_epsilon_hat_step(
 
     Returns:
         The new θ and the new state with ``m``, ``v`` and ``t``.
+
+    Example:
+        >>> theta, state = adam_epsilon_hat_step(np.array([1.0]), np.array([3.0]), lr=0.1)
+        >>> theta.round(6)  # the first step is η, whatever the gradient
+        array([0.9])
 
     References:
         Kingma and Ba (2015), arXiv:1412.6980, end of section 2.

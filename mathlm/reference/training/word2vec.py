@@ -77,6 +77,12 @@ def skip_gram_softmax_backward(dy: Numbers, cache: Any) -> tuple[ndarray, ndarra
 
     Raises:
         InputError: If dy has not the shape of ℓ.
+
+    Example:
+        >>> loss, cache = skip_gram_softmax(np.ones((1, 1)), np.zeros((4, 1)), [2])
+        >>> dw, dC = skip_gram_softmax_backward(np.ones(1), cache)
+        >>> dC.ravel().round(4).tolist()  # p less the target
+        [0.25, 0.25, -0.75, 0.25]
     """
     w, C, target, logp = cache
     dy = gradient_array(dy, target.shape)
@@ -149,6 +155,13 @@ def negative_sampling_backward(dy: Numbers, cache: Any) -> tuple[ndarray, ndarra
 
     Raises:
         InputError: If dy has not the shape of ℓ.
+
+    Example:
+        >>> w, positive, negative = np.ones(1), np.zeros(1), np.zeros((1, 1))
+        >>> loss, cache = negative_sampling(w, positive, negative)
+        >>> dw, dpositive, dnegative = negative_sampling_backward(1.0, cache)
+        >>> dpositive.tolist(), dnegative.tolist()  # σ - 1, and σ
+        ([-0.5], [[0.5]])
     """
     w, c_positive, c_negative, score, scores = cache
     dy = gradient_array(dy, score.shape)
@@ -177,6 +190,11 @@ def cbow_context(vectors: Numbers) -> tuple[ndarray, Any]:
 
     Raises:
         InputError: If there is no word, or an entry is not finite.
+
+    Example:
+        >>> h, cache = cbow_context([[1.0, 2.0], [3.0, 6.0]])
+        >>> h.tolist()
+        [2.0, 4.0]
     """
     vectors = finite_array(vectors, "vectors")
     if vectors.ndim < 2:
@@ -197,6 +215,11 @@ def cbow_context_backward(dy: Numbers, cache: Any) -> ndarray:
 
     Raises:
         InputError: If dy has not the shape of h.
+
+    Example:
+        >>> h, cache = cbow_context([[1.0, 2.0], [3.0, 6.0]])
+        >>> cbow_context_backward([1.0, 0.0], cache).tolist()
+        [[0.5, 0.0], [0.5, 0.0]]
     """
     dy = gradient_array(dy, (*cache[:-2], cache[-1]))
     return np.broadcast_to(dy[..., None, :] / cache[-2], cache).copy()
@@ -229,6 +252,12 @@ def expected_negative_sampling(
         InputError: If a shape does not fit, an entry is not finite, k is not positive, a count
             is negative, all are 0, or the noise is not a distribution.
 
+    Example:
+        >>> counts = np.ones((2, 2))
+        >>> loss, cache = expected_negative_sampling(np.zeros((2, 2)), counts, k=5)
+        >>> round(float(loss), 4)  # (1 + 5) ln 2
+        4.1589
+
     References:
         Levy and Goldberg (2014), Neural word embedding as implicit matrix factorization.
     """
@@ -253,6 +282,11 @@ def expected_negative_sampling_backward(dy: float | int | np.float64, cache: Any
 
     Raises:
         InputError: If dy is not one number.
+
+    Example:
+        >>> loss, cache = expected_negative_sampling(np.zeros((2, 2)), np.ones((2, 2)), k=1)
+        >>> expected_negative_sampling_backward(1.0, cache).tolist()  # σ(0) of both kinds
+        [[0.0, 0.0], [0.0, 0.0]]
     """
     require_gradient_shape(dy, ())
     x, positive, negative = cache

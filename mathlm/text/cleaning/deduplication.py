@@ -213,6 +213,11 @@ def candidate_pairs(signatures: UInt[ndarray, "N K"], bands: int) -> Int[ndarray
 
     Raises:
         InputError: If the bands do not divide the signature.
+
+    Example:
+        >>> signatures = np.array([[1, 2, 3, 4], [1, 2, 9, 9], [5, 6, 7, 8]], np.uint64)
+        >>> candidate_pairs(signatures, bands=2).tolist()  # the first two agree in a band
+        [[0, 1]]
     """
     K = signatures.shape[1]
     if not 1 <= bands <= K or K % bands:

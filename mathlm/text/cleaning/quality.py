@@ -32,6 +32,11 @@ class QualityRule:
 
     Raises:
         ConfigError: If no number would pass.
+
+    Example:
+        >>> rule = QualityRule(name="words", measure=lambda text: len(text.split()), least=3)
+        >>> rule.passes("To be or not"), rule.passes("Exit Ghost")
+        (True, False)
     """
 
     name: str
@@ -237,6 +242,11 @@ def filter_quality(
 
     Raises:
         InputTypeError: If ``documents`` is one str, or a document is not a str.
+
+    Example:
+        >>> long = QualityRule(name="words", measure=lambda text: len(text.split()), least=3)
+        >>> filter_quality(["To be or not", "Exit Ghost"], [long])
+        ([0], {'words': 1})
     """
     if isinstance(documents, str | bytes):
         kind = type(documents).__name__

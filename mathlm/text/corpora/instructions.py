@@ -59,6 +59,14 @@ def read(path: str | os.PathLike[str]) -> list[list[Message]]:
         DataError: If the file is no UTF-8, holds no conversation, or a line is not JSON, has
             none of the forms or two of them, or turns that do not follow one another. The
             message has the number of the line and the key.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "chats.jsonl"
+        ...     _ = path.write_text('{"prompt": "2 + 3?", "response": "5"}')
+        ...     [(message.role, message.content) for message in read(path)[0]]
+        [('user', '2 + 3?'), ('assistant', '5')]
     """
     if not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path={path!r} must be a str or a path")
@@ -325,7 +333,12 @@ DIALOGS = {
 
 
 def available() -> list[str]:
-    """Names that :func:`load` knows, installed or not."""
+    """Names that :func:`load` knows, installed or not.
+
+    Example:
+        >>> available()
+        ['chatterbot', 'chitchat']
+    """
     return sorted(DIALOGS)
 
 
@@ -393,6 +406,13 @@ def split_by_prompt(
     Raises:
         InputError: If the share is out of range, the seed negative, a conversation is without
             a user, or there are fewer than two prompts.
+
+    Example:
+        >>> def chat(asked):
+        ...     return [Message("user", asked), Message("assistant", "Hello!")]
+        >>> training, held_out = split_by_prompt([chat("Hi"), chat("hi!"), chat("Who?")], 0.5)
+        >>> sorted([len(training), len(held_out)])  # both greetings are on one side
+        [1, 2]
     """
     if not 0 < held_out < 1:
         raise InputError(f"held_out={held_out} must be above 0 and below 1")

@@ -88,6 +88,11 @@ def split(
         InputError: If the seed is negative, the range is not in 0 ... 10¹², or ``held_out``
             leaves no number on one side.
         InputTypeError: If an argument is no integer.
+
+    Example:
+        >>> training, held_out = split(0, low=100, high=110, held_out=3)
+        >>> len(training), len(held_out), len({*training, *held_out})
+        (7, 3, 10)
     """
     given = {"seed": seed, "low": low, "high": high, "held_out": held_out}
     if wrong := [f"{k}={v!r}" for k, v in given.items() if not _is_integer(v)]:

@@ -144,6 +144,11 @@ class Preference:
         prompt: The conversation so far, which ends with the user or a tool.
         chosen: The answer that was preferred.
         rejected: The other.
+
+    Example:
+        >>> asked = ({"role": "user", "content": "2 + 3?"},)
+        >>> Preference(prompt=asked, chosen="5", rejected="6").chosen
+        '5'
     """
 
     prompt: Prompt
@@ -159,6 +164,11 @@ class Unpaired:
         prompt: The conversation so far, which ends with the user or a tool.
         completion: The answer.
         label: Whether it is desirable.
+
+    Example:
+        >>> asked = ({"role": "user", "content": "2 + 3?"},)
+        >>> Unpaired(prompt=asked, completion="6", label=False).label
+        False
     """
 
     prompt: Prompt
@@ -191,6 +201,14 @@ def read(path: str | os.PathLike[str]) -> list[Preference]:
         DataNotFoundError: If there is no such file.
         DataError: If the file is no UTF-8, holds no preference, or a line is not JSON or has
             none of the forms. The message has the number of the line.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "pairs.jsonl"
+        ...     _ = path.write_text('{"prompt": "2 + 3?", "chosen": "5", "rejected": "6"}')
+        ...     [pair.chosen for pair in read(path)]
+        ['5']
     """
     return [Preference(**fields) for fields in _read(path, pair_line, PAIR_FORMS)]
 
@@ -206,6 +224,14 @@ def read_unpaired(path: str | os.PathLike[str]) -> list[Unpaired]:
 
     Raises:
         InputTypeError, DataNotFoundError, DataError: As :func:`read`.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "answers.jsonl"
+        ...     _ = path.write_text('{"prompt": "2 + 3?", "completion": "6", "label": false}')
+        ...     [answer.label for answer in read_unpaired(path)]
+        [False]
     """
     return [Unpaired(**fields) for fields in _read(path, unpaired_line, UNPAIRED_FORM)]
 

@@ -24,6 +24,11 @@ class Question:
         text: The question.
         choices: Two answers or more, all different.
         answer: Place of the right one, counted from 0.
+
+    Example:
+        >>> question = Question("2 + 3?", ("4", "5"), answer=1)
+        >>> question.choices[question.answer]
+        '5'
     """
 
     text: str
@@ -87,7 +92,12 @@ SETS = {
 
 
 def available() -> list[str]:
-    """Names that :func:`load` knows, installed or not."""
+    """Names that :func:`load` knows, installed or not.
+
+    Example:
+        >>> available()
+        ['piqa', 'openbookqa', 'mmlu']
+    """
     return list(SETS)
 
 
@@ -146,6 +156,15 @@ def read(path: str | os.PathLike[str]) -> tuple[Question, ...]:
         DataNotFoundError: If there is no such file.
         DataError: If a line is not of the form, or the file has none; the message has the
             number of the line and what to write.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "questions.jsonl"
+        ...     line = '{"question": "2 + 3", "choices": ["4", "5"], "answer": "B"}'
+        ...     _ = path.write_text(line)
+        ...     read(path)
+        (Question(text='2 + 3', choices=('4', '5'), answer=1),)
     """
     if not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path={path!r} must be a str or a path")

@@ -115,6 +115,11 @@ def rated_pairs(
 
     Raises:
         InputError: If no two totals differ by so much, or a number is out of range.
+
+    Example:
+        >>> rated = [Rated("", ("Hi",), (total, 1, 1)) for total in (3, 9)]
+        >>> rated_pairs(rated, number=2).tolist()  # the second was rated higher
+        [[1, 0], [1, 0]]
     """
     if number < 1 or seed < 0 or least < 1:
         raise InputError(
@@ -149,6 +154,12 @@ def split_rated(
 
     Raises:
         InputError: If the share is out of range, or a part would be empty.
+
+    Example:
+        >>> rated = [Rated("", ("Hi",), (rating, 1, 1)) for rating in range(1, 11)]
+        >>> training, held_out = split_rated(rated, held_out=0.2)
+        >>> len(training), len(held_out)
+        (8, 2)
     """
     number = round(held_out * len(rated))
     if not 0 < number < len(rated):

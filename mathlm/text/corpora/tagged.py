@@ -79,6 +79,13 @@ def read(text: str, where: str = "text") -> Iterator[Tagged]:
 
     Raises:
         DataError: If a line has not four columns, or a sentence stands before any article.
+
+    Example:
+        >>> from os import linesep
+        >>> lines = "-DOCSTART- -X- -X- O", "", "Rome NNP B-NP B-LOC", "fell VBD B-VP O"
+        >>> (sentence,) = read(linesep.join(lines))
+        >>> sentence.words, sentence.entities
+        (('Rome', 'fell'), ('LOC', 'O'))
     """
     document, rows = -1, []
     for number, line in enumerate([*text.split("\n"), ""], start=1):

@@ -131,6 +131,14 @@ def open_tokens(
         DataNotFoundError: If the file or its manifest is not there.
         HashMismatchError: If a shard has changed, or the tokenizer is another one.
         DataError: If the file was cut short or is of another format.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.text import Bytes
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = write_tokens(["to", "be"], f"{folder}/tokens.bin", Bytes())
+        ...     open_tokens(f"{folder}/tokens.bin", Bytes()).tolist()
+        [116, 111, 98, 101]
     """
     place, manifest = path_of(path), read_manifest(path)
     if tokenizer is not None and tokenizer.sha256 != manifest.tokenizer:
@@ -189,6 +197,15 @@ def read_manifest(path: str | os.PathLike[str]) -> TokenManifest:
         DataNotFoundError: If the file or its manifest is not there.
         HashMismatchError: If the manifest has changed.
         DataError: If it is no manifest, or one of another version.
+
+    Example:
+        >>> import tempfile
+        >>> from mathlm.text import Bytes
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = write_tokens(["to", "be"], f"{folder}/tokens.bin", Bytes())
+        ...     manifest = read_manifest(f"{folder}/tokens.bin")
+        >>> manifest.tokens, manifest.documents
+        (4, (0, 2))
     """
     place = path_of(path)
     for file, what in ((place, "file"), (manifest_path(place), "manifest")):

@@ -88,6 +88,11 @@ def nearest(
 
     Raises:
         InputError: If a vector is zero, or there are not k others.
+
+    Example:
+        >>> vectors = np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0]])
+        >>> nearest(vectors, [0], k=1).tolist()  # lengths do not count
+        [[1]]
     """
     if not 0 < k < len(vectors):
         raise InputError(
@@ -128,6 +133,12 @@ def word_pairs(
     Returns:
         The pairs of words, and their vectors (pairs, 2, D) with mean 0 and variance 1 in each
         feature.
+
+    Example:
+        >>> words = ["play", "plays", "the", "king", "kings"]
+        >>> pairs, vectors = word_pairs(words, np.arange(10.0).reshape(5, 2))
+        >>> sorted(pairs), vectors.shape
+        ([('king', 'kings'), ('play', 'plays')], (2, 2, 2))
     """
     index = {word: i for i, word in enumerate(words)}
     stems = [w for w in words if len(w) >= 4 and w.isalpha() and w + "s" in index]

@@ -138,6 +138,12 @@ class TokenTrie:
     Raises:
         InputError: If there is no token, or each is empty.
         InputTypeError: If they are not bytes.
+
+    Example:
+        >>> trie = TokenTrie([b"1", b"19", b"a"])
+        >>> digits = Automaton.from_pattern("[0-9]+")
+        >>> (trie.after(digits, 0) >= 0).tolist()  # which tokens may begin a number
+        [True, True, False]
     """
 
     def __init__(self, tokens: Sequence[bytes]) -> None:
@@ -214,6 +220,12 @@ def tokens_to_match(automaton: Automaton, trie: TokenTrie) -> Int[ndarray, " S"]
 
     Returns:
         n [tokens]; ``NEVER`` where no tokens lead to a match.
+
+    Example:
+        >>> either = Automaton.from_pattern("yes|no")
+        >>> trie = TokenTrie([b"y", b"es", b"n", b"o", b"s", b"e"])
+        >>> int(tokens_to_match(either, trie)[0])  # "y" and "es", or "n" and "o"
+        2
     """
     needed = np.where(automaton.accepting, 0, NEVER).astype(np.int32)
     open_states = (~automaton.accepting).nonzero()[0]

@@ -90,6 +90,12 @@ def parse_pattern(pattern: str) -> Regular:
         InputError: If the pattern is malformed or uses what is refused; the message has the
             position.
         InputTypeError: If it is not a str.
+
+    Example:
+        >>> from mathlm.text import Automaton
+        >>> either = Automaton.from_expression(parse_pattern("yes|no"))
+        >>> either.matches("yes"), either.matches("yesno")
+        (True, False)
     """
     if not isinstance(pattern, str):
         raise InputTypeError(

@@ -48,7 +48,13 @@ EMPTY = Concatenation(())  # the empty string alone
 
 
 def concatenate(*parts: Regular) -> Regular:
-    """Strings of the parts in a row, in the one form that equal ones share."""
+    """Strings of the parts in a row, in the one form that equal ones share.
+
+    Example:
+        >>> from mathlm.text import parse_pattern
+        >>> concatenate(parse_pattern("a"), parse_pattern("bc")) == parse_pattern("abc")
+        True
+    """
     flat: list[Regular] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Concatenation) else (part,))
@@ -58,7 +64,13 @@ def concatenate(*parts: Regular) -> Regular:
 
 
 def either(*choices: Regular) -> Regular:
-    """Strings of any of the choices, in the one form that equal ones share."""
+    """Strings of any of the choices, in the one form that equal ones share.
+
+    Example:
+        >>> from mathlm.text import parse_pattern
+        >>> either(parse_pattern("yes"), parse_pattern("no")) == parse_pattern("no|yes")
+        True
+    """
     members = 0
     others: set[Regular] = set()
     for choice in choices:
@@ -73,7 +85,13 @@ def either(*choices: Regular) -> Regular:
 
 
 def repeat(part: Regular, least: int, most: int | None) -> Regular:
-    """The part from ``least`` to ``most`` times, in the one form that equal ones share."""
+    """The part from ``least`` to ``most`` times, in the one form that equal ones share.
+
+    Example:
+        >>> from mathlm.text import parse_pattern
+        >>> repeat(parse_pattern("a"), 1, None) == parse_pattern("a+")
+        True
+    """
     if most == 0 or part in (EMPTY, NOTHING):
         return NOTHING if part == NOTHING and least else EMPTY
     if accepts_empty(part):
@@ -85,7 +103,13 @@ def repeat(part: Regular, least: int, most: int | None) -> Regular:
 
 
 def accepts_empty(expression: Regular) -> bool:
-    """Whether the empty string is one of an expression's strings."""
+    """Whether the empty string is one of an expression's strings.
+
+    Example:
+        >>> from mathlm.text import parse_pattern
+        >>> accepts_empty(parse_pattern("a*")), accepts_empty(parse_pattern("a+"))
+        (True, False)
+    """
     match expression:
         case ByteSet():
             return False
@@ -117,6 +141,11 @@ def derivative(expression: Regular, byte: int) -> Regular:
 
     Raises:
         InputError: If ``byte`` is none.
+
+    Example:
+        >>> from mathlm.text import parse_pattern
+        >>> derivative(parse_pattern("yes|no"), ord("y")) == parse_pattern("es")
+        True
     """
     if not 0 <= byte <= 255:
         raise InputError(f"byte={byte} is no byte: give a number from 0 to 255")
@@ -146,6 +175,11 @@ def byte_classes(expression: Regular) -> set[int]:
     """Sets of bytes by which an expression has one and the same derivative.
 
     They part the 256 bytes; two sets may still have equal derivatives.
+
+    Example:
+        >>> from mathlm.text import parse_pattern
+        >>> [members.bit_count() for members in sorted(byte_classes(parse_pattern("[0-9]")))]
+        [10, 246]
     """
     match expression:
         case ByteSet(members):

@@ -32,6 +32,12 @@ def diagnose(run: RunHistory) -> list[Finding]:
     Returns:
         The findings, severe ones first; none means that nothing that is known here looks
         wrong.
+
+    Example:
+        >>> record = {"kind": "pretrain", "history": [{"step": 1, "loss": 5.5, "lr": 1e-3}]}
+        >>> record["history"] += [{"step": 2, "loss": float("nan"), "lr": 1e-3}]
+        >>> [finding.severity for finding in diagnose(run_history(record))]
+        ['severe']
     """
     found = [finding for rule in RULES for finding in rule(run)]
     return sorted(found, key=lambda finding: finding.severity != "severe")

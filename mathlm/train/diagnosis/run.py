@@ -152,6 +152,11 @@ def run_history(record: Mapping[str, Any], kind: Kind | None = None) -> RunHisto
     Raises:
         ConfigError: If the kind is neither given nor known by the objective.
         InputError: If the history has no record.
+
+    Example:
+        >>> run = run_history({"kind": "pretrain", "history": [{"step": 1, "loss": 5.5}]})
+        >>> run.kind, len(run.history)
+        ('pretrain', 1)
     """
     config = record.get("config") or {}
     objective = inner_objective(config)
