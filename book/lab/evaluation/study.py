@@ -1,5 +1,7 @@
 """The record of the page: SmolLM2 on three sets of questions, judged in three ways.
 
+What an update did to it (:data:`SHARES`) serves the pages of chapters 24 and 27 as well.
+
     cd book
     python -m lab.evaluation.study --record results/evaluation.json
 
@@ -9,14 +11,14 @@ Each part is written as soon as it is there; a part that the record has is not r
 import argparse
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from mathlm import adapt
+from lab.tuning_smollm2.training import load_part
 from mathlm.chat import folder
 from mathlm.chat.model import ChatModel
 from mathlm.evaluation import ChoiceScores, score_choices, score_letters
@@ -30,6 +32,7 @@ ASKED = {"piqa": 400, "openbookqa": 500, "mmlu": 171}  # of each set, spread eve
 FEWER = 250  # of OpenBookQA, for other prompts and other models
 WRITTEN = 100  # of OpenBookQA, answered in words
 NEW_TOKENS = 32
+SHARES = {"brief": 1.0, "four tenths": 0.4}  # of the update of results/smollm2-brief
 PROMPTS = {  # the words around a question
     "Question: ... Answer:": "Question: {}\nAnswer:",
     "Q: ... A:": "Q: {}\nA:",
@@ -43,6 +46,27 @@ def some(name: str, count: int | None = None) -> list[Question]:
     whole = questions.load(name)
     places = np.linspace(0, len(whole) - 1, count or ASKED[name]).round().astype(int)
     return [whole[i] for i in places]
+
+
+def others() -> list[Question]:
+    """The questions of OpenBookQA that are not among its :data:`FEWER`."""
+    asked = some("openbookqa", FEWER)
+    return [q for q in some("openbookqa") if q not in asked]
+
+
+def fitting(context: int) -> Callable[[Question], str]:
+    """The prompt, or as much of its end as leaves room for the longest answer.
+
+    Args:
+        context: Of a model that reads bytes.
+    """
+
+    def prompt(q: Question) -> str:
+        room = context - max(len(f" {c}".encode()) for c in q.choices)
+        whole = PROMPTS["Question: ... Answer:"].format(q.text).encode()
+        return whole[-room:].decode(errors="ignore")
+
+    return prompt
 
 
 def kept(scores: Sequence[ChoiceScores]) -> list[dict[str, list[float]]]:
@@ -147,10 +171,20 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"{bits} bits",
             lambda m=small: kept(score_choices(m, tokenizer, some("openbookqa", FEWER))),
         )
-    adapt.load_adapter(model, "results/smollm2-brief", name="brief")  # changes the model
-    study.part(
-        "brief", lambda: kept(score_choices(model, tokenizer, some("openbookqa", FEWER)))
-    )
+    plays, letters = folder.load_pretrained("results/shakespeare-gpt", "bytes", "cpu")
+    for name in ("piqa", "openbookqa"):
+        study.part(
+            f"plays {name}",
+            lambda n=name: kept(
+                score_choices(plays, letters, some(n), fitting(plays.config.context))
+            ),
+        )
+    for update, share in SHARES.items():  # each changes the model
+        load_part(model, "results/smollm2-brief", update, share)
+        study.part(
+            update, lambda: kept(score_choices(model, tokenizer, some("openbookqa", FEWER)))
+        )
+        study.part(f"{update} others", lambda: kept(score_choices(model, tokenizer, others())))
 
 
 if __name__ == "__main__":
