@@ -126,7 +126,7 @@ def areas(model: GPT, found: World) -> dict[str, list[float]]:
 
 
 def measure(copies: int, seed: int) -> dict[str, Any]:
-    """Right answers on the test and on fresh questions, printed orders found likeliest, areas."""
+    """Right answers, printed orders found likeliest, and how well the scores of rows tell."""
     found = world(seed)
     model = train(found, copies, seed)
     return areas(model, found) | {

@@ -60,7 +60,8 @@ FAULTS = {
     "at the four places": (SHUFFLE, "np.roll(range(len(q.choices)), rng.integers(2)).tolist()"),
     "the wrong answers keep their order": (
         SHUFFLE,
-        "(lambda k, wrong: [*wrong[:k], q.answer, *wrong[k:]])(int(rng.integers(len(q.choices))),"
+        "(lambda k, wrong: [*wrong[:k], q.answer, *wrong[k:]])("
+        "int(rng.integers(len(q.choices))),"
         " [i for i in range(len(q.choices)) if i != q.answer])",
     ),
     "the same rng gives two results": (
