@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy import ndarray
 
 from lab.tuning_smollm2.training import load_part
 from mathlm.chat import folder
 from mathlm.chat.model import ChatModel
-from mathlm.evaluation import ChoiceScores, score_choices, score_letters
+from mathlm.evaluation import ChoiceScores, right_answers, score_choices, score_letters
+from mathlm.evaluation.choices import By
 from mathlm.generate import generate_ragged, quantize
 from mathlm.text import Message, questions
 from mathlm.text.corpora.questions import Question
@@ -52,6 +54,29 @@ def others() -> list[Question]:
     """The questions of OpenBookQA that are not among its :data:`FEWER`."""
     asked = some("openbookqa", FEWER)
     return [q for q in some("openbookqa") if q not in asked]
+
+
+def before_and_after(
+    record: dict[str, Any], update: str, by: By = "byte"
+) -> tuple[ndarray, ndarray]:
+    """Which questions of OpenBookQA the model answers without an update, and with it.
+
+    Args:
+        record: Of this module.
+        update: One of :data:`SHARES`.
+        by: What the log-likelihoods are divided by.
+
+    Returns:
+        Two rows of bool, one entry for each question that the update was asked, those of
+        :data:`FEWER` first.
+    """
+    asked = some("openbookqa", FEWER)
+    base = dict(zip(some("openbookqa"), scores_of(record["answers openbookqa"]), strict=True))
+    tuned = dict(zip(asked, scores_of(record[update]), strict=True))
+    if f"{update} others" in record:
+        tuned |= zip(others(), scores_of(record[f"{update} others"]), strict=True)
+    before = right_answers([base[q] for q in tuned], tuned, by)
+    return before, right_answers(tuned.values(), tuned, by)
 
 
 def fitting(context: int) -> Callable[[Question], str]:

@@ -57,7 +57,10 @@ FAULTS = {
         "any(' '.join(w) in ' '.join(read) for w in runs(words, n))",
     ),
     "where length is 3": ("[min(length, len", "[min(8, len"),
-    "at the four places": (SHUFFLE, "np.roll(range(len(q.choices)), rng.integers(2)).tolist()"),
+    "at the four places": (
+        SHUFFLE,
+        "sorted(range(len(q.choices)), key=lambda i: rng.random() + 0.5 * (i == q.answer))",
+    ),
     "the wrong answers keep their order": (
         SHUFFLE,
         "(lambda k, wrong: [*wrong[:k], q.answer, *wrong[k:]])("

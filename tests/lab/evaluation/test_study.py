@@ -31,3 +31,46 @@ def test_a_part_that_is_there_is_not_run_again(tmp_path):
     again.part("one", lambda: 2)
     again.part("two", lambda: 3)
     assert json.loads(file.read_text()) == {"one": 1, "two": 3}
+
+
+def test_before_and_after_are_of_the_same_questions(monkeypatch):
+    """The last question is answered with the update alone, all others by both."""
+    whole = tuple(Question(str(i), ("yes", "no"), i % 2) for i in range(5))
+    monkeypatch.setattr(questions, "load", lambda name: whole)
+    monkeypatch.setattr(study, "FEWER", 3)
+    monkeypatch.setattr(study, "ASKED", {"openbookqa": 5})
+
+    def answered(places, wrong=()):
+        logp = {i: [0.0, -1.0] if (i % 2 == 0) != (i in wrong) else [-1.0, 0.0] for i in places}
+        return [{"logp": x, "tokens": [1, 1], "bytes": [1, 1]} for x in logp.values()]
+
+    record = {
+        "answers openbookqa": answered(range(5), wrong=[4]),
+        "update": answered([0, 2, 4]),
+        "update others": answered([1, 3]),
+    }
+    before, after = study.before_and_after(record, "update")
+    assert before.tolist() == [True, True, False, True, True]
+    assert after.all()
+    del record["update others"]
+    before, after = study.before_and_after(record, "update")
+    assert before.tolist() == [True, True, False]
+    assert after.tolist() == [True, True, True]
+
+
+def test_a_long_question_keeps_its_end_and_room_for_its_longest_answer():
+    question = Question("x" * 300 + " why", ("no", "perhaps"), 0)
+    prompt = study.fitting(64)(question)
+    assert prompt.endswith(" why\nAnswer:")
+    assert len(prompt) == 64 - len(" perhaps")
+    assert study.fitting(999)(question) == f"Question: {question.text}\nAnswer:"
+
+
+def test_the_fewer_and_the_others_are_the_whole(monkeypatch):
+    whole = tuple(Question(str(i), ("yes", "no"), 0) for i in range(10))
+    monkeypatch.setattr(questions, "load", lambda name: whole)
+    monkeypatch.setattr(study, "FEWER", 4)
+    monkeypatch.setattr(study, "ASKED", {"openbookqa": 10})
+    both = [*study.some("openbookqa", 4), *study.others()]
+    assert sorted(q.text for q in both) == [str(i) for i in range(10)]
+    assert len(study.others()) == 6
