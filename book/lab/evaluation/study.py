@@ -1,6 +1,6 @@
 """The record of the page: SmolLM2 on three sets of questions, judged in three ways.
 
-What an update did to it (:data:`SHARES`) serves the pages of chapters 24 and 27 as well.
+What the update for brief answers did to it serves the pages of chapters 24 and 27 as well.
 
     cd book
     python -m lab.evaluation.study --record results/evaluation.json
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from lab.tuning_smollm2.training import load_part
+from mathlm import adapt
 from mathlm.chat import folder
 from mathlm.chat.model import ChatModel
 from mathlm.evaluation import ChoiceScores, right_answers, score_choices, score_letters
@@ -34,7 +34,6 @@ ASKED = {"piqa": 400, "openbookqa": 500, "mmlu": 171}  # of each set, spread eve
 FEWER = 250  # of OpenBookQA, for other prompts and other models
 WRITTEN = 100  # of OpenBookQA, answered in words
 NEW_TOKENS = 32
-SHARES = {"brief": 1.0, "four tenths": 0.4}  # of the update of results/smollm2-brief
 PROMPTS = {  # the words around a question
     "Question: ... Answer:": "Question: {}\nAnswer:",
     "Q: ... A:": "Q: {}\nA:",
@@ -56,27 +55,21 @@ def others() -> list[Question]:
     return [q for q in some("openbookqa") if q not in asked]
 
 
-def before_and_after(
-    record: dict[str, Any], update: str, by: By = "byte"
-) -> tuple[ndarray, ndarray]:
-    """Which questions of OpenBookQA the model answers without an update, and with it.
+def before_and_after(record: dict[str, Any], by: By = "byte") -> tuple[ndarray, ndarray]:
+    """Which questions of OpenBookQA are answered before the update for brevity, and after.
 
     Args:
         record: Of this module.
-        update: One of :data:`SHARES`.
         by: What the log-likelihoods are divided by.
 
     Returns:
-        Two rows of bool, one entry for each question that the update was asked, those of
-        :data:`FEWER` first.
+        Two rows of bool, one entry for each question, those of :data:`FEWER` first.
     """
-    asked = some("openbookqa", FEWER)
     base = dict(zip(some("openbookqa"), scores_of(record["answers openbookqa"]), strict=True))
-    tuned = dict(zip(asked, scores_of(record[update]), strict=True))
-    if f"{update} others" in record:
-        tuned |= zip(others(), scores_of(record[f"{update} others"]), strict=True)
-    before = right_answers([base[q] for q in tuned], tuned, by)
-    return before, right_answers(tuned.values(), tuned, by)
+    tuned = [*scores_of(record["brief"]), *scores_of(record["brief others"])]
+    asked = [*some("openbookqa", FEWER), *others()]
+    before = right_answers([base[q] for q in asked], asked, by)
+    return before, right_answers(tuned, asked, by)
 
 
 def fitting(context: int) -> Callable[[Question], str]:
@@ -204,12 +197,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                 score_choices(plays, letters, some(n), fitting(plays.config.context))
             ),
         )
-    for update, share in SHARES.items():  # each changes the model
-        load_part(model, "results/smollm2-brief", update, share)
-        study.part(
-            update, lambda: kept(score_choices(model, tokenizer, some("openbookqa", FEWER)))
-        )
-        study.part(f"{update} others", lambda: kept(score_choices(model, tokenizer, others())))
+    adapt.load_adapter(model, "results/smollm2-brief", name="brief")  # changes the model
+    study.part(
+        "brief", lambda: kept(score_choices(model, tokenizer, some("openbookqa", FEWER)))
+    )
+    study.part("brief others", lambda: kept(score_choices(model, tokenizer, others())))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,15 @@
 
 import json
 
+from pathlib import Path
+
 import numpy as np
+import pytest
+import torch
 
 from lab.evaluation import study
 from mathlm.evaluation import ChoiceScores
+from mathlm.models import GPT
 from mathlm.text import questions
 from mathlm.text.corpora.questions import Question
 
@@ -46,16 +51,12 @@ def test_before_and_after_are_of_the_same_questions(monkeypatch):
 
     record = {
         "answers openbookqa": answered(range(5), wrong=[4]),
-        "update": answered([0, 2, 4]),
-        "update others": answered([1, 3]),
+        "brief": answered([0, 2, 4]),
+        "brief others": answered([1, 3]),
     }
-    before, after = study.before_and_after(record, "update")
+    before, after = study.before_and_after(record)
     assert before.tolist() == [True, True, False, True, True]
     assert after.all()
-    del record["update others"]
-    before, after = study.before_and_after(record, "update")
-    assert before.tolist() == [True, True, False]
-    assert after.tolist() == [True, True, True]
 
 
 def test_a_long_question_keeps_its_end_and_room_for_its_longest_answer():
@@ -74,3 +75,19 @@ def test_the_fewer_and_the_others_are_the_whole(monkeypatch):
     both = [*study.some("openbookqa", 4), *study.others()]
     assert sorted(q.text for q in both) == [str(i) for i in range(10)]
     assert len(study.others()) == 6
+
+
+def test_the_record_has_what_the_model_of_the_plays_says_byte_by_byte():
+    """The first two questions of PIQA, from the logits of one text at a time."""
+    results = Path(study.__file__).parents[2] / "results"
+    rows = json.loads((results / "evaluation.json").read_text(encoding="utf-8"))["plays piqa"]
+    model = GPT.from_pretrained(results / "shakespeare-gpt").double().eval()
+    for row, question in zip(rows[:2], study.some("piqa"), strict=False):
+        before = f"Question: {question.text}\nAnswer:".encode()
+        for logp, choice in zip(row["logp"], question.choices, strict=True):
+            answer = f" {choice}".encode()
+            ids = torch.tensor([list(before + answer)])
+            with torch.no_grad():
+                each = model(ids)[0, len(before) - 1 : -1].log_softmax(-1)
+            found = sum(float(each[i, byte]) for i, byte in enumerate(answer))
+            assert found == pytest.approx(logp, rel=1e-4)  # float32 in the record
