@@ -1,7 +1,6 @@
 """Helpers of the record: which questions are asked, and scores written and read again."""
 
 import json
-
 from pathlib import Path
 
 import numpy as np
