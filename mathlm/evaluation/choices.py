@@ -213,7 +213,7 @@ WRITTEN = re.compile(f"{NAMED}|{FIRST}")
 def written_choice(text: str, question: Question) -> int | None:
     """Which choice an answer names that a model has written freely.
 
-    A letter behind "answer", "option" or "choice", or one with which the text begins; else the
+    A letter after "answer", "option" or "choice", or one with which the text begins; else the
     one choice whose words stand in it.
 
     Args:

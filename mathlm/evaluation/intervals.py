@@ -81,7 +81,8 @@ def compare_paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.95
 
     b questions are answered by the first alone, c by the second alone. Where both are right or
     both wrong the questions say nothing about the difference, so it is known far better than
-    from two separate shares.
+    from two separate shares. With a handful of disagreements the interval can be too narrow,
+    and with none it has no width; p is exact for any number.
 
     Args:
         first: Whether the first model is right on each question, (n,) of bool.

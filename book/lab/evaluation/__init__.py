@@ -9,6 +9,8 @@
   at once.
 * ``contamination``: Questions whose honest ceiling is known, and a model that has read some of
   them.
+* ``membership``: Whether a model has read a row: its likelihood, and that of its unlikeliest
+  tokens.
 * ``project``: Grader of the project of this page: a question set of one's own.
 * ``project_solution``: Reference solution of the project: a question set that can tell two
   models apart.

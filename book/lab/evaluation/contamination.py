@@ -25,6 +25,8 @@ from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW, warmup_cosine
 from mathlm.train.record import versions
 
+from .membership import scores, separation
+
 LETTERS, CLASSES, RULE = 16, 4, 0.6
 ASKS, EQUALS = LETTERS + CLASSES, LETTERS + CLASSES + 1
 SOURCE, TEST, FRESH = 1000, 200, 1000  # names in the text, in the test, and kept for later
@@ -116,11 +118,18 @@ def order_ranks(model: GPT, rows: ndarray) -> ndarray:
     return (scores[1:] > scores[0]).sum(0).numpy()
 
 
-def measure(copies: int, seed: int) -> dict[str, int | float]:
-    """Right answers on the test and on fresh questions, and printed orders found likeliest."""
+def areas(model: GPT, found: World) -> dict[str, list[float]]:
+    """How well each score of a row tells the test from fresh questions: area and error."""
+    read, unread = scores(model, found.test), scores(model, found.fresh)
+    both = {name: separation(read[name], unread[name]) for name in read}
+    return {name: [round(x, 4) for x in area] for name, area in both.items()}
+
+
+def measure(copies: int, seed: int) -> dict[str, Any]:
+    """Right answers, printed orders found likeliest, and how well the scores of rows tell."""
     found = world(seed)
     model = train(found, copies, seed)
-    return {
+    return areas(model, found) | {
         "copies": copies,
         "seed": seed,
         "test": int(right(model, found.test).sum()),

@@ -37,13 +37,13 @@ def grade(deal: Deal, compare: Compare, enough: Enough, overlaps: Overlaps) -> R
 
 
 def sample(count: int = 400) -> list[Question]:
-    """Questions whose right answer stands first, as people write them."""
-    return [
-        Question(
-            f"What is {i} and {i}?", (f"{2 * i}", f"{2 * i + 1}", f"{2 * i + 3}", "none"), 0
-        )
-        for i in range(count)
-    ]
+    """Questions whose right answer stands at one of the first three places in turn."""
+    made = []
+    for i in range(count):
+        numbers = [f"{2 * i + 1}", f"{2 * i + 3}"]
+        numbers.insert(i % 3, f"{2 * i}")
+        made.append(Question(f"What is {i} and {i}?", (*numbers, "none"), i % 3))
+    return made
 
 
 def _dealt(deal: Deal) -> tuple[list[Question], Sequence[Question]]:
@@ -56,7 +56,9 @@ def _dealt(deal: Deal) -> tuple[list[Question], Sequence[Question]]:
 
 def _answers(deal: Deal, *rest: Any) -> None:
     asked, found = _dealt(deal)
-    for before, after in zip(asked, found, strict=True):
+    two = Question("Is seven an odd number?", ("no", "yes"), 1)
+    dealt = deal([two] * 9, np.random.default_rng(1))
+    for before, after in zip([*asked, *[two] * 9], [*found, *dealt], strict=True):
         if after.text != before.text or set(after.choices) != set(before.choices):
             raise FaultError("a question or its choices were changed, not only their order.")
         if after.choices[after.answer] != before.choices[before.answer]:
@@ -71,6 +73,8 @@ def _places(deal: Deal, *rest: Any) -> None:
     counts = np.bincount([q.answer for q in found], minlength=4)
     if counts.max() == len(found):
         raise FaultError("every right answer stands in one place: draw an order per question.")
+    if [q.choices for q in found] == [q.choices for q in asked]:
+        raise FaultError("every choice stands where it stood: draw an order per question.")
     if counts.max() > 145 or counts.min() < 60:  # of 400; 100 expected, deviation 8.7
         raise FaultError(
             f"the right answers stand {counts.tolist()} times at the four places: draw all "
@@ -79,6 +83,13 @@ def _places(deal: Deal, *rest: Any) -> None:
     lasts = np.bincount([q.choices.index("none") for q in found], minlength=4)
     if lasts.max() > 145:
         raise FaultError("the wrong answers keep their order: shuffle all choices.")
+    pairs = zip(asked, found, strict=True)
+    orders = {tuple(map(before.choices.index, after.choices)) for before, after in pairs}
+    if len(orders) < 24:  # all 24 are there but for one draw of a million
+        raise FaultError(
+            f"of the 24 orders of four choices {len(orders)} occur: a choice that has moved "
+            "must not say where the others went."
+        )
     again = deal(asked, np.random.default_rng(0))
     if [q.answer for q in again] != [q.answer for q in found]:
         raise FaultError("the same rng gives two results: draw everything from rng.")
@@ -118,6 +129,16 @@ def _difference(deal: Deal, compare: Compare, *rest: Any) -> None:
             raise FaultError(sentence)
     if not math.isclose(half, 1.96 * math.sqrt(0.0019), rel_tol=0.01):
         raise FaultError(f"the interval is ± {half:.4f}; by hand it is ± 0.0854.")
+    if not math.isclose((low + high) / 2, difference):
+        raise FaultError(
+            f"the interval is from {low:.3f} to {high:.3f}: its middle is the difference, 0.1."
+        )
+    turned = _result(compare, 50, 5, 15, 30)[:3]
+    if not np.allclose(turned, (-difference, -high, -low)):
+        raise FaultError(
+            "with the two models exchanged, the difference and both ends change their signs; "
+            "yours do not."
+        )
 
 
 def _exact(deal: Deal, compare: Compare, *rest: Any) -> None:
@@ -135,6 +156,12 @@ def _exact(deal: Deal, compare: Compare, *rest: Any) -> None:
             raise FaultError(sentence)
     if not math.isclose(p, 2 * tail, rel_tol=1e-6):
         raise FaultError(f"p is {p:.4f} for 15 against 5; the exact sign test gives 0.0414.")
+    turned = _result(compare, 50, 5, 15, 30)[3]
+    if not math.isclose(p, turned):
+        raise FaultError(
+            f"p is {p:.4f} for 15 against 5 and {turned:.4f} for 5 against 15: the sum goes to "
+            "the smaller of the two counts."
+        )
     if not math.isclose(_result(compare, 10, 10, 5, 0)[3], _result(compare, 900, 10, 5, 85)[3]):
         raise FaultError("p depends on the questions on which both agree, which say nothing.")
     if _result(compare, 7, 4, 4, 5)[3] != 1 or _result(compare, 7, 0, 0, 5)[3] != 1:
@@ -169,6 +196,11 @@ def _enough(deal: Deal, compare: Compare, enough: Enough, *rest: Any) -> None:
                 f"with {n} questions a difference of {difference} at a disagreement of "
                 f"{disagreement} is seen {seen:.0%} of the time; 80 % was asked for."
             )
+    if not 32 <= (n := enough(0.3, 0.4)) <= 34:  # 32.4 by the formula
+        raise FaultError(
+            f"a difference of 0.3 at a disagreement of 0.4 needs 33 questions, not {n}: the "
+            "variance is d without a difference and d - δ² with it."
+        )
 
 
 TEXT = "He asked: how many legs does a common garden spider have, and why does it need them?"
@@ -182,15 +214,22 @@ def _overlaps(deal: Deal, compare: Compare, enough: Enough, overlaps: Overlaps) 
         "how many legs does a garden spider common have": (False, "a run that is broken"),
         "why does it need them": (True, "a question of fewer words than the run"),
         "why do we need them": (False, "a short question that is not there"),
+        "so how many legs does a common garden spider need": (True, "a run that begins later"),
+        "why does it need the": (False, "a word that is part of another"),
     }
-    asked = [Question(text, ("eight", "six"), 0) for text in cases]
-    found = [bool(x) for x in overlaps(asked, TEXT, 8)]
-    if len(found) != len(asked):
-        raise FaultError("overlaps must return one entry for each question.")
-    for got, (expected, what) in zip(found, cases.values(), strict=True):
-        if got != expected:
-            verb = "is missed" if expected else "is reported"
-            raise FaultError(f"{what}: an overlap {verb}.")
+    shorter = {
+        "why does it sleep": (True, "a run of three where length is 3"),
+        "why does he need them": (False, "no run of three where length is 3"),
+    }
+    for length, expected in ((8, cases), (3, shorter)):
+        asked = [Question(text, ("eight", "six"), 0) for text in expected]
+        found = [bool(x) for x in overlaps(asked, TEXT, length)]
+        if len(found) != len(asked):
+            raise FaultError("overlaps must return one entry for each question.")
+        for got, (known, what) in zip(found, expected.values(), strict=True):
+            if got != known:
+                verb = "is missed" if known else "is reported"
+                raise FaultError(f"{what}: an overlap {verb}.")
 
 
 ANSWERS, DIFFERENCE = "the right answer stays right", "difference and interval"

@@ -1,5 +1,7 @@
 """The record of the page: SmolLM2 on three sets of questions, judged in three ways.
 
+What the update for brief answers did to it serves the pages of chapters 24 and 27 as well.
+
     cd book
     python -m lab.evaluation.study --record results/evaluation.json
 
@@ -9,17 +11,19 @@ Each part is written as soon as it is there; a part that the record has is not r
 import argparse
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy import ndarray
 
 from mathlm import adapt
 from mathlm.chat import folder
 from mathlm.chat.model import ChatModel
-from mathlm.evaluation import ChoiceScores, score_choices, score_letters
+from mathlm.evaluation import ChoiceScores, right_answers, score_choices, score_letters
+from mathlm.evaluation.choices import By
 from mathlm.generate import generate_ragged, quantize
 from mathlm.text import Message, questions
 from mathlm.text.corpora.questions import Question
@@ -43,6 +47,44 @@ def some(name: str, count: int | None = None) -> list[Question]:
     whole = questions.load(name)
     places = np.linspace(0, len(whole) - 1, count or ASKED[name]).round().astype(int)
     return [whole[i] for i in places]
+
+
+def others() -> list[Question]:
+    """The questions of OpenBookQA that are not among its :data:`FEWER`."""
+    asked = some("openbookqa", FEWER)
+    return [q for q in some("openbookqa") if q not in asked]
+
+
+def before_and_after(record: dict[str, Any], by: By = "byte") -> tuple[ndarray, ndarray]:
+    """Which questions of OpenBookQA are answered before the update for brevity, and after.
+
+    Args:
+        record: Of this module.
+        by: What the log-likelihoods are divided by.
+
+    Returns:
+        Two rows of bool, one entry for each question, those of :data:`FEWER` first.
+    """
+    base = dict(zip(some("openbookqa"), scores_of(record["answers openbookqa"]), strict=True))
+    tuned = [*scores_of(record["brief"]), *scores_of(record["brief others"])]
+    asked = [*some("openbookqa", FEWER), *others()]
+    before = right_answers([base[q] for q in asked], asked, by)
+    return before, right_answers(tuned, asked, by)
+
+
+def fitting(context: int) -> Callable[[Question], str]:
+    """The prompt, or as much of its end as leaves room for the longest answer.
+
+    Args:
+        context: Of a model that reads bytes.
+    """
+
+    def prompt(q: Question) -> str:
+        room = context - max(len(f" {c}".encode()) for c in q.choices)
+        whole = PROMPTS["Question: ... Answer:"].format(q.text).encode()
+        return whole[-room:].decode(errors="ignore")
+
+    return prompt
 
 
 def kept(scores: Sequence[ChoiceScores]) -> list[dict[str, list[float]]]:
@@ -147,10 +189,19 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"{bits} bits",
             lambda m=small: kept(score_choices(m, tokenizer, some("openbookqa", FEWER))),
         )
+    plays, letters = folder.load_pretrained("results/shakespeare-gpt", "bytes", "cpu")
+    for name in ("piqa", "openbookqa"):
+        study.part(
+            f"plays {name}",
+            lambda n=name: kept(
+                score_choices(plays, letters, some(n), fitting(plays.config.context))
+            ),
+        )
     adapt.load_adapter(model, "results/smollm2-brief", name="brief")  # changes the model
     study.part(
         "brief", lambda: kept(score_choices(model, tokenizer, some("openbookqa", FEWER)))
     )
+    study.part("brief others", lambda: kept(score_choices(model, tokenizer, others())))
 
 
 if __name__ == "__main__":

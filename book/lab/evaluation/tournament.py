@@ -66,3 +66,16 @@ def fitted(games: list[Game], items: int) -> Strengths:
         wins[first, second] += result
         wins[second, first] += 1 - result
     return fit_strengths(wins)
+
+
+def on_questions(right: ndarray) -> Strengths:
+    """The strengths of models that answered the same questions.
+
+    A question that only one of two models answers rightly is a game between them, which that
+    one wins.
+
+    Args:
+        right: Whether each model is right on each question, (N, Q) of bool.
+    """
+    answered = right.astype(int)
+    return fit_strengths((answered @ (1 - answered).T).astype(float))

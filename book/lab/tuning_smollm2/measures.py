@@ -21,16 +21,6 @@ NEW_TOKENS, LETTERS = 40, 1200
 OTHER = ("shakespeare", "glosses")
 
 
-def wilson(wins: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share, about 95 % for z = 1.96."""
-    if not trials:
-        return 0.0, 1.0
-    p, n = wins / trials, trials
-    center = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return max(0.0, center - half), min(1.0, center + half)
-
-
 def compare(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, int]:
     """How often one of two scores is larger."""
     both = list(zip(ours, theirs, strict=True))

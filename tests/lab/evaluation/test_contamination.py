@@ -1,5 +1,8 @@
 """The world of questions, its honest ceiling, and what the two measures read off a model."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -98,3 +101,16 @@ def test_a_test_that_is_read_often_is_known():
     found = c.world(0)
     model = c.train(found, 40, seed=0, steps=300)
     assert c.right(model, found.test).mean() > 0.75
+
+
+@pytest.mark.slow
+def test_the_record_is_what_the_training_gives():
+    """One run of twelve; other processors round otherwise, and a run may part from it."""
+    record = Path(c.__file__).parents[2] / "results/evaluation-contamination.json"
+    runs = json.loads(record.read_text(encoding="utf-8"))["runs"]
+    (kept,) = (run for run in runs if (run["copies"], run["seed"]) == (4, 0))
+    found = c.measure(4, seed=0)
+    assert found.keys() == kept.keys()
+    for name in ("likelihood", "min-k"):
+        assert found[name] == pytest.approx(kept[name], abs=0.06)  # three of its errors
+    assert found["first"] == pytest.approx(kept["first"], abs=13)  # three deviations of 20

@@ -31,15 +31,45 @@ FAULTS = {
     "one for each it was given": ("return dealt\n", "return dealt[1:]\n"),
     "a question or its choices were changed": ("q.choices[i] for", "q.choices[i].upper() for"),
     "moves with them": ("answer=order.index(q.answer)", "answer=q.answer"),
-    "every right answer stands in one place": (SHUFFLE, "[0, 1, 2, 3]"),
-    "at the four places": (SHUFFLE, "np.roll(range(4), rng.integers(2)).tolist()"),
+    "every choice stands where it stood": (SHUFFLE, "[0, 1, 2, 3][: len(q.choices)]"),
+    "every right answer stands in one place": (
+        SHUFFLE,
+        "[q.answer, *(i for i in range(len(q.choices)) if i != q.answer)]",
+    ),
+    "the answer to": ("answer=order.index(q.answer)", "answer=order.index(0)"),
+    "of the 24 orders of four choices 4 occur": (
+        SHUFFLE,
+        "np.roll(range(len(q.choices)), rng.integers(len(q.choices))).tolist()",
+    ),
+    "its middle is the difference": (
+        "return difference, difference - half, difference + half",
+        "return difference, -half, half",
+    ),
+    "change their signs": ("difference = (b - c) / n", "difference = abs(b - c) / n"),
+    "the smaller of the two counts": ("range(min(b, c) + 1)", "range(c + 1)"),
+    "d without a difference and": ("disagreement - difference**2", "disagreement"),
+    "a run that begins later": (
+        "runs(words, n) & known[n]",
+        "{tuple(words[:n])} & known[n]",
+    ),
+    "a word that is part of another": (
+        "bool(runs(words, n) & known[n])",
+        "any(' '.join(w) in ' '.join(read) for w in runs(words, n))",
+    ),
+    "where length is 3": ("[min(length, len", "[min(8, len"),
+    "at the four places": (
+        SHUFFLE,
+        "sorted(range(len(q.choices)), key=lambda i: rng.random() + 0.5 * (i == q.answer))",
+    ),
     "the wrong answers keep their order": (
         SHUFFLE,
-        "(lambda k: [*range(1, k + 1), 0, *range(k + 1, 4)])(int(rng.integers(4)))",
+        "(lambda k, wrong: [*wrong[:k], q.answer, *wrong[k:]])("
+        "int(rng.integers(len(q.choices))),"
+        " [i for i in range(len(q.choices)) if i != q.answer])",
     ),
     "the same rng gives two results": (
         SHUFFLE,
-        "elsewhere.permutation(4).tolist()",
+        "elsewhere.permutation(len(q.choices)).tolist()",
     ),
     "must return (difference, low, high, p)": (
         "return difference, difference - half",

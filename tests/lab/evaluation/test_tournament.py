@@ -35,3 +35,10 @@ def test_the_fit_finds_the_true_ratings_within_its_errors():
     games = tournament.play(tournament.TRUE, 20_000, seed=3)
     ratings, errors = elo_scale(tournament.fitted(games, 6))
     assert np.abs(ratings - tournament.TRUE).max() < 4 * errors.max() < 40
+
+
+def test_two_models_on_questions_have_the_odds_of_their_wins():
+    """12 questions are answered by the first alone, 4 by the second alone: odds of 3 to 1."""
+    right = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], [5, 12, 4, 9], axis=0).T.astype(bool)
+    first, second = tournament.on_questions(right).values
+    assert first - second == pytest.approx(np.log(3), abs=1e-6)

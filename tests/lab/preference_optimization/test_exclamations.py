@@ -1,10 +1,13 @@
 """Comparisons by exclamation marks, and the policy that learns from them."""
 
+import json
 import math
+from pathlib import Path
 
 import torch
 
 from lab.preference_optimization import exclamations as lab
+from mathlm.evaluation import wilson_interval
 from mathlm.models import GPT, GPTConfig
 
 TINY = lab.Setting(prompt=3, length=5, batch=8, epochs=60, step_size=0.1, beta=1.0)
@@ -67,3 +70,16 @@ def test_dpo_teaches_the_preference_and_leaves_the_reference():
             for ids in pairs
         ]
     assert (rise[0] > rise[1]).all()
+
+
+def test_more_completions_have_a_mark_than_before_in_every_run():
+    """The ends of the widest intervals are those that the page names."""
+    record = Path(lab.__file__).parents[2] / "results/exclamations.json"
+    runs = json.loads(record.read_text(encoding="utf-8"))["results"]
+    before, after = (
+        [wilson_interval(round(500 * run[key]), 500) for run in runs]
+        for key in ("some_before", "some_after")
+    )
+    ends = [min(before)[0], max(before)[1], min(after)[0], max(after)[1]]
+    assert [round(100 * end) for end in ends] == [14, 24, 74, 93]
+    assert len(runs) == 3
