@@ -64,17 +64,14 @@ def _first_of_each_group(
 def pulls(
     combine: Combine, chance: Tensor, scales: Sequence[float], samples: int = 4
 ) -> Tensor:
-    """How fast each success rate rises along the expected gradient in the four logits, (2,).
+    """How fast each success rate rises along the expected natural gradient, (2,).
 
     Computes::
 
-        ⟨∇E[r_k], g⟩,   g(y) = π(y) (Ā(y) - Σ π Ā)
+        dE[r_k]/dt = Cov_π(r_k, Ā)   for dz/dt = Ā,   π = softmax z
     """
     mean = expected_advantage(combine, chance, scales, samples)
-    g = chance * (mean - (chance * mean).sum())
-    earned = torch.tensor(ANSWERS)
-    slopes = chance[:, None] * (earned - chance @ earned)
-    return g @ slopes
+    return (chance * (mean - chance @ mean)) @ torch.tensor(ANSWERS)
 
 
 def end_of_two(

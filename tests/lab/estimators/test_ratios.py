@@ -86,9 +86,7 @@ RECORD = json.loads((ROOT / "book/results/estimators-stale.json").read_text(enco
 
 def test_the_record_has_every_case_with_three_seeds():
     cases = {(r["loss"], r["steps"], r["rate"], r["seed"]) for r in RECORD["results"]}
-    expected = itertools.product(
-        ratios.LOSSES, stale_study.STEPS, stale_study.RATES, range(3)
-    )
+    expected = itertools.product(ratios.LOSSES, stale_study.STEPS, stale_study.RATES, range(3))
     assert cases == set(expected) and len(RECORD["results"]) == len(cases)
 
 
@@ -110,7 +108,11 @@ def test_the_record_is_met_by_runs_in_numpy(name, steps):
             z = z + rate / 4 * (np.eye(3)[y] * pull[..., None]).sum(1)
             z = z - rate / 4 * pull.sum(1, keepdims=True) * pi
     share = (z.argmax(1) == 2).mean()
-    rows = [r for r in RECORD["results"] if (r["loss"], r["steps"], r["rate"]) == (name, steps, rate)]
+    rows = [
+        r
+        for r in RECORD["results"]
+        if (r["loss"], r["steps"], r["rate"]) == (name, steps, rate)
+    ]
     recorded = np.mean([r["prefers_best"] for r in rows])
     error = math.sqrt(recorded * (1 - recorded) * (1 / runs + 1 / 1500))
     assert abs(share - recorded) < 4 * error
