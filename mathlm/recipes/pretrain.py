@@ -203,7 +203,7 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
         seed=by.seed,
         folder=to.out,
         log_every=to.log_every,
-        loggers=run_loggers(to.log or (), to.out),
+        loggers=run_loggers(to.log or (), to.out, flat(config)),
         eval_every=to.eval_every,
         save_every=to.save_every,
         keep=to.keep,
