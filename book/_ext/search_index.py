@@ -135,7 +135,7 @@ def plain(markdown: str) -> str:
 
 # --- formulas -------------------------------------------------------------------------------
 
-LETTERS = (
+SPELLED = (
     "alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ kappa κ "
     "lambda λ mu μ nu ν xi ξ pi π rho ρ sigma σ tau τ phi φ varphi φ chi χ psi ψ omega ω "
     "Gamma Γ Delta Δ Theta Θ Lambda Λ Sigma Σ Phi Φ Psi Ψ Omega Ω ell ℓ nabla ∇ partial ∂ "
@@ -144,7 +144,8 @@ LETTERS = (
     "Longrightarrow ⇒ iff ⇔ mid | Vert ‖ lVert ‖ rVert ‖ dots … cdots … ldots … vdots … "
     "top ᵀ star * ast * pm ± langle ⟨ rangle ⟩ cap ∩ cup ∪ succ ≻ prec ≺ ll ≪ gg ≫ circ ∘ "
     "perp ⊥ mapsto ↦ varnothing ∅ setminus ∖ lceil ⌈ rceil ⌉ lfloor ⌊ rfloor ⌋ "
-).split()
+)
+LETTERS = SPELLED.split()
 SIGNS = dict(zip(LETTERS[::2], LETTERS[1::2], strict=True))
 NAMED = {"log", "ln", "exp", "max", "min", "arg", "sin", "cos", "tanh", "det", "lim", "sup"}
 BRACED = r"\{((?:[^{}]|\{[^{}]*\})*)\}"

@@ -25,13 +25,13 @@ from ..generate import quantize
 from ..models import GPT
 from ..models.files.atomic import write_files
 from ..text import ByteBPE, Bytes, pretrained
-from ..text.tokenizers.named import Tokenizer, load_tokenizer
+from ..text.tokenizers.named import BPE, Tokenizer, beside_weights, load_tokenizer
 from ..train import resolve_device
 from ..train.distributed import DeviceName
 from .model import ChatModel, find_format, format_from, read_json
 from .special_tokens import load_special_tokens
 
-FILE, BPE, BYTES = "chat.json", "byte_bpe.json", "bytes"
+FILE, BYTES = "chat.json", "bytes"
 OPTIONAL = {"base_adapter"}
 log = logging.getLogger(__name__)
 SAID = {"kind", "base", "quantize", "marks", "tokenizer", "turns"}
@@ -145,7 +145,8 @@ def load_pretrained(
 
     Args:
         name: 'smollm2', a GGUF file, or a folder of Hugging Face.
-        tokenizer: 'bytes', a file of ByteBPE.save or a folder; None = the model's own.
+        tokenizer: 'bytes', a file of ByteBPE.save or a folder; None = the model's own, such as
+            ``mathlm export`` writes beside the weights.
         device: Where the model is to be: cpu, cuda or auto.
 
     Example:
@@ -164,8 +165,8 @@ def load_pretrained(
         return model, load_tokenizer(tokenizer)
     if path.is_file():
         return model, ByteBPE.from_gguf(path)
-    if (path / "vocab.bpe").is_file() or (path / "merges.txt").is_file():
-        return model, ByteBPE.from_gpt2(path)
+    if (own := beside_weights(path)) is not None:
+        return model, own
     if model.config.vocab_size == Bytes.vocab_size:
         return model, Bytes()
     raise ConfigError(

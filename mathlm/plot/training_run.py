@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -14,18 +15,33 @@ TOGETHER = {  # label of a panel -> the numbers of a record that stand in it
     "step size": ("lr",),
     "norm of the gradient": ("grad_norm",),
 }
-COUNTS = {"step", "skipped"}
+ROLLOUTS = {
+    "reward": ("reward",),
+    "spread of rewards": ("reward_std", "group_std"),
+    "groups without spread [share]": ("equal_groups",),
+    "KL from reference [nats/text]": ("kl", "kl_k3"),
+    "entropy [nats/token]": ("entropy",),
+    "length of answers [tokens]": ("length",),
+    "answers that end [share]": ("finished",),
+}
+COUNTS = {"step", "skipped", "iteration", "dropped"}
 
 
-def training_run(history: Sequence[Mapping[str, float | int]], title: str = "") -> Figure:
+def training_run(
+    history: Sequence[Mapping[str, Any]],
+    title: str = "",
+    rollouts: Sequence[Mapping[str, Any]] = (),
+) -> Figure:
     """Loss, step size, norm of the gradient, and whatever else a run recorded, by its steps.
 
     Losses of training and of held-out data share a panel; each other number has one of its own.
-    A number that is not finite is left out.
+    A number that is not finite is left out. What a policy wrote is drawn by its iterations.
 
     Args:
         history: Records of a run, such as :attr:`mathlm.train.Trainer.history`.
         title: Above all panels.
+        rollouts: Of a policy, records of its iterations, such as
+            :attr:`mathlm.align.PolicyBatches.history`; their texts are left out.
 
     Returns:
         The figure, with three panels a row.
@@ -41,17 +57,17 @@ def training_run(history: Sequence[Mapping[str, float | int]], title: str = "") 
     """
     if not history:
         raise InputError("the history is empty: there is nothing to draw before the first step")
-    panels = panels_of(history)
+    panels = [("step", history, *panel) for panel in panels_of(history, TOGETHER).items()]
+    written = panels_of(rollouts, ROLLOUTS).items()
+    panels += [("iteration", rollouts, *panel) for panel in written]
     rows = math.ceil(len(panels) / 3)
     fig, axes = plt.subplots(rows, 3, figsize=(10.5, 2.8 * rows), squeeze=False)
-    for ax, (label, names) in zip(axes.flat, panels.items(), strict=False):
+    for ax, (at, records, label, names) in zip(axes.flat, panels, strict=False):
         for color, name in zip(COLORS, names, strict=False):
-            points = [
-                (r["step"], r[name]) for r in history if math.isfinite(r.get(name, math.nan))
-            ]
+            points = [(r[at], r[name]) for r in records if is_number(r.get(name))]
             mark = "o" if len(points) <= 20 else ""
             ax.plot(*zip(*points, strict=True), color=color, marker=mark, ms=3, label=name)
-        ax.set_xlabel("step")
+        ax.set_xlabel(at)
         ax.set_ylabel(label)
         if len(names) > 1:
             ax.legend(fontsize=8)
@@ -62,16 +78,23 @@ def training_run(history: Sequence[Mapping[str, float | int]], title: str = "") 
     return fig
 
 
-def panels_of(history: Sequence[Mapping[str, float | int]]) -> dict[str, list[str]]:
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number, and no text or nothing."""
+    return isinstance(value, float | int) and math.isfinite(value)
+
+
+def panels_of(
+    history: Sequence[Mapping[str, Any]], together: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
     """Label of each panel and the numbers that stand in it, where they were recorded."""
     found = dict.fromkeys(
         name
         for record in history
         for name, value in record.items()
-        if name not in COUNTS and math.isfinite(value)
+        if name not in COUNTS and is_number(value)
     )
-    known = {name for names in TOGETHER.values() for name in names}
-    panels = {label: [n for n in names if n in found] for label, names in TOGETHER.items()}
+    known = {name for names in together.values() for name in names}
+    panels = {label: [n for n in names if n in found] for label, names in together.items()}
     panels |= {name: [name] for name in found if name not in known}
     return {label: names for label, names in panels.items() if names}
 

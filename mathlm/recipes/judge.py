@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,9 +27,11 @@ from ..train import (
     write_record,
 )
 from ..train.distributed import DeviceName
+from ..train.log_line import number
 from ..train.record import device_name
 from .command import execute, parse
 from .pretrain import Text
+from .result import Row, places, say
 
 PROMPT = "KING HENRY IV:\n"
 SAMPLE = 200  # tokens, if the context has room for them
@@ -112,13 +115,25 @@ def judge(
 
 def run(config: JudgeConfig) -> dict[str, Any]:
     """Judge and record; returns the record."""
-    device = resolve_device(config.device)
+    start, device = time.perf_counter(), resolve_device(config.device)
     tokenizer = load_tokenizer(config.text.tokenizer)
     ids = config.text.load(tokenizer)[1]
     record = judge(config.run, ids, tokenizer, device)
     record |= {"device": device_name(device), "held_out_bytes": count_bytes(ids, tokenizer)}
     write_record(config.record, **record)
+    say_result(config, record, time.perf_counter() - start)
     return record
+
+
+def say_result(config: JudgeConfig, record: dict[str, Any], seconds: float) -> None:
+    """The table at the end: every checkpoint, and where the record is."""
+    head = ("checkpoint", "held out [bits/byte]", "training [bits/byte]")
+    rows: list[Row] = [
+        (f"step {x['step']:,}", number(x["bits_per_byte"]), number(x["training_bits_per_byte"]))
+        for x in record["evaluations"]
+    ]
+    size = [("held out", f"{record['held_out_bytes']:,} bytes")]
+    say([head, *rows], size, places(seconds, record=config.record))
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import tyro
 from ..chat import folder as chat_folder
 from ..errors import ConfigError
 from ..models import save_pretrained
+from ..models.files.atomic import write_files
+from ..text.tokenizers.hugging_face import hugging_face_files
 from .command import Maybe, execute, parse
 
 log = logging.getLogger(__name__)
@@ -45,9 +47,11 @@ def run(config: MergeConfig) -> Path:
         )
     chat_model = chat_folder.load_whole(config.adapter)
     dtype = None if config.dtype is None else getattr(torch, config.dtype)
+    theirs = hugging_face_files(chat_model.tokenizer)
     save_pretrained(chat_model.model, config.folder, dtype=dtype)
     said = {"kind": "model", "base": str(config.adapter.resolve()), "marks": False}
     chat_folder.write(config.folder, chat_model, quantize=None, **said)
+    write_files(config.folder, theirs, "the tokenizer")
     log.info("%s", config.folder)
     return config.folder
 

@@ -12,6 +12,7 @@ import tyro
 from ..errors import ConfigError, DataNotFoundError
 from ..train import newest_checkpoint
 from ..train.checkpoint import read_state
+from ..train.diagnosis.run import rollouts_of
 from .command import Maybe, execute, parse
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 class PlotConfig:
     """Draw what a run did: loss, step size, norm of the gradient and what else it recorded.
 
-    The figure has a panel for each kind of number, over the steps.
+    The figure has a panel for each kind of number, over the steps; of grpo and ppo also what
+    the policy wrote: rewards, divergence, entropy and lengths over the iterations.
 
         mathlm plot runs/mine
         mathlm plot record.json --out curves.png
@@ -67,7 +69,8 @@ def run(config: PlotConfig) -> Path:
     folder = config.run if config.run.is_dir() else config.run.parent
     out = config.out or folder / "plot.png"
     style.use()
-    figure = training_run(history_of(config.run), config.run.name)
+    record = record_of(config.run)
+    figure = training_run(record["history"], config.run.name, rollouts_of(record))
     try:
         figure.savefig(out, dpi=150)
     except (OSError, ValueError) as error:

@@ -14,8 +14,8 @@ import torch
 from ..errors import ConfigError
 from ..models import GPT, GPTConfig
 from ..optim import AdamW, warmup_cosine
-from ..text import corpus, encode_corpus
-from ..text.tokenizers.named import Tokenizer, load_tokenizer
+from ..text import ByteBPE, corpus, encode_corpus
+from ..text.tokenizers.named import BPE, Tokenizer, load_tokenizer
 from ..train import (
     LogLines,
     TokenizedWindows,
@@ -203,7 +203,7 @@ def trainer_config(config: PretrainConfig) -> TrainerConfig:
         seed=by.seed,
         folder=to.out,
         log_every=to.log_every,
-        loggers=run_loggers(to.log or (), to.out),
+        loggers=run_loggers(to.log or (), to.out, flat(config)),
         eval_every=to.eval_every,
         save_every=to.save_every,
         keep=to.keep,
@@ -258,11 +258,19 @@ def say_result(config: PretrainConfig, found: dict[str, float]) -> None:
     say(values(found), [size], places(found["seconds"], following, **wrote))
 
 
+def keep_tokenizer(config: PretrainConfig) -> None:
+    """A copy of the tokenizer in the folder of the run, where mathlm export finds it."""
+    tokenizer, out = load_tokenizer(config.text.tokenizer), config.output.out
+    if isinstance(tokenizer, ByteBPE) and out is not None and rank() == 0:
+        tokenizer.save(out / BPE)
+
+
 def run(config: PretrainConfig) -> dict[str, float]:
     """Train, evaluate and record; returns the results."""
     with process_group(config.machine.device, timeout=config.machine.timeout):
         (trainer, held_out), start = build(config), time.perf_counter()
         resume(trainer, config.output.more_steps, config.output.allow_change)
+        keep_tokenizer(config)
         trainer.fit()
         found = results(trainer, held_out.bytes_per_target)
         found |= {"seconds": time.perf_counter() - start}

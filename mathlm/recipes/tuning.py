@@ -367,7 +367,7 @@ def trainer_config(
     known = flat(config) | asdict(schedule)
     given = {f.name: known[f.name] for f in fields(TrainerConfig) if f.name in known}
     rest = {"schedule": rates, "folder": config.folder / "checkpoints", "lines": lines}
-    rest |= {"loggers": run_loggers(config.output.log or (), config.folder)}
+    rest |= {"loggers": run_loggers(config.output.log or (), config.folder, known)}
     return TrainerConfig(**given | rest)
 
 

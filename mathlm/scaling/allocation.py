@@ -9,6 +9,7 @@ from ..checks import require_positive
 from ..errors import InputError
 from ..shapes import Float
 from .chinchilla import ChinchillaLaw
+from .fitting import within_floats
 from .kaplan import KaplanLaw
 from .power_law import Numbers, positive
 
@@ -35,7 +36,7 @@ def optimal_allocation(
         Parameters and tokens; ``6 n d`` is the budget.
 
     Raises:
-        InputError: If the budget is not positive.
+        InputError: If the budget is not positive, or no float is as large as the answer.
 
     Example:
         >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.3, beta=0.3)
@@ -49,7 +50,10 @@ def optimal_allocation(
         exponent of 0.73 comes from another law, of parameters and steps (equation 1.6).
     """
     require_positive(compute=compute)
-    n = best_size(compute, fit)
+    with within_floats("the best size"):
+        n = best_size(compute, fit)
+    if not 0 < n < math.inf:
+        raise InputError(f"the best size is {n}: no float holds it for this law and budget")
     return n, compute / 6 / n
 
 
@@ -104,7 +108,8 @@ def inference_optimal(
         The plan. With nothing served it is the compute-optimal one of that loss.
 
     Raises:
-        InputError: If the loss is not above the law's E, or the tokens are negative.
+        InputError: If the loss is not above the law's E, the tokens are negative, or no float
+            is as large as the answer.
 
     Example:
         >>> law = ChinchillaLaw(A=1.0, B=1.0, E=1.0, alpha=0.5, beta=0.5)
@@ -124,9 +129,10 @@ def inference_optimal(
         raise InputError(
             f"loss={loss} must be above E={fit.E:.6g}, which no size and no data take away"
         )
-    odds = math.exp(log_odds(rest, served_tokens, fit))
-    n = (fit.A * (1 + odds) / (rest * odds)) ** (1 / fit.alpha)
-    d = (fit.B * (1 + odds) / rest) ** (1 / fit.beta)
+    with within_floats("the size or the tokens"):
+        odds = math.exp(log_odds(rest, served_tokens, fit))
+        n = (fit.A * (1 + odds) / (rest * odds)) ** (1 / fit.alpha)
+        d = (fit.B * (1 + odds) / rest) ** (1 / fit.beta)
     return LifetimePlan(n, d, 6 * n * d + 2 * n * served_tokens)
 
 
@@ -284,4 +290,6 @@ def worth(repeats: Float[np.ndarray, " N"], keep: float | int) -> Float[np.ndarr
 
 def matching_size(unique: float | int, fit: ChinchillaLaw) -> float:
     """Parameters for which so many tokens are compute-optimal: ``α A N^-α = β B D^-β``."""
-    return float((fit.alpha * fit.A / (fit.beta * fit.B) * unique**fit.beta) ** (1 / fit.alpha))
+    with within_floats("the size for which the unique tokens are compute-optimal"):
+        ratio = fit.alpha * fit.A / (fit.beta * fit.B)
+        return float((ratio * unique**fit.beta) ** (1 / fit.alpha))

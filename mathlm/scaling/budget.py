@@ -116,6 +116,7 @@ class KnownRun(NamedTuple):
     source: str
 
 
+GPT_3_UTILIZATION = 24.6 / 125  # TFLOP/s measured and peak of a V100: Patterson et al., table 4
 DEVICES = {
     "V100": Device(125e12, 300.0, 32e9),
     "A100": Device(312e12, 400.0),
@@ -124,9 +125,9 @@ DEVICES = {
 
 ASSUMED = {
     "utilization": Assumption(
-        Span(0.19, 0.40, 0.55),
+        Span(GPT_3_UTILIZATION, 0.40, 0.55),
         "share of the peak",
-        "GPT-3 by its hours (Patterson et al. 2021); Llama 3 (Grattafiori et al. 2024); "
+        "GPT-3 as measured (Patterson et al. 2021); Llama 3 (Grattafiori et al. 2024); "
         "MegaScale (Jiang et al. 2024)",
     ),
     "price": Assumption(

@@ -1,7 +1,6 @@
 """The additive law: how loss falls with parameters and tokens together."""
 
 import itertools
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from ..errors import InputError
 from ..shapes import Float
 from .fitting import (
     LogSum,
+    constant,
     expanded_ends,
     least_minimum,
     minimise,
@@ -170,7 +170,7 @@ def fit_chinchilla(
 
     Raises:
         InputError: If a number is not positive, the lengths differ, fewer than six runs are
-            given, or they do not determine all five constants.
+            given, they do not determine all five constants, or no float is as large as one.
 
     Example:
         >>> law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=0.34, beta=0.28)
@@ -198,9 +198,9 @@ def fit_chinchilla(
             "the runs must vary both, apart from each other"
         )
     return ChinchillaFit(
-        A=math.exp(a),
-        B=math.exp(b),
-        E=math.exp(e),
+        A=constant("A", a),
+        B=constant("B", b),
+        E=constant("E", e),
         alpha=alpha,
         beta=beta,
         huber=value,

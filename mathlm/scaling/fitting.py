@@ -1,6 +1,8 @@
 """Fits of laws that are sums of powers, on logarithms, and confidence intervals."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,6 +16,37 @@ STEPS = 400
 FIRST_STEPS, MORE_STEPS = 40, 60  # of all starts, then of the best of them
 KEPT = 6  # how many these are
 LARGEST_STEP = 4.0
+
+
+def constant(name: str, log: float | int) -> float:
+    """A constant of a law, by its logarithm.
+
+    Raises:
+        InputError: If no float is as large.
+    """
+    try:
+        return math.exp(log)
+    except OverflowError:
+        raise InputError(
+            f"{name} = e^{log:.4g} is larger than any float: the runs vary too little for the "
+            "exponent that they seem to have, or their numbers are in units that are too small"
+        ) from None
+
+
+@contextmanager
+def within_floats(name: str) -> Iterator[None]:
+    """In the block, a number that no float holds is an error in a sentence.
+
+    Raises:
+        InputError: If a power or an exponential is too large.
+    """
+    try:
+        yield
+    except OverflowError:
+        raise InputError(
+            f"{name} is larger than any float: the exponents of the law are too small for "
+            "these numbers"
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,15 @@ import numpy as np
 
 from ..errors import InputError
 from ..shapes import Float
-from .fitting import LogSum, covariance, least_minimum, minimise, redrawn, student_quantile
+from .fitting import (
+    LogSum,
+    constant,
+    covariance,
+    least_minimum,
+    minimise,
+    redrawn,
+    student_quantile,
+)
 
 Numbers = Sequence[float | int] | np.ndarray
 EXPONENTS = (-2.0, -1.0, -0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0, 2.0)
@@ -95,10 +103,10 @@ def fit_power_law(
     slope = float(theta[0, 1])
     reach = student_quantile(level, law.target.shape[1] - theta.shape[1]) * spread[1, 1] ** 0.5
     return PowerLaw(
-        coefficient=math.exp(theta[0, 0] - slope * middle),
+        coefficient=constant("coefficient", float(theta[0, 0]) - slope * middle),
         exponent=slope,
         interval=(float(slope - reach), float(slope + reach)),
-        offset=math.exp(theta[0, 2]) if offset else 0.0,
+        offset=constant("offset", float(theta[0, 2])) if offset else 0.0,
         decades=float(np.ptp(law.design[0, :, 1])) / math.log(10),
         points=law.target.shape[1],
     )

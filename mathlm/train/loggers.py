@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from ..errors import CheckpointError, ConfigError, DataError
 from ..models.files.atomic import disk_reason, write_files
+from .record import describe
 
 LoggerName = Literal["jsonl", "csv", "tensorboard", "wandb"]
 Logger = Callable[[Mapping[str, int | float]], None]
@@ -186,12 +187,15 @@ class WandbLogger:
     """A run of Weights & Biases, by the package wandb; its environment variables hold.
 
     Args:
-        folder: Of the run; its name names the run, and a file ``wandb.id`` in it the run that
-            is continued. The project is that of ``WANDB_PROJECT``, or ``mathlm``.
+        folder: Of the run; its name names the run, unless ``WANDB_NAME`` does, and a file
+            ``wandb.id`` in it the run that is continued. The project is that of
+            ``WANDB_PROJECT``, or ``mathlm``; the entity that of ``WANDB_ENTITY``, or the user.
+        config: What the run was asked for, shown beside it; None = nothing.
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, config: Mapping[str, Any] | None = None) -> None:
         self.folder = Path(folder)
+        self.config = describe(config or {})
         self.run: Any = None
 
     def __call__(self, record: Mapping[str, int | float]) -> None:
@@ -210,28 +214,33 @@ class WandbLogger:
             write_files(self.folder, {known.name: uuid.uuid4().hex[:8].encode()}, "wandb.id")
         return wandb.init(
             project=os.environ.get("WANDB_PROJECT", "mathlm"),
-            name=self.folder.name,
+            entity=os.environ.get("WANDB_ENTITY"),
+            name=os.environ.get("WANDB_NAME", self.folder.name),
+            config=self.config,
             dir=str(self.folder),
             id=known.read_text(),
             resume="allow",
         )
 
 
-MAKE: dict[str, Callable[[Path], Logger]] = {
-    "jsonl": lambda folder: JSONLLogger(folder / "log.jsonl"),
-    "csv": lambda folder: CSVLogger(folder / "log.csv"),
-    "tensorboard": lambda folder: TensorBoardLogger(folder / "tensorboard"),
+MAKE: dict[str, Callable[[Path, Mapping[str, Any] | None], Logger]] = {
+    "jsonl": lambda folder, _: JSONLLogger(folder / "log.jsonl"),
+    "csv": lambda folder, _: CSVLogger(folder / "log.csv"),
+    "tensorboard": lambda folder, _: TensorBoardLogger(folder / "tensorboard"),
     "wandb": WandbLogger,
 }
 PACKAGES = ("tensorboard", "wandb")
 
 
-def run_loggers(names: Iterable[str], folder: Path | str | None) -> tuple[Logger, ...]:
+def run_loggers(
+    names: Iterable[str], folder: Path | str | None, config: Mapping[str, Any] | None = None
+) -> tuple[Logger, ...]:
     """Loggers by name, which write into the folder of a run.
 
     Args:
         names: ``jsonl`` (log.jsonl), ``csv`` (log.csv), ``tensorboard`` or ``wandb``.
         folder: Of the run; None = it has none.
+        config: Options of the run, which wandb shows beside it.
 
     Raises:
         ConfigError: If a name is unknown, its package is not installed, or there is no folder.
@@ -253,7 +262,7 @@ def run_loggers(names: Iterable[str], folder: Path | str | None) -> tuple[Logger
             )
     if names and folder is None:
         raise ConfigError(f"--log {names[0]} writes into the folder of the run: give --out")
-    return tuple(MAKE[name](Path(str(folder))) for name in names)
+    return tuple(MAKE[name](Path(str(folder)), config) for name in names)
 
 
 __all__ = [

@@ -445,12 +445,13 @@ class Trainer:
             CheckpointMismatchError: If it is of another model, run or format.
         """
         removed = remove_unfinished(self.folder) if self.folder and rank() == 0 else 0
-        note = f"removed {removed} unfinished checkpoint{'' if removed == 1 else 's'}"
+        plural = "" if removed == 1 else "s"
+        note = f"; removed {removed} unfinished checkpoint{plural}" if removed else ""
         path = path or (newest_checkpoint(self.folder) if self.folder else None)
         if path is None and self.folder is None:
             return 0
         if path is None:
-            log.info("no checkpoint in %s, the run starts at step 0; %s", self.folder, note)
+            log.info("no checkpoint in %s, the run starts at step 0%s", self.folder, note)
             return 0
         state = load_checkpoint(
             path,
@@ -467,7 +468,7 @@ class Trainer:
         self.step = self.saved = state["step"]
         self.history = state["history"]
         self.skipped = sum(int(record.get("skipped", 0)) for record in self.history)
-        log.info("resumed from step %d (checkpoint %s); %s", self.step, path, note)
+        log.info("resumed from step %d (checkpoint %s)%s", self.step, path, note)
         return self.step
 
     def describe(self) -> dict[str, Any]:

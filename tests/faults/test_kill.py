@@ -65,6 +65,14 @@ def leave_unfinished(folder, pid, kind="tmp"):
     return path
 
 
+def test_nothing_is_said_of_what_was_not_removed(tmp_path, caplog):
+    trainer = tiny_trainer(folder=tmp_path, steps=2)
+    with caplog.at_level(logging.INFO):
+        trainer.resume()
+    said = f"no checkpoint in {tmp_path}, the run starts at step 0"
+    assert [m for m in caplog.messages if "no checkpoint" in m] == [said]
+
+
 def test_a_resume_says_where_it_goes_on_and_what_it_removed(tmp_path, caplog):
     path = saved(tmp_path)
     left = leave_unfinished(tmp_path, dead_process())

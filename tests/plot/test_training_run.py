@@ -32,3 +32,20 @@ def test_each_number_stands_in_its_panel_at_its_steps():
 def test_a_run_without_records_is_refused():
     with pytest.raises(InputError, match="the history is empty"):
         training_run([])
+
+
+def test_what_a_policy_wrote_stands_at_its_iterations():
+    rollouts = [
+        {"iteration": i, "dropped": 0, "reward": 0.1 * i, "reward_std": 0.3, "group_std": 0.2,
+         "kl": 1.0 * i, "kl_k3": 2.0 * i, "samples": [{"completion": "x"}], "clip_share": 0.5}
+        for i in range(2)
+    ]  # fmt: skip
+    figure = training_run(HISTORY, rollouts=rollouts)
+    drawn = {ax.get_ylabel(): ax for ax in figure.axes if ax.get_lines()}
+    assert lines(drawn["reward"]) == {"reward": [[0, 0], [1, 0.1]]}
+    both = {"reward_std": [[0, 0.3], [1, 0.3]], "group_std": [[0, 0.2], [1, 0.2]]}
+    assert lines(drawn["spread of rewards"]) == both
+    assert set(lines(drawn["KL from reference [nats/text]"])) == {"kl", "kl_k3"}
+    assert drawn["clip_share"].get_xlabel() == "iteration"
+    assert drawn["step size"].get_xlabel() == "step"
+    assert not {"samples", "iteration", "dropped"} & set(drawn)

@@ -18,7 +18,8 @@ from mathlm.errors import (
     DataNotFoundError,
     InputError,
 )
-from mathlm.recipes import grpo, policy, ppo
+from mathlm.plot import training_run
+from mathlm.recipes import grpo, plot, policy, ppo
 from mathlm.recipes.columns import with_columns
 from mathlm.recipes.command import parse
 
@@ -68,7 +69,7 @@ def train(place, options="", out="out", recipe=grpo, reward=LETTERS):
     (ppo, "--method full --iterations 8 --whiten --epochs 2"),
     (ppo, "--lora-rank 4 --iterations 2 --values shared --entropy-bonus 0.01 --cut -1"),
 ])  # fmt: skip
-def test_a_policy_learns_and_its_folder_holds_it(place, recipe, options):
+def test_a_policy_learns_and_its_folder_holds_it(place, recipe, options, monkeypatch):
     """Rewards of the last iterations are above those of the first."""
     found = train(place, f"{options} --beta 0.01", recipe=recipe)
     results, rollouts = found["results"], found["rollouts"]
@@ -81,6 +82,15 @@ def test_a_policy_learns_and_its_folder_holds_it(place, recipe, options):
     last = rollouts[-1]
     assert {"reward", "kl", "entropy", "length", "samples", "finished"} <= set(last)
     assert last["samples"][0]["prompt"] in ("Rain is", "What", "A")
+    assert all(0 <= r["group_std"] <= r["reward_std"] for r in rollouts)
+    assert {r["equal_groups"] for r in rollouts} <= {0, 1 / 3, 2 / 3, 1}
+    seen: list = []
+    monkeypatch.setattr(
+        "mathlm.plot.training_run",
+        lambda *given: seen.extend(given) or training_run(*given),
+    )
+    plot.main([str(place / "out")])
+    assert [r["reward"] for r in seen[2]] == [r["reward"] for r in rollouts]
     assert folder.load(str(place / "out"), device="cpu").model is not None
 
 

@@ -80,3 +80,14 @@ def test_bits_do_not_depend_on_the_tokenizer_if_the_trainer_measured_them(tmp_pa
     assert line["training_bits_per_byte"] == pytest.approx(bits, rel=0.1)
     assert bits < found["held_out_loss"] / math.log(2)
     assert judged["held_out_bytes"] == 300
+
+
+def test_a_table_says_what_was_found_and_where_it_is(run, tmp_path, caplog):
+    place = tmp_path / "r.json"
+    with caplog.at_level("INFO"):
+        record = judge.main([str(run), "--device", "cpu", "--record", str(place)])
+    table = caplog.messages[-1]
+    for line in record["evaluations"]:
+        assert f"step {line['step']}" in table
+        assert f"{line['bits_per_byte']:.4g}"[:4] in table
+    assert str(place) in table

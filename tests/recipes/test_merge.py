@@ -3,6 +3,7 @@
 import pytest
 import torch
 from recipes.tiny_chats import make, tune
+from transformers import AutoTokenizer
 
 from mathlm.chat import folder
 from mathlm.errors import ConfigError
@@ -32,6 +33,10 @@ def test_a_merged_folder_answers_as_the_adapter_and_needs_no_base(place):
     torch.testing.assert_close(logits(found.model), logits(tuned.model), rtol=1e-4, atol=1e-5)
     assert found.format == tuned.format
     assert folder.read(place / "whole")["kind"] == "model"
+    theirs = AutoTokenizer.from_pretrained(place / "whole")
+    assert theirs.encode("rain ß") == list("rain ß".encode())
+    for name, token in tuned.tokenizer.special.items():
+        assert theirs.encode(name) == [token]
 
 
 def test_what_is_no_adapter_is_not_merged(place):

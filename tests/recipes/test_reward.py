@@ -1,6 +1,7 @@
 """The script that trains a reward, as a user runs it."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -210,3 +211,22 @@ def test_the_first_loss_is_what_the_log_expects(place, caplog, options, said):
     learn(place, f"--epochs 1 {options}")
     number = said.split(" = ")[1]
     assert f"  loss {number} (expected about {said})  " in caplog.text
+
+
+def test_the_table_has_the_reward_and_a_reward_its_keys(caplog):
+    words = ["--reward", "recipes.test_reward:of_keys", "--completion", "12"]
+    keys = ["--key", "answer=12", "--key", "note=plain words"]
+    with caplog.at_level("INFO"):
+        assert score.main([*words, *keys]) == 1.0
+    assert "recipes.test_reward:of_keys" in caplog.messages[-1]
+    assert re.search(r"^reward +1", caplog.messages[-1], re.MULTILINE)
+    with pytest.raises(ConfigError, match=r"asks for answer, and the lines .* have note"):
+        score.main([*words, "--key", "note=x"])
+    with pytest.raises(ConfigError, match="--key answer must be NAME=VALUE"):
+        score.main([*words, "--key", "answer"])
+
+
+def of_keys(prompts, completions, answer, note):
+    """1 where the answer, a number, is the completion."""
+    assert note == ["plain words"]
+    return [float(int(text) == true) for text, true in zip(completions, answer, strict=True)]

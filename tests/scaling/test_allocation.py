@@ -58,3 +58,11 @@ def test_constants_of_any_size_do_not_overflow():
 def test_a_budget_of_nothing_is_refused(law):
     with pytest.raises(InputError, match="compute=0 must be a positive"):
         optimal_allocation(0, law)
+
+
+def test_a_size_that_no_float_holds_is_said():
+    """(A / B)^(1 / (alpha + beta)) is 10^(200 · 500), or 10^-(200 · 500)."""
+    for A, B in ((1e100, 1e-100), (1e-100, 1e100)):
+        law = ChinchillaLaw(A=A, B=B, E=1.0, alpha=1e-3, beta=1e-3)
+        with pytest.raises(InputError, match=r"the best size is"):
+            optimal_allocation(1e21, law)

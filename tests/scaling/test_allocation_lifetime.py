@@ -66,3 +66,10 @@ BAD = {
 def test_what_no_model_reaches_is_refused(loss, served, message):
     with pytest.raises(InputError, match=message):
         inference_optimal(loss, served, LAW)
+
+
+def test_a_size_that_no_float_holds_is_said():
+    """(A / rest)^(1 / alpha) with an exponent of a thousandth is 4000^1000."""
+    law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=1e-3, beta=1e-3)
+    with pytest.raises(InputError, match="the size or the tokens is larger than any float"):
+        inference_optimal(1.8, 1e12, law)

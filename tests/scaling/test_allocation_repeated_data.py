@@ -101,3 +101,9 @@ BAD = {
 def test_numbers_out_of_range_are_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_a_matching_size_that_no_float_holds_is_said():
+    law = ChinchillaLaw(A=1e9, B=1.0, E=1.0, alpha=1e-3, beta=0.3)
+    with pytest.raises(InputError, match="compute-optimal is larger than any float"):
+        effective_parameters([1e9], 1e9, law)

@@ -10,12 +10,14 @@ from mathlm.scaling import (
     DEVICES,
     KNOWN_RUNS,
     Span,
+    flop_utilization,
     parameters_and_tokens,
     six_nd,
     text_share,
     training_bill,
     training_days,
 )
+from mathlm.scaling.budget import GPT_3_UTILIZATION
 
 SURE = {"utilization": Span(0.5, 0.5, 0.5), "price": Span(3, 3, 3), "around": Span(2, 2, 2),
         "overhead": Span(1.5, 1.5, 1.5), "grams": Span(100, 100, 100)}  # fmt: skip
@@ -45,8 +47,18 @@ def test_a_bill_by_hand():
 
 def test_days_are_those_of_training_days():
     bill = training_bill(3e23, "A100", 512)
-    for got, use in zip(bill.days, (0.55, 0.40, 0.19), strict=True):
+    for got, use in zip(bill.days, (0.55, 0.40, GPT_3_UTILIZATION), strict=True):
         assert got == pytest.approx(training_days(3e23, 312e12, use, 512), rel=1e-12)
+
+
+def test_the_least_utilization_is_that_of_gpt_3_by_its_hours_too():
+    """6 N D over the peak of 10,000 V100 in 14.8 days: 0.197, as 24.6 of 125 TFLOP/s."""
+    run = KNOWN_RUNS["GPT-3"]
+    by_hours = 6 * 175e9 * 300e9 / (14.8 * 86_400 * 10_000 * 125e12)
+    assert pytest.approx(by_hours, abs=5e-4) == GPT_3_UTILIZATION
+    found = flop_utilization(six_nd(run.n, run.d), run.hours * 3600, 125e12)
+    assert found == pytest.approx(by_hours, rel=1e-12)
+    assert ASSUMED["utilization"].span.low == GPT_3_UTILIZATION
 
 
 def test_the_low_end_has_every_factor_at_its_best():

@@ -265,3 +265,10 @@ def test_bad_constants_are_refused(change):
     good = {"A": 1.0, "B": 1.0, "E": 1.0, "alpha": 0.3, "beta": 0.3}
     with pytest.raises(InputError, match="must be a positive, finite number"):
         ChinchillaLaw(**good | change)
+
+
+def test_a_constant_that_no_float_holds_is_said():
+    """Powers of 60 about 10⁸: A = e^(60 · 18.4) = e^1105."""
+    n, d = np.repeat(np.linspace(1, 1.2, 4), 4), np.tile(np.linspace(1, 1.2, 4), 4)
+    with pytest.raises(InputError, match=r"A = e\^1105 is larger than any float"):
+        fit_chinchilla(1e8 * n, 1e10 * d, 1.7 + n**-60 + d**-50)

@@ -204,3 +204,10 @@ def test_exactly_one_decade_is_not_too_short(start):
     x = start * np.array([1.0, 2.0, 4.0, 8.0, 10.0])
     assert not fit_power_law(x, 12 * x**-0.1).too_short
     assert fit_power_law(x[:4], 12 * x[:4] ** -0.1).too_short
+
+
+def test_a_coefficient_that_no_float_holds_is_said():
+    """A power of -60 about 10⁸: e^(60 · 18.4) = e^1105."""
+    x = np.linspace(1, 1.2, 9)
+    with pytest.raises(InputError, match=r"coefficient = e\^1105 is larger than any float"):
+        fit_power_law(1e8 * x, x**-60)

@@ -167,6 +167,24 @@ def test_wandb_continues_the_run_of_the_folder(monkeypatch, tmp_path):
     assert runs[1].got == [({"loss": 0.5}, 4)]
 
 
+def test_wandb_is_told_what_the_run_was_asked_for_and_whose_it_is(monkeypatch, tmp_path):
+    runs = []
+    init = lambda **options: runs.append(Recorder(**options)) or runs[-1]  # noqa: E731
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
+    monkeypatch.setattr("mathlm.train.loggers.find_spec", lambda name: name)
+    for name in ("PROJECT", "ENTITY", "NAME"):
+        monkeypatch.setenv(f"WANDB_{name}", f"my-{name.lower()}")
+    options = {"lr": 0.003, "data": tmp_path / "text.txt", "size": "nano", "log": ("wandb",)}
+    (logger,) = run_loggers(["wandb"], tmp_path / "mine", options)
+    logger({"step": 1, "loss": 0.5})
+    got = runs[0].options
+    assert [got[name] for name in ("project", "entity", "name")] == [
+        "my-project", "my-entity", "my-name",
+    ]  # fmt: skip
+    said = {"lr": 0.003, "data": "text.txt", "size": "nano", "log": ["wandb"]}
+    assert got["config"] == said
+
+
 def test_a_package_that_is_missing_is_named_with_its_command(monkeypatch, tmp_path):
     monkeypatch.setattr("mathlm.train.loggers.find_spec", lambda name: None)
     for name in ("tensorboard", "wandb"):

@@ -262,7 +262,8 @@ class PolicyBatches:
         batch["prompt_index"] = torch.tensor(chosen)
         batch["index"] = torch.arange(before, before + self.rows)
         batch |= self.credit(batch, self.schedule.group_size)
-        record = {"iteration": iteration, "dropped": self.dropped, **rollout_record(batch)}
+        found = rollout_record(batch, self.schedule.group_size)
+        record = {"iteration": iteration, "dropped": self.dropped, **found}
         self.look_back()
         samples = {"samples": self._samples(batch)}
         if rank() == 0:

@@ -126,19 +126,46 @@ def _chosen(x: Tensor, mask: Tensor | None) -> Tensor:
     return chosen
 
 
-def rollout_record(batch: Batch) -> dict[str, Any]:
+def group_record(rewards: Float[Tensor, " rows"], size: int) -> dict[str, float]:
+    """How much the rewards of one prompt's answers differ: only this teaches in GRPO.
+
+    Args:
+        rewards: Of all rows, the answers to a prompt one after another.
+        size: Answers of a prompt; of one there is nothing to compare.
+
+    Returns:
+        ``group_std``, the mean over the prompts of the standard deviation within each, and
+        ``equal_groups``, the share of prompts whose answers all got the same.
+
+    Example:
+        >>> group_record(torch.tensor([0.0, 2.0, 1.0, 1.0]), 2)
+        {'group_std': 0.5, 'equal_groups': 0.5}
+    """
+    if size < 2:
+        return {}
+    groups = rewards.double().reshape(-1, size)
+    equal = (groups == groups[:, :1]).all(1)
+    return {
+        "group_std": float(groups.std(1, correction=0).mean()),
+        "equal_groups": float(equal.double().mean()),
+    }
+
+
+def rollout_record(batch: Batch, group_size: int = 1) -> dict[str, Any]:
     """Numbers of the rollouts of an iteration, as JSON data.
 
     Args:
         batch: All of them, with ``rewards``, ``logp_old``, ``lengths`` and ``finished``; and
             ``logp_ref``, or ``values`` and ``returns``, if there are.
+        group_size: Rows of one prompt, which stand one after another.
 
     Returns:
-        ``reward``, its mean and ``reward_std``; ``entropy`` [nats/token], estimated by the mean
-        of -log π of the tokens that were drawn; ``length`` [tokens]; ``finished``, the share
-        that came to an end; with a reference ``kl`` and ``kl_k3`` [nats/text], both unbiased
-        for KL(π ‖ π_ref) of texts token by token; with values ``value`` and, where the
-        returns differ, ``explained_variance``.
+        ``reward``, its mean and ``reward_std``; with groups ``group_std``, the mean spread
+        within a group, and ``equal_groups``, the share of groups without any; ``entropy``
+        [nats/token], estimated by the mean of -log π of the tokens that were drawn; ``length``
+        [tokens]; ``finished``, the share that came to an end; with a reference ``kl`` and
+        ``kl_k3`` [nats/text], both unbiased for KL(π ‖ π_ref) of texts token by token; with
+        values ``value`` and, where the returns differ, ``explained_variance``.
 
     Raises:
         InputError: If a column is missing.
@@ -157,6 +184,7 @@ def rollout_record(batch: Batch) -> dict[str, Any]:
     found: dict[str, Any] = {
         "reward": float(rewards.mean()),
         "reward_std": float(rewards.std(correction=0)),
+        **group_record(rewards, group_size),
         "entropy": -float(logp[mask].mean()),
         "length": float(batch["lengths"].double().mean()),
         "finished": float(batch["finished"].double().mean()),
@@ -198,8 +226,12 @@ def update_record(batch: Batch, logp: Tensor, clip: float | int) -> dict[str, fl
     }
 
 
-SAID = {"kl": "KL", "explained_variance": "explained variance"}
-QUIET = ("iteration", "kl_k3", "reward_std")  # these are in the history
+SAID = {
+    "kl": "KL",
+    "explained_variance": "explained variance",
+    "equal_groups": "share of equal groups",
+}
+QUIET = ("iteration", "kl_k3", "reward_std", "group_std")  # these are in the history
 
 
 def said(record: dict[str, Any]) -> str:

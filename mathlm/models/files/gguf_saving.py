@@ -9,7 +9,8 @@ from torch import Tensor
 
 from ...errors import CheckpointError, ConfigError, DataNotFoundError
 from ...functional import half_split_order
-from ...text import open_gguf
+from ...text import ByteBPE, open_gguf
+from ...text.tokenizers.files import CONTROL, GGUF_PATTERNS, NORMAL, to_printable
 from ..gpt import GPT
 from ..gpt_config import GPTConfig
 from .gguf import FIELDS, TURNED, their_name
@@ -24,7 +25,7 @@ def save_gguf(
     model: GPT,
     path: str | os.PathLike[str],
     *,
-    tokenizer: str | os.PathLike[str] | None = None,
+    tokenizer: str | os.PathLike[str] | ByteBPE | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Path:
     """Write a Llama as one GGUF file.
@@ -37,7 +38,8 @@ def save_gguf(
         model: With RMS norms, SwiGLU, rotary positions without scaling, and no biases.
         path: Of the file, which must not be there.
         tokenizer: A GGUF file whose tokenizer is copied, such as the one that a tuned model
-            came from; None = the file has none and is run on ids.
+            came from, or a :class:`ByteBPE` of pattern gpt2 or smollm2, the two that llama.cpp
+            has a name for; None = the file has none and is run on ids.
         dtype: float32 or float16.
 
     Returns:
@@ -45,7 +47,7 @@ def save_gguf(
 
     Raises:
         ConfigError: If the model has other choices, is quantized or has adapters, the dtype is
-            another, or the tokenizer has another number of tokens.
+            another, or the tokenizer has another number of tokens, another pattern or no merge.
         CheckpointError: If the file is there already.
         DataError, DataNotFoundError: If the tokenizer is no GGUF file, or the gguf package is
             not installed.
@@ -68,7 +70,10 @@ def save_gguf(
         raise ConfigError(f"dtype={dtype} is not one of {', '.join(map(plain, FORMATS))}")
     if path.exists():
         raise CheckpointError(f"{path} is there already: give another file")
-    words = {} if tokenizer is None else tokenizer_fields(tokenizer, config.vocab_size)
+    if isinstance(tokenizer, ByteBPE):
+        words = bpe_fields(tokenizer, config.vocab_size)
+    else:
+        words = {} if tokenizer is None else tokenizer_fields(tokenizer, config.vocab_size)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")  # a file that is there is whole
     writer = new_writer(partial)
@@ -108,13 +113,18 @@ def require_llama(config: GPTConfig) -> None:
 
 def new_writer(path: Path) -> Any:
     """A writer of the gguf package."""
+    return gguf_package().GGUFWriter(path, "llama")
+
+
+def gguf_package() -> Any:
+    """The package, which is loaded where a file is written."""
     try:
-        from gguf import GGUFWriter
+        import gguf
     except ImportError as error:
         raise DataNotFoundError(
             "writing GGUF needs the gguf package: pip install 'gguf>=0.10'"
         ) from error
-    return GGUFWriter(path, "llama")
+    return gguf
 
 
 def add_config(writer: Any, config: GPTConfig) -> None:
@@ -145,6 +155,37 @@ def tokenizer_fields(
             f"{path} has a tokenizer of {len(tokens)} tokens, and the model one of {vocab_size}"
         )
     return found
+
+
+def bpe_fields(bpe: ByteBPE, vocab_size: int) -> dict[str, tuple[Any, list[Any]]]:
+    """Values and kinds of the fields that describe a tokenizer of our own."""
+    names = {pattern: theirs for theirs, pattern in GGUF_PATTERNS.items()}
+    if bpe.pattern not in names:
+        raise ConfigError(
+            f"the tokenizer cuts words by {bpe.pattern!r}, for which llama.cpp has no name; it "
+            f"has one for {sorted(names)}: write the file without a tokenizer, or a folder"
+        )
+    if not bpe.merges:
+        raise ConfigError("the tokenizer has no merge, and a GGUF file holds no empty list")
+    if len(bpe) != vocab_size:
+        raise ConfigError(
+            f"the tokenizer has {len(bpe)} tokens, and the model has {vocab_size}"
+        )
+    printed = [to_printable(bpe.token_bytes(i)) for i in range(len(bpe))]
+    special = {token: name for name, token in bpe.special.items()}
+    kinds = gguf_package().GGUFValueType
+    text, integer, several = kinds.STRING, kinds.INT32, kinds.ARRAY
+    fields: dict[str, tuple[Any, list[Any]]] = {
+        "model": ("gpt2", [text]),
+        "pre": (names[bpe.pattern], [text]),
+        "tokens": ([special.get(i, x) for i, x in enumerate(printed)], [several, text]),
+        "token_type": (
+            [CONTROL if i in special else NORMAL for i in range(len(bpe))],
+            [several, integer],
+        ),
+        "merges": ([f"{printed[i]} {printed[j]}" for i, j in bpe.merges], [several, text]),
+    }
+    return {f"tokenizer.ggml.{name}": value for name, value in fields.items()}
 
 
 def adjacent(weight: Tensor, d_head: int) -> Tensor:

@@ -1,6 +1,5 @@
 """From raw text to a chat: every stage of the book with one command."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from ...errors import ConfigError
 from ...train.distributed import DeviceName, resolve_device
 from ...train.record import device_name, write_record
 from ..command import Maybe, parse
+from ..result import Row, places, say, values
 from .answers import compare
 from .judging import judge
 from .pipeline import SCALES, Result, Run, ScaleName
@@ -24,7 +24,6 @@ from .training import preferred, pretrained, tuned
 
 __all__ = ["FROM_SMOLLM2", "STAGES", "TUNING_SCALES", "WholeStackConfig", "main", "run"]
 
-log = logging.getLogger(__name__)
 STAGES = {
     "raw": raw,
     "cleaned": cleaned,
@@ -86,9 +85,23 @@ def run(config: WholeStackConfig) -> dict[str, Result]:
     for path in (pipeline.place("record.json"), config.record):
         if path is not None:
             write_record(path, settings=pipeline.settings, stages=found, device=device)
-    log.info("what each stage did: %s", write_report(pipeline.folder, found))
-    log.info("talk with it: mathlm chat --model %s", pipeline.place("preferred"))
+    say_result(pipeline, found, write_report(pipeline.folder, found), config.record)
     return found
+
+
+def say_result(
+    pipeline: Run[Any], found: dict[str, Result], report: Path, record: Path | None
+) -> None:
+    """The table at the end: of each training what it is judged by, and what follows."""
+    rows: list[Row] = [
+        (f"{name}: {label}", value)
+        for name in ("pretrained", "tuned", "preferred")
+        for label, value in values(found.get(name, {}) | found.get(name, {}).get("after", {}))
+    ]
+    seconds = sum(stage["seconds"] for stage in found.values())
+    following = [f"mathlm chat --model {pipeline.place('preferred')}"]
+    wrote = {"report": report, "record": record or pipeline.place("record.json")}
+    say(rows, places(seconds, following, **wrote))
 
 
 def begun(config: WholeStackConfig) -> tuple[Run[Any], dict[str, Any]]:

@@ -13,6 +13,7 @@ from ...errors import InputError, InputTypeError
 from .pretokenize import blocks, pre_tokenize, require_names, require_pattern, utf8
 
 BYTES = 256
+LONGEST_PATH = 4096  # characters
 MIN_COUNT = 2  # a pair that occurs once is a copy of the text, not a rule
 MAX_MERGES = 0x110000 - BYTES  # the fast trainer writes a token as one code point
 
@@ -51,10 +52,11 @@ def count_words(texts: Iterable[str], pattern: str = "gpt2") -> dict[bytes, int]
 
 
 def require_documents(texts: Any) -> None:
-    """Refuse one str, or one path, where documents are expected.
+    """Refuse one str, or one path, where documents are expected, and a list of paths.
 
     Raises:
         InputTypeError: With what to write instead.
+        InputError: If every text of a list is the path of a file.
     """
     if isinstance(texts, str | os.PathLike) and os.path.isfile(texts):
         path = os.fspath(texts)
@@ -67,6 +69,18 @@ def require_documents(texts: Any) -> None:
         raise InputTypeError(f"texts is one {kind}, expected documents; write [text]")
     if not isinstance(texts, Iterable):
         raise InputTypeError(f"texts is {texts!r}, expected documents; write [text]")
+    if isinstance(texts, Sequence) and texts and all(map(is_file, texts)):
+        raise InputError(
+            f"each of the {len(texts)} texts is the path of a file, such as {texts[0]!r}, "
+            "expected documents: a tokenizer would learn the names. Read them: "
+            "[Path(name).read_text() for name in names]"
+        )
+
+
+def is_file(text: Any) -> bool:
+    """Whether a text is one short line that names a file."""
+    short = isinstance(text, str) and len(text) < LONGEST_PATH and "\n" not in text
+    return short and os.path.isfile(text)
 
 
 def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:

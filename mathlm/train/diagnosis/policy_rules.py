@@ -6,6 +6,7 @@ from .finding import Finding
 from .run import RunHistory
 
 EQUAL = 0.5  # share of the iterations in which all rewards were equal
+GROUPS = 0.8  # share of the prompts whose answers all got the same reward
 ERRORS = 3.0  # standard errors of a difference of means
 START = 1e-3  # [nats/token] rounding of two equal models is far below this
 APART = 1.0  # [nats/token] each token e times as likely as in the reference
@@ -49,6 +50,26 @@ def rewards(run: RunHistory) -> Iterator[Finding]:
                 "the price of the divergence outweighs the reward",
             ),
             advice="train on one prompt: the answer with the best reward must become likelier.",
+        )
+
+
+def groups(run: RunHistory) -> Iterator[Finding]:
+    """Rewards that differ from prompt to prompt, and not between the answers to one."""
+    equal, spread = run.rollout("equal_groups"), run.rollout("reward_std")
+    constant = spread and float((spread.values == 0).mean()) >= EQUAL  # said above
+    if run.kind == "grpo" and equal and not constant and equal.last >= GROUPS:
+        yield Finding(
+            name="groups without spread",
+            severity="warning",
+            seen=f"In the last iterations the answers to one prompt all got the same reward "
+            f"for {equal.last:.0%} of the prompts, in the first for {equal.first:.0%}.",
+            healthy="Most prompts are answered now well and now badly; the others teach "
+            "nothing, and their share of the batch is lost.",
+            causes=(
+                "most prompts are far too hard, or are solved by now",
+                "the groups are too small, or the temperature too low, for answers to differ",
+            ),
+            advice="other prompts, a larger --group-size or a higher --temperature.",
         )
 
 
@@ -166,4 +187,4 @@ def steps_of_iteration(run: RunHistory) -> Iterator[Finding]:
         )
 
 
-RULES = (rewards, divergence, entropy, lengths, steps_of_iteration)
+RULES = (rewards, groups, divergence, entropy, lengths, steps_of_iteration)

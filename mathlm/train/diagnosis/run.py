@@ -86,7 +86,8 @@ class RunHistory:
             ``grad_norm`` (before clipping), ``lr``, ``held_out_loss``, ``skipped``, and of
             preferences ``margin``, ``accuracy``, ``chosen_change``, ``rejected_change``.
         rollouts: Of grpo and ppo, one record for each iteration: ``reward``, ``reward_std``,
-            ``kl``, ``entropy``, ``length``, ``finished``, ``clip_share``, ``moved``.
+            ``equal_groups``, ``kl``, ``entropy``, ``length``, ``finished``, ``clip_share``,
+            ``moved``.
         vocab_size: V.
         expected: First values by name; see :func:`expected_first`.
         before: What was measured before the first step: ``accuracy``, ``loss`` or ``margin``.

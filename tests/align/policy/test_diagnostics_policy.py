@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mathlm.align import approximate_kl, clip_share, explained_variance
+from mathlm.align.policy.diagnostics import group_record
 from mathlm.errors import InputError, InputTypeError
 
 ZERO = torch.zeros(4, dtype=torch.float64)
@@ -62,3 +63,10 @@ def test_nothing_to_look_at_is_an_error(unchecked):
             look(ZERO, ZERO, none)
     with pytest.raises(InputTypeError, match="mask must be bool"):
         clip_share(ZERO, ZERO, ZERO, 0.2, ZERO)
+
+
+def test_groups_by_hand():
+    """Spreads 2, 0, 1 within three groups; a group of one has nothing to compare."""
+    rewards = torch.tensor([1.0, 5.0, 0.1, 0.1, 3.0, 1.0])
+    assert group_record(rewards, 2) == {"group_std": 1.0, "equal_groups": 1 / 3}
+    assert group_record(rewards, 1) == {}

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from mathlm.errors import InputError, InputTypeError
-from mathlm.text import corpus
+from mathlm.text import ByteBPE, corpus
 from mathlm.text.tokenizers.bpe import (
     count_pairs,
     count_words,
@@ -263,3 +263,18 @@ def test_bad_words_and_numbers_are_errors(learn, words, n_merges, error, says):
 def test_a_merge_of_a_token_that_is_not_there_is_an_error(pair):
     with pytest.raises(InputError, match=r"merge 0 joins .* but tokens 0 to 255 exist"):
         token_bytes([pair])
+
+
+def test_names_of_files_are_no_documents(tmp_path, monkeypatch):
+    """Some may be: a text is what it says. All of them never are."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text("low low low")
+    with pytest.raises(InputError, match=r"each of the 2 texts is the path of a file, such as"):
+        ByteBPE.train(["one.txt", "two.txt"], 258)
+    with pytest.raises(InputError, match=r"'one.txt', expected documents: .* Read them: \["):
+        count_words(("one.txt",))
+    assert count_words(["one.txt", "low"])
+    assert count_words(["three.txt"])
+    assert count_words(["one.txt\n"])
+    assert count_words(["x" * 10_000])

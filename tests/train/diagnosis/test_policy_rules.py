@@ -25,5 +25,15 @@ def test_what_rollouts_show(kind, column, broken, healthy, name):
     assert found(kind, rollouts={column: healthy}) == []
 
 
+def test_groups_without_spread_matter_where_answers_are_compared():
+    """In GRPO; values of every token learn from them too. Once is enough said."""
+    most, half = 0.9 + NONE, np.where(I % 2, 0.9, 0.6)
+    assert found("grpo", rollouts={"equal_groups": most}) == ["groups without spread"]
+    assert found("grpo", rollouts={"equal_groups": half}) == []
+    assert found("ppo", rollouts={"equal_groups": most}) == []
+    both = {"equal_groups": 1.0 + NONE, "reward_std": NONE}
+    assert found("grpo", rollouts=both) == ["rewards all equal"]
+
+
 def test_other_runs_have_no_rollouts():
     assert found("dpo") == []
