@@ -267,32 +267,13 @@
 
   // --- loading -----------------------------------------------------------------------------------------
 
-  const here = document.currentScript.src.replace(/[^/]*$/, "");
-  const loaded = {};
-  const load = (name) => (loaded[name] ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = here + name;
-    script.onload = resolve;
-    script.onerror = () => reject(new Error(`${name} could not be loaded`));
-    document.head.append(script);
-  }));
-
-  // A worker from text, because a page that was opened from a file may load none; where there are
-  // no workers at all, the same in the page itself.
-  function makeWorker(take) {
+  const { load } = window.mathlmLive; // of load.js
+  const makeWorker = (take) => {
     const text = window.mathlmLive.text;
-    const source = `const engine = (${window.mathlmTrainEngine})();\n${serve}\n
-      const take = serve(engine, ${JSON.stringify(text)}, (m) => postMessage(m));
+    const source = `const take = (${serve})((${window.mathlmTrainEngine})(), ${JSON.stringify(text)}, (m) => postMessage(m));
       onmessage = (event) => take(event.data);`;
-    try {
-      const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-      worker.onmessage = (event) => take(event.data);
-      return (message) => worker.postMessage(message);
-    } catch {
-      const server = serve(window.mathlmTrainEngine(), text, (m) => setTimeout(() => take(m)));
-      return (message) => setTimeout(() => server(message));
-    }
-  }
+    return window.mathlmLive.makeWorker(source, (post) => serve(window.mathlmTrainEngine(), text, post), take);
+  };
 
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const narrow = () => innerWidth < 600;
