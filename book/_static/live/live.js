@@ -467,11 +467,13 @@
       ready: (message) => {
         view.ready(message);
         view.show();
-        root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
-        root.append(panel);
-        one("prompt").focus({ preventScroll: true });
-        root.dataset.ready = "";
-        view.begin();
+        setTimeout(() => { // a task of its own: the page is laid out in it
+          root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
+          root.append(panel);
+          one("prompt").focus({ preventScroll: true });
+          root.dataset.ready = "";
+          setTimeout(view.begin);
+        });
       },
       checked: (found) => {
         const { deviation, compared, cases, equal, texts, ms } = found;
