@@ -5,8 +5,8 @@ pages show the same without the script. A picture is asked for when it comes nea
 has its place before it is there, and says how narrow it may become (``--least``) before its
 letters are too small; on a phone it then moves sideways in its own box. Formulas are typeset
 when they come near the screen, see ``mathjax3_config`` in ``_config.yml``; a page that is
-printed has all of them. Names, commas and spaces of code, which have the color of plain text, are plain
-text: that is four of ten elements of a chapter.
+printed has all of them. Names, commas and spaces of code, which have the color of plain text,
+are plain text: that is four of ten elements of a chapter.
 """
 
 import re
