@@ -1,6 +1,6 @@
 // The live model: a component that a page holds as <section class="live-model" data-live>.
 // Its picture, made when the book was built, stands there until the reader starts the model; then
-// engine.js and weights.js are loaded beside this file as scripts, which also works from a file,
+// load.js loads engine.js and weights.js beside this file as scripts, which also works from a file,
 // and everything is computed in a worker. The address after # holds the whole state.
 // data-view chooses what the panel shows: nothing for the start page, "map" and "positions" are in
 // this file, "sampling", "ablation" and "patching" in views.js; data-state is a link to start from.
