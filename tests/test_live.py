@@ -993,7 +993,8 @@ def test_what_is_fetched_is_within_its_budget():
         return len(gzip.compress(data, mtime=0))
 
     assert packed(ENGINE.read_bytes()) <= 8_000
-    assert packed(PANEL.read_bytes() + STYLE.read_bytes()) <= 16_500
+    assert packed((LIVE / "load.js").read_bytes()) <= 1_000
+    assert packed(PANEL.read_bytes() + STYLE.read_bytes()) <= 17_000
     assert packed(EDITS.read_bytes()) <= 4_000
     assert packed(LATER.read_bytes()) <= 8_000
     assert packed(tool.script("weights", tool.quantized()[1]).encode()) <= 850_000

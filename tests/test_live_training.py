@@ -108,10 +108,30 @@ MOVED = """(() => {
   const m = e.start({ ...e.SIZES[input.size], vocab: input.vocab }, input.seed);
   const uniform = e.random(99);
   for (let i = 0; i < m.theta.length; i++) m.theta[i] += 0.1 * e.normal(uniform);
-  const { ids, targets, B } = input;
-  const loss = e.lossAndGradient(m, ints(ids), ints(targets), B);
+  const { ids, targets, B, at } = input;
+  const loss = e.lossAndGradient(m, ints(ids), ints(targets), B, at);
   return { theta: [...m.theta], loss, gradient: [...m.gradient], names: m.places };
 })()"""
+
+
+ONE = {  # gradients of the loss at one position that are wrong
+    "later positions count": (".fill(0, (at + 1) * V)", ""),
+    "earlier positions count": ("dz.fill(0, 0, at * V)", "dz"),
+    "a mean": ("else dz.fill", "for (let i = 0; i < dz.length; i++) dz[i] /= N; dz.fill"),
+}
+
+
+@pytest.mark.parametrize("at", [3, 7, 13, 19])  # one score alone has no gradient
+def test_the_gradient_of_the_loss_at_one_position(at):
+    loss, gradient = worst(case() | {"at": at})
+    assert loss <= LIMIT
+    assert max(gradient) <= LIMIT
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_a_fault_in_the_gradient_at_one_position_is_seen(tmp_path, name):
+    old, new = ONE[name]
+    assert max(worst(case() | {"at": 7}, faulty(tmp_path, old, new))[1]) > LIMIT
 
 
 def case(size="small", B=2, T=10, seed=5):
@@ -124,7 +144,11 @@ def worst(case, file=tool.ENGINE):
     """The largest relative error of the loss, and of the gradient of any array."""
     found = engine(MOVED, case, file)
     model = gpt(case["size"], found["theta"])
-    loss = loss_of(model, case["ids"], case["targets"], case["B"])
+    if (at := case.get("at")) is None:
+        loss = loss_of(model, case["ids"], case["targets"], case["B"])
+    else:
+        logits = model(torch.tensor(case["ids"]).view(case["B"], -1)).flatten(0, 1)
+        loss = -logits[at].log_softmax(-1)[case["targets"][at]]
     loss.backward()
     sizes = [p.numel() for p in own(model)]
     theirs = torch.tensor(found["gradient"], dtype=torch.float64).split(sizes)
@@ -577,6 +601,55 @@ def test_the_gradients_of_a_text_and_the_differences():
     assert min(errors) < 1e-5
 
 
+def test_the_gradients_of_one_prediction():
+    words = "To be, or not"
+    found = served({"kind": "gradients", "words": words, "at": 4})[-1]
+    characters = sorted(set(TEXT))
+    theta = engine("[...e.start({ ...e.SIZES.small, vocab: 23 }, 3).theta]")
+    model = gpt("small", theta, len(characters))
+    ids = torch.tensor([[characters.index(c) for c in words]])
+    loss = -model(ids[:, :-1])[0, 4].log_softmax(-1)[ids[0, 5]]
+    loss.backward()
+    assert found["at"] == 4
+    assert found["loss"] == pytest.approx(loss.item(), rel=LIMIT)
+    for n, p in model.named_parameters():
+        assert found["arrays"][n]["norm"] == pytest.approx(p.grad.norm().item(), rel=LIMIT)
+    beyond = served({"kind": "gradients", "words": words, "at": 40})[-1]
+    assert beyond["at"] is None  # the text has no such position: all of them
+
+
+SHOWN = {
+    "words": "O, 'be' & a=b (50 %)", "size": "small", "steps": 50, "at": 3,
+    "array": "blocks.0.attention.W_k.weight", "index": 17, "measure": "entry",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [{}, {"at": None}, {"steps": 0, "index": 0, "at": 0}])
+def test_a_link_holds_the_gradients(more):
+    state = SHOWN | more
+    both = "[panel.toGradients(input), panel.fromGradients(panel.toGradients(input))]"
+    program = f"const input = {json.dumps(state)}; print({both});"
+    link, back = tool.node(program)
+    assert back == state
+    assert re.fullmatch(r"#gradients:[\w=&.%-]+", link)
+
+
+def test_a_link_without_gradients_says_so():
+    good = "p=be&n=full&d=50&a=final_norm.gamma&i=0&m=norm"
+    bad = [
+        "",
+        good.replace("full", "huge"),
+        good.replace("50", "1e9"),
+        good.replace("norm.", "<"),
+    ]
+    bad += [good.replace("p=be", "p=%"), good.replace("m=norm", "m=size"), good + "&t=64"]
+    links = ["#gradients:" + text for text in bad]
+    found = tool.node(f"print({json.dumps([*links, '#text'])}.map(panel.fromGradients));")
+    said = "The link holds no gradients that this page knows."
+    assert found == [said] * len(bad) + [None]
+    assert tool.node(f"print(panel.fromGradients('#gradients:{good}'));")["steps"] == 50
+
+
 def test_one_score_has_no_gradient_at_all():
     """A softmax over one key is 1 whatever the score: what a page asks the reader to find."""
     arrays = served({"kind": "gradients", "words": "be"})[-1]["arrays"]
@@ -675,8 +748,18 @@ addEventListener("DOMContentLoaded", wait);
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
-@pytest.mark.parametrize("page", ["19-pretraining", "16-transformer-backward"])
-def test_in_a_browser_from_a_file(record, page, tmp_path):
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("19-pretraining", ""),
+        ("16-transformer-backward", ""),
+        (
+            "16-transformer-backward",
+            "#gradients:p=to%20be&n=small&d=2&t=3&a=final_norm.gamma&i=5&m=entry",
+        ),
+    ],
+)
+def test_in_a_browser_from_a_file(record, page, link, tmp_path):
     shutil.copytree(tool.LIVE, tmp_path / "_static" / "live")
     path = tmp_path / "book" / "page.html"
     path.parent.mkdir()
@@ -685,10 +768,15 @@ def test_in_a_browser_from_a_file(record, page, tmp_path):
     path.write_text(f"<!doctype html><meta charset=utf-8><body>{html}{WAIT}", encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/p"]
     done = subprocess.run(
-        [BROWSER, *options, "--dump-dom", path.as_uri()],
+        [BROWSER, *options, "--dump-dom", path.as_uri() + link],
         capture_output=True, timeout=240, check=True,
     ).stdout.decode()  # fmt: skip
     (root,) = re.findall(r"<section[^>]*>", done)
+    if link:
+        assert 'data-step="2"' in root
+        assert "for the character after position 3 of “to be”" in done
+        assert 'data-array="final_norm.gamma" aria-pressed="true"' in done
+        assert re.search(r'style="top: 0%[^"]*left: 31\.25%', done)  # the entry: 5 of 16
     if page.startswith("19"):
         assert float(re.search(r'data-held-out="([^"]+)"', root)[1]) > 4
         assert 'data-step="3"' in root

@@ -141,6 +141,7 @@ predicts to come next, in color where it did come.</p></div>
 {attention_map(weights)}</div>
 </div>
 </div>
+<script src="../_static/live/load.js" defer></script>
 <script src="../_static/live/live.js" defer></script>
 </section>
 """

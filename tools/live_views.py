@@ -349,6 +349,7 @@ Start the model</button>
 <div class="live-before live-still" role="img" aria-label="{escape(words)}">
 {inside}
 </div>
+<script src="../_static/live/load.js" defer></script>
 <script src="../_static/live/live.js" defer></script>
 </section>
 """

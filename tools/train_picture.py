@@ -125,6 +125,7 @@ def section(kind: str, label: str, button: str, note: str, picture: str) -> str:
         f'class="train-start train-main" hidden>{button}</button></div>\n'
         '<noscript><p class="train-note">With scripts on, it runs here.</p></noscript>\n'
         f'<div class="train-before">{picture}\n<p class="train-note">{note}</p></div>\n'
+        '<script src="../_static/live/load.js" defer></script>\n'
         '<script src="../_static/live/train.js" defer></script>\n</section>'
     )
 

@@ -5,7 +5,8 @@ pages show the same without the script. A picture is asked for when it comes nea
 has its place before it is there, and says how narrow it may become (``--least``) before its
 letters are too small; on a phone it then moves sideways in its own box. Formulas are typeset
 when they come near the screen, see ``mathjax3_config`` in ``_config.yml``; a page that is
-printed has all of them.
+printed has all of them. Names, commas and spaces of code, which have the color of plain text,
+are plain text: that is four of ten elements of a chapter.
 """
 
 import re
@@ -22,6 +23,9 @@ IMAGE = re.compile(r"<img [^>]*>")
 PICTURE = re.compile(r'src="[^"]*_images/([^"/]+)"')
 WIDE = re.compile(r"width: (\d+)px")
 LEAST = re.compile(r'class="[^"]*\bleast-(\d+)')  # of tools/figure_files.py
+CODE = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
+PLAIN = "n", "nn", "nx", "p", "pm", "w"  # tokens that both color schemes leave as they are
+UNCOLORED = re.compile(rf'<span class="(?:{"|".join(PLAIN)})">([^<]*)</span>')
 VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -30,6 +34,11 @@ def empty_icon_script(app: Sphinx, exception: Exception | None) -> None:
     path = Path(app.outdir) / ICONS
     if exception is None and path.is_file():
         path.write_text("// the icons are a font\n", encoding="utf-8")
+
+
+def plain_code(body: str) -> str:
+    """The page with no element around what code shows in the color of plain text."""
+    return CODE.sub(lambda block: UNCOLORED.sub(r"\1", block[0]), body)
 
 
 # --- pictures -------------------------------------------------------------------------------
@@ -60,18 +69,19 @@ def placed(tag: str, sources: Mapping[str, Path]) -> str:
     return tag
 
 
-def place_pictures(
+def lighten(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Give each picture of a page its place."""
+    """Give each picture of a page its place, and code no more elements than it has colors."""
     if body := context.get("body"):
         found = app.env.images.items()
         sources = {name: Path(app.srcdir, path) for path, (_, name) in found}
-        context["body"] = IMAGE.sub(lambda tag: placed(tag[0], sources), body)
+        pictures = IMAGE.sub(lambda tag: placed(tag[0], sources), body)
+        context["body"] = plain_code(pictures)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Once the site is written."""
-    app.connect("html-page-context", place_pictures)
+    app.connect("html-page-context", lighten)
     app.connect("build-finished", empty_icon_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

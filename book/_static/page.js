@@ -4,19 +4,24 @@
   const inside = (e) => (e.matches(".math") ? e.querySelector("mjx-container") ?? e : e);
 
   // Mark what is wider than its box; the keyboard must reach it. MathJax makes its own boxes focusable.
-  const mark = (box) => {
-    if (box.matches("span.math")) return markInline(box);
-    const e = inside(box);
+  // All sizes are read before anything is written: each change before a reading is a layout of the page.
+  const marked = (boxes) => [...boxes].map((box) => (box.matches("span.math") ? inline(box) : block(box))).forEach((write) => write?.());
+  const block = (box) => {
+    const e = inside(box), isMath = box.matches("div.math");
     const scrolls = e.scrollWidth > e.clientWidth + 2;
-    box.classList.toggle("scrolls", scrolls || (box.matches("div.math") && box.classList.contains("scrolls") && tight(box, e)));
-    if (!box.matches("div.math")) scrolls ? (e.tabIndex = 0) : e.removeAttribute("tabindex");
+    const kept = isMath && box.classList.contains("scrolls") && tight(box, e);
+    return () => {
+      box.classList.toggle("scrolls", scrolls || Boolean(kept));
+      if (!isMath) scrolls ? (e.tabIndex = 0) : e.removeAttribute("tabindex");
+    };
   };
   // A formula in a line of text scrolls only if the whole line is too short for it.
-  const markInline = (box) => {
+  const inline = (box) => {
     const formula = box.querySelector("mjx-math");
-    const block = box.closest("p, li, dd, td, figcaption, h1, h2, h3, h4");
-    if (!formula || !block || block.closest("td")) return;
-    box.classList.toggle("scrolls", formula.getBoundingClientRect().width > block.clientWidth);
+    const line = box.closest("p, li, dd, td, figcaption, h1, h2, h3, h4");
+    if (!formula || !line || line.closest("td")) return null;
+    const wide = formula.getBoundingClientRect().width > line.clientWidth;
+    return () => box.classList.toggle("scrolls", wide);
   };
   // An equation that scrolls gives its number a line of its own; it keeps that line while both would not fit side by side.
   const tight = (box, e) => {
@@ -24,7 +29,7 @@
     const content = e.firstElementChild?.getBoundingClientRect().width ?? 0;
     return number && content + number.getBoundingClientRect().width + 16 > box.clientWidth;
   };
-  const all = () => document.querySelectorAll(BOXES).forEach(mark);
+  const all = () => marked(document.querySelectorAll(BOXES));
 
   // dot_product_attention_backward may break after a dot, slash, colon or underscore.
   const breakNames = () => {
@@ -74,10 +79,19 @@
     breakNames();
     keepTogether();
     quietOutput();
-    const size = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+    const size = new ResizeObserver((entries) => marked(entries.map((entry) => entry.target)));
     document.querySelectorAll(BOXES).forEach((e) => size.observe(e));
-    // formulas are typeset when they come near: each is marked then
-    const typeset = new MutationObserver((changes) => new Set(changes.map((c) => c.target.closest?.(".math"))).forEach((e) => e?.closest(BOXES) && mark(e)));
+    // formulas are typeset when they come near: each is marked once the page with it has been laid out
+    const fresh = new Set();
+    const markFresh = () => {
+      marked([...fresh].filter((e) => e.closest(BOXES)));
+      fresh.clear();
+    };
+    const typeset = new MutationObserver((changes) => {
+      const known = fresh.size;
+      changes.forEach((c) => c.target.closest?.(".math") && fresh.add(c.target.closest(".math")));
+      if (!known && fresh.size) requestAnimationFrame(() => setTimeout(markFresh));
+    });
     document.querySelectorAll(".bd-article").forEach((e) => typeset.observe(e, { childList: true, subtree: true }));
     window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(all));
     document.addEventListener("toggle", all, true);

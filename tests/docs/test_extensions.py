@@ -474,6 +474,34 @@ def test_a_figure_says_how_narrow_it_may_become(tmp_path):
     assert 'style="--least: 716px; width: 716px;"' in styled("least-900")  # as it was drawn
 
 
+# --- code -----------------------------------------------------------------------------------
+
+
+def test_what_code_shows_in_the_color_of_plain_text_has_no_element():
+    pages = load("light_pages")
+    name, comma, sign = (
+        f'<span class="{token}">{text}</span>'
+        for token, text in [("n", "x"), ("p", ","), ("o", "=")]
+    )
+
+    def page(code):
+        return f'<p>{name}</p><div class="highlight"><pre>{code}</pre></div><p>{name}</p>'
+
+    assert pages.plain_code(page(name + comma + sign)) == page(f"x,{sign}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])  # of the theme
+def test_both_schemes_leave_these_tokens_as_they_are(scheme):
+    styles = pytest.importorskip("pygments.styles")
+    tokens = pytest.importorskip("pygments.token")
+    style = styles.get_style_by_name(f"a11y-high-contrast-{scheme}")
+    plain = style.style_for_token(tokens.Text)
+    of = {short: token for token, short in tokens.STANDARD_TYPES.items()}
+    for name in load("light_pages").PLAIN:
+        assert style.style_for_token(of[name]) == plain, name
+    assert style.style_for_token(of["nf"]) != plain
+
+
 # --- letters of the glossary ----------------------------------------------------------------
 
 

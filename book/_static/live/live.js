@@ -1,6 +1,6 @@
 // The live model: a component that a page holds as <section class="live-model" data-live>.
 // Its picture, made when the book was built, stands there until the reader starts the model; then
-// engine.js and weights.js are loaded beside this file as scripts, which also works from a file,
+// load.js loads engine.js and weights.js beside this file as scripts, which also works from a file,
 // and everything is computed in a worker. The address after # holds the whole state.
 // data-view chooses what the panel shows: nothing for the start page, "map" and "positions" are in
 // this file, "sampling", "ablation" and "patching" in views.js; data-state is a link to start from.
@@ -9,6 +9,7 @@
   "use strict";
   const CONTEXT = 256, MOST = 160; // bytes that the model reads, bytes of one text that it writes
   const CHANGES = 16; // changes of weights
+  const SLICE = 64; // cells of the strip that one task draws
 
   // --- bytes and text --------------------------------------------------------------------------
 
@@ -325,35 +326,14 @@
 
   // --- loading ---------------------------------------------------------------------------------
 
-  if ((window.mathlmLive ??= {}).here) return; // a page with two views names this file twice
+  if (window.mathlmLive.here) return; // a page with two views names this file twice
   window.mathlmLive.here = true;
 
-  const here = document.currentScript.src.replace(/[^/]*$/, "");
-  const loaded = {};
-  const load = (name) => (loaded[name] ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = here + name;
-    script.onload = resolve;
-    script.onerror = () => reject(new Error(`${name} could not be loaded`));
-    document.head.append(script);
-  }));
-
-  // A worker from text, because a page that was opened from a file may load none; where there are
-  // no workers at all, the same in the page itself.
-  function makeWorker(take) {
-    const parts = `const engine = (${window.mathlmEngine})();\n${serve}\n`;
-    const text = `${parts}const take = serve(engine, (m, t) => postMessage(m, t));
-      onmessage = (event) => take(event.data);`;
-    try {
-      const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-      const worker = new Worker(url);
-      worker.onmessage = (event) => take(event.data);
-      return (message) => worker.postMessage(message);
-    } catch {
-      const server = serve(window.mathlmEngine(), (m) => setTimeout(() => take(m)));
-      return (message) => setTimeout(() => server(message));
-    }
-  }
+  const { load } = window.mathlmLive; // of load.js
+  const makeWorker = (take) => window.mathlmLive.makeWorker(
+    `const take = (${serve})((${window.mathlmEngine})(), (m, t) => postMessage(m, t));
+    onmessage = (event) => take(event.data);`,
+    (post) => serve(window.mathlmEngine(), post), take);
 
   // --- the component ---------------------------------------------------------------------------
 
@@ -469,7 +449,8 @@
     const name = root.dataset.view ?? "", make = LAYOUT[name] ? whole : window.mathlmLive.views[name];
     const panel = document.createElement("div");
     panel.className = "live-panel";
-    const one = (name) => panel.querySelector(`[data-name="${name}"]`);
+    const found = {}; // a search passes every cell of the strip
+    const one = (name) => (found[name] ??= panel.querySelector(`[data-name="${name}"]`));
     const text = (name, value) => {
       if (one(name) && one(name).textContent !== value) one(name).textContent = value;
     };
@@ -486,11 +467,13 @@
       ready: (message) => {
         view.ready(message);
         view.show();
-        root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
-        root.append(panel);
-        one("prompt").focus({ preventScroll: true });
-        root.dataset.ready = "";
-        view.begin();
+        setTimeout(() => { // a task of its own: the page is laid out in it
+          root.querySelectorAll(".live-before").forEach((part) => { part.hidden = true; });
+          root.append(panel);
+          one("prompt").focus({ preventScroll: true });
+          root.dataset.ready = "";
+          setTimeout(view.begin);
+        });
       },
       checked: (found) => {
         const { deviation, compared, cases, equal, texts, ms } = found;
@@ -535,21 +518,25 @@
       }
     };
     view.wire();
-    new MutationObserver(() => view.redraw?.())
+    new MutationObserver(() => {
+      ink = null;
+      view.redraw?.();
+    })
       .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     send({ kind: "load", weights: window.mathlmLive.weights });
   }
 
   // A canvas of one pixel for each weight, in the color that the style gives it.
-  function paint(canvas, side, shade) {
-    const [r, g, b] = getComputedStyle(canvas).color.match(/[\d.]+/g).map(Number);
-    canvas.width = canvas.height = side;
-    const image = new ImageData(side, side);
-    for (let i = 0; i < side * side; i++) {
-      image.data[4 * i] = r;
-      image.data[4 * i + 1] = g;
-      image.data[4 * i + 2] = b;
-      image.data[4 * i + 3] = shade(i);
+  let ink = null; // asking for it after a change makes the browser lay out the page
+  function paint(canvas, width, height, shade) {
+    ink ??= getComputedStyle(canvas).color.match(/[\d.]+/g).map(Number);
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const image = new ImageData(width, height), { data } = image;
+    for (let i = 0, at = 0; i < width * height; i++) {
+      data[at++] = ink[0];
+      data[at++] = ink[1];
+      data[at++] = ink[2];
+      data[at++] = shade(i);
     }
     canvas.getContext("2d").putImageData(image, 0, 0);
   }
@@ -559,17 +546,17 @@
     while (body.childElementCount > order.length) body.lastChild.remove();
     while (body.childElementCount < order.length) {
       const row = document.createElement("tr");
-      row.innerHTML = '<th scope="row"></th><td class="wide"><span class="bar"><i></i><u></u></span></td><td></td>';
+      row.innerHTML = '<th scope="row"> </th><td class="wide"><span class="bar"><i></i><u></u></span></td><td> </td>';
       body.append(row);
     }
     order.forEach((id, i) => {
-      const row = body.children[i], p = kept[id] || full[id];
+      const row = body.children[i], p = kept[id] || full[id], [bar, line] = row.children[1].firstChild.children;
       row.className = kept[id] ? "" : "dropped";
-      row.children[0].textContent = sign(id);
-      row.querySelector("i").style.width = `${100 * p}%`;
-      row.querySelector("u").style.left = mark ? `${100 * mark[id]}%` : "";
-      row.querySelector("u").hidden = !mark;
-      row.children[2].textContent = percent(p);
+      row.firstChild.firstChild.data = sign(id);
+      bar.style.width = `${100 * p}%`;
+      line.style.left = mark ? `${100 * mark[id]}%` : "";
+      line.hidden = !mark;
+      row.lastChild.firstChild.data = percent(p);
     });
   }
 
@@ -581,6 +568,7 @@
     let shape = null, seen = null;
     let tail = [], turn = 0, writing = false, stopping = false; // what it wrote, and whether it does
     let busy = false, wish = null, restoring = state.written > 0;
+    const later = window.mathlmLive.inPieces(), row = []; // the cells of the strip, as long as the text
     const ids = () => [...state.prompt, ...tail];
     const at = () => Math.min(state.at ?? Infinity, seen.ids.length - 1);
     const request = (kind, more = {}) => kit.send({
@@ -602,9 +590,10 @@
     };
     const empty = () => {
       seen = null;
+      later([]);
+      cells(0);
       text("count", `0 of ${CONTEXT} bytes.`);
       text("said", "Type something: the model predicts the byte after each one that it has read.");
-      one("strip").replaceChildren();
       one("bars").replaceChildren();
     };
 
@@ -626,8 +615,7 @@
       map: (message) => {
         if (!seen || message.map.length !== seen.ids.length ** 2) return;
         seen.map = message.map;
-        drawMap();
-        drawStrip();
+        later([...strip(), drawMap]);
       },
       wrote: ({ turn: theirs, ids: fresh, done, ms }) => {
         if (!writing || theirs !== turn) return;
@@ -673,61 +661,82 @@
       one("marked").hidden = !seen.trained;
       kit.root.dataset.ms = seen.ms;
       cells(T);
-      drawPlace();
-      edits?.drawn(seen, perByte);
-      requestAnimationFrame(() => seen && drawHeads());
+      drawPlace([() => edits?.drawn(seen, perByte), drawHeads]);
     }
     function drawText() { // the text as a text, once it wrote
       const output = one("output");
       if (!output) return;
       const [before, after] = output.children;
       output.hidden = !tail.length;
+      if (output.hidden) return;
       output.setAttribute("aria-busy", String(writing));
       before.textContent = toText(state.prompt);
       after.textContent = toText(tail);
     }
-    // The strip has one cell for each byte, and cells are kept from one drawing to the next.
+    // The strip has one cell for each byte, and cells are kept from one drawing to the next: only
+    // what is another than before is written.
     function cells(T) {
-      const strip = one("strip");
-      while (strip.childElementCount > T) strip.lastChild.remove();
-      while (strip.childElementCount < T) strip.append(cell());
+      const fresh = document.createDocumentFragment();
+      while (row.length > T) row.pop().made.remove();
+      while (row.length < T) {
+        row.push(cell());
+        fresh.append(row[row.length - 1].made);
+      }
+      one("strip").append(fresh);
     }
     function cell() {
       const made = document.createElement("span");
-      made.append(...["b", "i", "em"].map((tag) => document.createElement(tag)));
-      return made;
+      const [byte, guess, trained] = ["b", "i", "em"].map((tag) => {
+        const part = document.createElement(tag);
+        part.append("");
+        made.append(part);
+        return part;
+      });
+      return { made, byte, guess, trained, shown: [] };
     }
-    function append(fresh) { // bytes as they are written; their predictions come at the end
-      for (const id of fresh) {
-        const made = cell();
-        made.firstChild.textContent = sign(id);
-        made.className = "written";
-        one("strip").append(made);
-      }
+    const WRITE = [
+      ({ byte }, x) => { byte.firstChild.data = x; },
+      ({ guess }, x) => { guess.firstChild.data = x; },
+      ({ trained }, x) => { trained.firstChild.data = x; },
+      ({ trained }, x) => { trained.className = x; },
+      ({ guess }, x) => guess.style.setProperty("--sure", x),
+      ({ byte }, x) => byte.style.setProperty("--read", x),
+      ({ made }, x) => { made.className = x; },
+    ];
+    const put = (one, ...values) => values.forEach((x, k) => {
+      if (one.shown[k] !== x) WRITE[k](one, x);
+      one.shown[k] = x;
+    });
+    const put0 = (one, id, name) => put(one, sign(id), "", "", "", "0%", "0%", name);
+    function append(fresh, name = "written") { // bytes as they are written; their predictions come at the end
+      const from = row.length;
+      cells(from + fresh.length);
+      fresh.forEach((id, i) => put(row[from + i], sign(id), "", "", "", "0%", "0%", name));
     }
-    function drawPlace() {
-      const T = seen.ids.length, t = at();
+    // What is drawn for one position, and then `more`. The end of the strip is drawn at once.
+    function drawPlace(more = []) {
+      const T = seen.ids.length, t = at(), [last, ...others] = strip();
       one("at").value = t;
       one("at").setAttribute("aria-valuetext",
         `${t} of ${T - 1}: ${spoken(seen.ids[t])}, then likeliest ${spoken(seen.guess[t])}`);
       text("at-value", `${t}`);
-      drawStrip();
-      drawBars();
-      drawMap();
+      one("strip").classList.toggle("third", Boolean(seen.trained));
+      last();
+      later([drawBars, ...others, drawMap, ...more]);
     }
-    function drawStrip() {
-      const T = seen.ids.length, t = at(), row = seen.map.subarray(t * T, (t + 1) * T);
-      [...one("strip").children].forEach((made, i) => {
-        const [byte, guess, trained] = made.children;
-        byte.textContent = sign(seen.ids[i]);
-        guess.textContent = sign(seen.guess[i]);
-        trained.textContent = seen.trained ? sign(seen.trained.guess[i]) : "";
-        trained.className = seen.trained?.guess[i] === seen.ids[i + 1] ? "hit" : "";
-        made.style.setProperty("--sure", `${Math.round(100 * seen.sure[i])}%`);
-        made.style.setProperty("--read", `${Math.round(50 * Math.sqrt(row[i]))}%`);
-        made.className = [i === t && "here", i >= state.prompt.length && "written",
-          seen.guess[i] === seen.ids[i + 1] && "hit", i > t && "later"].filter(Boolean).join(" ");
-      });
+    const strip = () => Array.from({ length: Math.ceil(seen.ids.length / SLICE) }, (_, k) => {
+      const end = seen.ids.length - k * SLICE;
+      return () => drawStrip(Math.max(0, end - SLICE), end);
+    });
+    function drawStrip(from, end) {
+      const T = seen.ids.length, t = at(), read = seen.map.subarray(t * T, (t + 1) * T), { ids, guess, trained } = seen;
+      for (let i = from; i < end; i++) {
+        const name = [i === t && "here", i >= state.prompt.length && "written",
+          guess[i] === ids[i + 1] && "hit", i > t && "later"].filter(Boolean).join(" ");
+        put(row[i], sign(ids[i]), sign(guess[i]), trained ? sign(trained.guess[i]) : "",
+          trained?.guess[i] === ids[i + 1] ? "hit" : "", `${Math.round(100 * seen.sure[i])}%`,
+          `${2 * Math.round(25 * Math.sqrt(read[i]))}%`, name);
+      }
     }
     const after = (run, t, topP) => engine.probabilities(run.logits.subarray(t * 256, (t + 1) * 256), state.temperature, topP);
     function drawBars() {
@@ -746,17 +755,34 @@
     }
     function drawMap() {
       const T = seen.ids.length, t = at(), row = seen.map.subarray(t * T, t * T + t + 1);
-      paint(one("map"), T, (i) => 255 * Math.sqrt(seen.map[i]));
+      paint(one("map"), T, T, (i) => 255 * Math.sqrt(seen.map[i]));
       Object.assign(one("line").style, { top: `${100 * t / T}%`, height: `${100 / T}%` });
       const most = engine.ranked(row).slice(0, 3).filter((s) => row[s] > 0.005);
       const words = most.map((s) => `${spoken(seen.ids[s])} at ${s} with ${percent(row[s])}`);
       text("reads", `From position ${t} it reads ${words.join(", ")}.`);
       one("map").setAttribute("aria-label", `Attention of head ${state.layer}.${state.head}. ${one("reads").textContent}`);
     }
+    // The maps of all heads are one canvas over their buttons: each canvas costs the browser as much
+    // as a large one.
+    const sheet = document.createElement("canvas"), all = document.createElement("canvas");
+    let places = [];
+    function fit() { // when the buttons have been laid out
+      const { clientWidth, clientHeight } = one("heads"), sharp = Math.min(2, devicePixelRatio);
+      Object.assign(all, { width: clientWidth * sharp, height: clientHeight * sharp });
+      places = [...panel.querySelectorAll(".live-head button")].map((b) =>
+        [b.offsetLeft + 3, b.offsetTop + 3, b.clientWidth - 4, b.clientHeight - 4].map((x) => x * sharp));
+      if (seen) drawHeads();
+    }
     function drawHeads() {
-      const n = seen.side ** 2;
-      panel.querySelectorAll(".live-head canvas").forEach((canvas, i) =>
-        paint(canvas, seen.side, (j) => seen.small[i * n + j]));
+      const n = seen.side, at = all.getContext("2d");
+      paint(sheet, n, n * places.length, (i) => seen.small[i]);
+      at.clearRect(0, 0, all.width, all.height);
+      at.imageSmoothingEnabled = false;
+      places.forEach((place, i) => {
+        const pair = [Math.floor(i / shape.heads), i % shape.heads];
+        at.globalAlpha = state.off.some((other) => same(other, pair)) ? 0.2 : 1;
+        at.drawImage(sheet, 0, i * n, n, n, ...place);
+      });
     }
     function makeHeads() {
       for (let l = 0; l < shape.layers; l++) {
@@ -764,7 +790,7 @@
           const made = document.createElement("div");
           made.className = "live-head";
           made.dataset.head = `${l}.${h}`;
-          made.innerHTML = `<button type="button" aria-label="Map of head ${l}.${h}"><canvas></canvas></button>
+          made.innerHTML = `<button type="button" aria-label="Map of head ${l}.${h}"></button>
             <label><input type="checkbox" aria-label="Head ${l}.${h} on"> ${l}.${h}</label>`;
           made.firstChild.onclick = () => choose(l, h);
           made.querySelector("input").onchange = (event) => {
@@ -775,6 +801,9 @@
           one("heads").append(made);
         }
       }
+      all.className = "live-all";
+      one("heads").append(all);
+      new ResizeObserver(fit).observe(one("heads"));
       one("heads").onkeydown = (event) => {
         const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
         const move = moves[event.key];
@@ -807,9 +836,9 @@
       restoring = false;
       writing = true;
       text("write", "Stop");
+      later([]);
       cells(0);
-      append(state.prompt);
-      [...one("strip").children].forEach((made) => { made.className = ""; });
+      append(state.prompt, "");
       request("write", { n, turn: ++turn, seed: state.seed, temperature: state.temperature, topP: state.topP });
     }
     function stop() {
@@ -858,7 +887,7 @@
       one("strip").onclick = (event) => {
         const made = event.target.closest(".live-strip > span");
         if (!made || !seen || writing) return;
-        one("at").value = [...one("strip").children].indexOf(made);
+        one("at").value = row.findIndex((one) => one.made === made);
         one("at").oninput({ target: one("at") });
       };
       one("map").onclick = (event) => {
@@ -882,7 +911,7 @@
         forget();
         change({});
       },
-      redraw: () => seen && (drawMap(), drawHeads()),
+      redraw: () => seen && later([drawMap, drawHeads]),
     };
   }
 

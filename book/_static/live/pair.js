@@ -89,31 +89,24 @@
     return;
   }
 
-  const here = document.currentScript.src.replace(/[^/]*$/, "");
-  const loaded = {};
-  const load = (name) => (loaded[name] ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = here + name;
-    script.onload = resolve;
-    script.onerror = () => reject(new Error(`${name} could not be loaded`));
-    document.head.append(script);
-  }));
+  const { load } = window.mathlmLive; // of load.js
   function makeWorker(take) {
     const { weights, adapter } = window.mathlmLive;
-    const source = `const engine = (${window.mathlmEngine})();\n${addUpdate}\n${serve}\nlet take;
+    const source = `const engine = (${window.mathlmEngine})();\n${addUpdate}\nlet take;
       onmessage = ({ data }) => {
-        if (data.kind === "load") take = serve(engine, addUpdate, data.weights, data.adapter, (m) => postMessage(m));
+        if (data.kind === "load") take = (${serve})(engine, addUpdate, data.weights, data.adapter, (m) => postMessage(m));
         else take(data);
       };`;
-    try {
-      const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-      worker.onmessage = (event) => take(event.data);
-      worker.postMessage({ kind: "load", weights, adapter });
-      return (message) => worker.postMessage(message);
-    } catch {
-      const server = serve(window.mathlmEngine(), addUpdate, weights, adapter, (m) => setTimeout(() => take(m)));
-      return (message) => setTimeout(() => server(message));
-    }
+    const inPage = (post) => {
+      let server;
+      return (message) => {
+        if (message.kind === "load") server = serve(window.mathlmEngine(), addUpdate, weights, adapter, post);
+        else server(message);
+      };
+    };
+    const send = window.mathlmLive.makeWorker(source, inPage, take);
+    send({ kind: "load", weights, adapter });
+    return send;
   }
 
   const PANEL = `

@@ -268,31 +268,35 @@ var mathlmTrainEngine = function () {
     return { ids, shape, kept, last, logits: linear(last.y, W["token_embedding.weight"], N) };
   }
 
-  // Probabilities from logits, row by row and in place, and the mean nats of the targets.
-  function crossEntropy(logits, targets) {
+  // Probabilities from logits, row by row and in place, and the mean nats of the targets, or the
+  // nats of the one at a position.
+  function crossEntropy(logits, targets, at = null) {
     const N = targets.length, V = logits.length / N;
     let nats = 0;
     for (let n = 0; n < N; n++) {
       let largest = -Infinity, sum = 0;
+      const counts = at === null || n === at;
       for (let i = n * V; i < (n + 1) * V; i++) largest = Math.max(largest, logits[i]);
-      nats -= logits[n * V + targets[n]] - largest;
+      if (counts) nats -= logits[n * V + targets[n]] - largest;
       for (let i = n * V; i < (n + 1) * V; i++) sum += logits[i] = Math.exp(logits[i] - largest);
       for (let i = n * V; i < (n + 1) * V; i++) logits[i] /= sum;
-      nats += Math.log(sum);
+      if (counts) nats += Math.log(sum);
     }
-    return nats / N;
+    return at === null ? nats / N : nats;
   }
 
   // Mean nats per target, without gradients.
-  const loss = (model, ids, targets, B) => crossEntropy(forward(model, ids, B).logits, targets);
+  const loss = (model, ids, targets, B, at) => crossEntropy(forward(model, ids, B).logits, targets, at);
 
-  // Mean nats per target; its derivative in every parameter goes into model.gradient.
-  function lossAndGradient(model, ids, targets, B) {
+  // Mean nats per target, or nats of the one at a position; the derivative in every parameter goes
+  // into model.gradient.
+  function lossAndGradient(model, ids, targets, B, at = null) {
     const { weights: W, gradients: G, config: { width: D, layers } } = model, N = ids.length;
     const { shape, kept, last, logits } = forward(model, ids, B), E = "token_embedding.weight";
-    const nats = crossEntropy(logits, targets), dz = logits, V = dz.length / N;
+    const nats = crossEntropy(logits, targets, at), dz = logits, V = dz.length / N;
     targets.forEach((target, n) => { dz[n * V + target] -= 1; });
-    for (let i = 0; i < dz.length; i++) dz[i] /= N;
+    if (at === null) for (let i = 0; i < dz.length; i++) dz[i] /= N;
+    else dz.fill(0, 0, at * V).fill(0, (at + 1) * V);
     model.gradient.fill(0);
     const zeros = (columns) => new Float64Array(N * columns);
     const dlast = zeros(D), dx = zeros(D);
@@ -373,11 +377,11 @@ var mathlmTrainEngine = function () {
   }
 
   // The central difference of the loss in one parameter.
-  function difference(model, { ids, targets, B }, index, h) {
+  function difference(model, { ids, targets, B, at }, index, h) {
     const kept = model.theta[index];
     const [ahead, back] = [kept + h, kept - h].map((value) => {
       model.theta[index] = value;
-      return loss(model, ids, targets, B);
+      return loss(model, ids, targets, B, at);
     });
     model.theta[index] = kept;
     return (ahead - back) / (2 * h);

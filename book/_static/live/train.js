@@ -1,8 +1,9 @@
 // Training in the page: components that a page holds as <section class="train" data-train="training">
 // and data-train="gradients". A picture made when the book was written stands there until the
 // reader opens them; then train-engine.js and train-text.js are loaded beside this file as scripts,
-// which also works from a file, and everything is computed in a worker. A link, #train:…, holds
-// what a run follows from: size, seed, step sizes and the number of steps.
+// which also works from a file, and everything is computed in a worker. A link holds what a
+// run follows from, #train:… with size, seed, step sizes and the number of steps, or which
+// gradients are shown, #gradients:….
 (() => {
   "use strict";
   const RATES = [0.0006, 0.002, 0.006, 0.02, 0.06], RATE = 0.006; // step sizes
@@ -41,6 +42,24 @@
       && rates.every(([from, rate], i) => (i ? from > rates[i - 1][0] : from === 0) && from < steps && RATES.includes(rate))
       && (steps === 0) === (rates.length === 0);
     return good ? { size: parts.n, seed, rates, steps } : "The link holds no run that this page knows.";
+  }
+
+  // What the gradients are of, { words, size, steps, at, array, index, measure }, as
+  // #gradients:p=to%20be&n=full&d=50&t=2&a=blocks.1.attention.W_v.weight&i=7&m=norm
+  const KEYS = { words: "p", size: "n", steps: "d", at: "t", array: "a", index: "i", measure: "m" };
+  const toGradients = (state) => `#gradients:${Object.entries(KEYS).filter(([name]) => state[name] !== null)
+    .map(([name, key]) => `${key}=${encodeURIComponent(state[name]).replace(/[.!~*'()]/g, (c) => c === "." ? c : `%${c.charCodeAt(0).toString(16)}`)}`).join("&")}`;
+  function fromGradients(hash) {
+    if (!hash.startsWith("#gradients:")) return null;
+    const parts = Object.fromEntries(hash.slice(11).split("&").map((pair) => pair.split("=")));
+    const whole = (text, most) => /^\d{1,7}$/.test(text ?? "") && Number(text) <= most ? Number(text) : NaN;
+    const found = { size: parts.n, steps: whole(parts.d, MOST), at: parts.t === undefined ? null : whole(parts.t, 63),
+      array: parts.a, index: whole(parts.i, 1e6), measure: parts.m };
+    try { found.words = decodeURIComponent(parts.p); } catch { found.words = ""; }
+    const good = ["full", "small"].includes(found.size) && found.steps >= 0 && (found.at === null || found.at >= 0)
+      && /^[\w.]+$/.test(found.array ?? "") && found.index >= 0 && Object.keys(MEASURES).includes(found.measure)
+      && found.words.length > 1 && found.words.length <= 200;
+    return good ? found : "The link holds no gradients that this page knows.";
   }
 
   // --- drawings, as SVG in the colors of the page ------------------------------------------------
@@ -199,16 +218,17 @@
       return ids.length < 2 ? null : { ids: ids.slice(0, -1), targets: ids.slice(1), B: 1 };
     };
     const part = (name) => model.gradients[name];
-    const gradients = ({ words }) => {
+    const gradients = ({ words, at = null }) => {
       read = windowOf(words);
       if (!read) return post({ kind: "short" });
-      const loss = engine.lossAndGradient(model, read.ids, read.targets, read.B);
+      read.at = at === null || at < read.ids.length ? at : null;
+      const loss = engine.lossAndGradient(model, read.ids, read.targets, read.B, read.at);
       const arrays = Object.fromEntries(model.places.map(([name, rows, columns]) => [name, {
         rows, columns, count: rows * columns, norm: engine.norm(part(name)), size: engine.norm(model.weights[name]),
       }]));
       const words_ = engine.decode(read.ids, characters) + characters[read.targets[read.targets.length - 1]];
       post({ kind: "gradients", step: model.step, loss, norm: engine.norm(model.gradient), arrays, words: words_,
-        layers: model.config.layers });
+        at: read.at, layers: model.config.layers });
     };
     const entries = ({ name }) => post({ kind: "entries", name, values: Float64Array.from(part(name)) });
     const probe = ({ name, index }) => {
@@ -261,38 +281,19 @@
   }
 
   if (typeof document === "undefined") {
-    module.exports = { number, thinned, trainingChart, probeChart, gradientTable, serve, toLink, fromLink, WORDS, RATE, RATES, AHEAD };
+    module.exports = { number, thinned, trainingChart, probeChart, gradientTable, serve, toLink, fromLink, toGradients, fromGradients, WORDS, RATE, RATES, AHEAD };
     return;
   }
 
   // --- loading -----------------------------------------------------------------------------------------
 
-  const here = document.currentScript.src.replace(/[^/]*$/, "");
-  const loaded = {};
-  const load = (name) => (loaded[name] ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = here + name;
-    script.onload = resolve;
-    script.onerror = () => reject(new Error(`${name} could not be loaded`));
-    document.head.append(script);
-  }));
-
-  // A worker from text, because a page that was opened from a file may load none; where there are
-  // no workers at all, the same in the page itself.
-  function makeWorker(take) {
+  const { load } = window.mathlmLive; // of load.js
+  const makeWorker = (take) => {
     const text = window.mathlmLive.text;
-    const source = `const engine = (${window.mathlmTrainEngine})();\n${serve}\n
-      const take = serve(engine, ${JSON.stringify(text)}, (m) => postMessage(m));
+    const source = `const take = (${serve})((${window.mathlmTrainEngine})(), ${JSON.stringify(text)}, (m) => postMessage(m));
       onmessage = (event) => take(event.data);`;
-    try {
-      const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-      worker.onmessage = (event) => take(event.data);
-      return (message) => worker.postMessage(message);
-    } catch {
-      const server = serve(window.mathlmTrainEngine(), text, (m) => setTimeout(() => take(m)));
-      return (message) => setTimeout(() => server(message));
-    }
-  }
+    return window.mathlmLive.makeWorker(source, (post) => serve(window.mathlmTrainEngine(), text, post), take);
+  };
 
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const narrow = () => innerWidth < 600;
@@ -316,6 +317,16 @@
     };
     const widthOf = (name) => Math.max(280, Math.min(640, one(name).clientWidth));
     return { panel, one, text, soon, widthOf };
+  }
+  async function share(hash, held, text) { // a link to this page, which says what it holds
+    const link = location.href.replace(/#.*$/, "") + hash;
+    try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
+    try {
+      await navigator.clipboard.writeText(link);
+      text("told", `The link is copied. ${held}`);
+    } catch {
+      text("told", `The link, also in the address line: ${link} ${held}`);
+    }
   }
   const options = (pairs, chosen) => pairs.map(([value, words]) =>
     `<option value="${value}"${value === chosen ? " selected" : ""}>${words}</option>`).join("");
@@ -473,15 +484,8 @@
     one("link").onclick = async () => {
       if (!rates) return text("told", "The file does not say with which step sizes it was trained: no link can hold its run.");
       const run = { size: one("size").value, seed: one("seed").valueAsNumber, rates, steps: at };
-      const link = location.href.replace(/#.*$/, "") + toLink(run);
-      try { history.replaceState(null, "", link); } catch { /* some browsers refuse in files */ }
       const held = `It holds the model's size, seed and step sizes, and that there were ${grouped(at)} steps.`;
-      try {
-        await navigator.clipboard.writeText(link);
-        text("told", `The link is copied. ${held}`);
-      } catch {
-        text("told", `The link, also in the address line: ${link} ${held}`);
-      }
+      await share(toLink(run), held, text);
     };
     one("save").onclick = () => send({ kind: "save" });
     one("load").onchange = async (event) => {
@@ -509,6 +513,7 @@
   <button type="button" data-name="rewind">Rewind</button>
 </div>
 <div class="train-row">
+  <label>loss <select data-name="at"></select></label>
   <label>bars <select data-name="measure">${options(Object.entries(MEASURES).map(([k, [words]]) => [k, words]), "norm")}</select></label>
   <label>model <select data-name="size"></select></label>
 </div>
@@ -532,19 +537,31 @@
     <div class="train-chart" data-name="chart"></div>
   </div>
 </div>
+<div class="train-row"><button type="button" data-name="link">Copy a link to this gradient</button></div>
 <p class="train-told" data-name="told" role="status" aria-live="polite"></p>`;
 
-  function startGradients(root) {
+  function startGradients(root, restored) {
     const { panel, one, text, soon, widthOf } = panelOf(root, GRADIENTS);
-    let seen = null, chosen = "blocks.1.attention.W_v.weight", values = null, index = 0, tried = null, running = false, step = 0;
-    let later = null;
+    let seen = null, chosen = restored?.array ?? "blocks.1.attention.W_v.weight", values = null, index = 0, tried = null, running = false, step = 0;
+    let later = null, at = restored?.at ?? null, wanted = restored?.index ?? null; // wanted: the entry of a link
     const place = () => seen.arrays[chosen];
     const nameOf = (name) => name.replace(/\.weight$/, "");
     const send = makeWorker((message) => heard[message.kind](message));
-    const ask = () => send({ kind: "gradients", words: one("words").value });
+    const ask = () => send({ kind: "gradients", words: one("words").value, at });
+    const train = (until) => {
+      running = true;
+      text("run", "Pause");
+      send({ kind: "run", rate: RATE, until, quiet: true });
+    };
     const begin = () => {
       send({ kind: "begin", size: one("size").value, seed: 1 });
-      ask();
+      if (!restored?.steps) ask(); // else when the steps of the link are taken
+    };
+    // Of which prediction the loss is: all, or the one after a position.
+    const drawPositions = ({ words }) => {
+      const letters = [...words], shown = (c) => c === " " ? "␣" : c === "\n" ? "⏎" : escaped(c);
+      one("at").innerHTML = options([["", "mean over all characters"], ...letters.slice(1).map((c, t) =>
+        [t, `only of ${shown(c)} after position ${t}, ${shown(letters[t])}`])], at ?? "");
     };
     const drawTable = () => {
       const had = panel.contains(document.activeElement) && document.activeElement.dataset.array;
@@ -578,13 +595,20 @@
     const largest = () => values.reduce((best, v, i) => Math.abs(v) > Math.abs(values[best]) ? i : best, 0);
     const heard = {
       ready: ({ sizes }) => {
-        one("size").innerHTML = sizeChoice(sizes, narrow() ? "small" : "full");
+        one("size").innerHTML = sizeChoice(sizes, restored?.size ?? (narrow() ? "small" : "full"));
+        if (restored) {
+          one("words").value = restored.words;
+          one("measure").value = restored.measure;
+        }
         begin();
       },
       begun: (message) => {
         step = message.step;
         running = false;
         text("run", "Train 50 steps");
+        const { steps = 0 } = restored ?? {};
+        restored = null;
+        if (steps) train(steps);
       },
       step: (message) => {
         step = message.step + 1;
@@ -601,8 +625,14 @@
       gradients: (message) => {
         seen = message;
         root.dataset.step = seen.step;
-        text("now", `${seen.step ? `After ${seen.step} steps of training` : "At its start"} the model pays ${seen.loss.toFixed(2)} nats per character for “${
-          seen.words.trim()}”. The norm of the whole gradient is ${number(seen.norm)}.`);
+        at = seen.at;
+        if (!seen.arrays[chosen]) { // of a link
+          text("told", `The model has no array ${chosen}.`);
+          chosen = Object.keys(seen.arrays)[0];
+        }
+        drawPositions(seen);
+        text("now", `${seen.step ? `After ${seen.step} steps of training` : "At its start"} the model pays ${seen.loss.toFixed(2)} nats ${
+          at === null ? "per character for" : `for the character after position ${at} of`} “${seen.words.trim()}”. The norm of the whole gradient is ${number(seen.norm)}.`);
         drawTable();
         text("chosen", nameOf(chosen));
         send({ kind: "entries", name: chosen });
@@ -612,7 +642,8 @@
         values = message.values;
         values.name = message.name;
         drawMap();
-        choose(fresh ? largest() : index);
+        choose(wanted ?? (fresh ? largest() : index));
+        wanted = null;
       },
       probed: ({ hand, tried: found }) => {
         tried = found.map(([h, d]) => [h, Math.abs(d - hand) / Math.max(Math.abs(hand), 1e-300)]);
@@ -631,9 +662,16 @@
     };
     one("run").onclick = () => {
       if (running) return send({ kind: "pause" });
-      running = true;
-      text("run", "Pause");
-      send({ kind: "run", rate: RATE, until: step + 50, quiet: true });
+      train(step + 50);
+    };
+    one("at").onchange = (event) => {
+      at = event.target.value === "" ? null : Number(event.target.value);
+      if (!running) ask();
+    };
+    one("link").onclick = async () => {
+      if (!seen || running) return;
+      const state = { words: seen.words, size: one("size").value, steps: step, at, array: chosen, index, measure: one("measure").value };
+      await share(toGradients(state), "It holds the text, the model and its steps, the array and the entry.", text);
     };
     one("rewind").onclick = begin;
     one("size").onchange = begin;
@@ -684,12 +722,12 @@
     const button = root.querySelector(".train-start");
     button.hidden = false;
     button.onclick = () => wake(root, button);
-    const restored = root.dataset.train === "training" ? fromLink(location.hash) : null;
+    const restored = (root.dataset.train === "gradients" ? fromGradients : fromLink)(location.hash);
     if (!restored) return;
     root.scrollIntoView();
     wake(root, button, restored);
   });
   // A link that leads from this page to itself changes the address and loads nothing.
-  window.addEventListener("hashchange", () => location.hash.startsWith("#train:") && location.reload());
+  window.addEventListener("hashchange", () => /^#(train|gradients):/.test(location.hash) && location.reload());
   document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", ready) : ready();
 })();
