@@ -33,9 +33,9 @@ from .sums import (
     pretrain,
     questions,
 )
-from .training import Run, Training, measured, solve
+from .training import METHODS, Run, Training, measured, solve
 
-RATES = {"grpo": (3e-4, 1e-3, 3e-3), "rloo": (1e-4, 3e-4, 1e-3), "dapo": (3e-4, 1e-3, 3e-3)}
+RATES = dict.fromkeys(METHODS, (1e-4, 3e-4, 1e-3))
 WRONG = tuple(name for name in VERIFIERS if name != "last number")
 TUNED, CHOSEN, UNSEEN = 100, 1000, 2000  # seeds of starts and sums
 VOTED, SHOWN = 40, 4  # sums whose answers are kept, and texts
@@ -122,7 +122,7 @@ def one(seed: int, rates: dict[str, float], args: argparse.Namespace) -> dict[st
     row["before"] = many(model, seed, args)
     for method, lr in rates.items():
         config = Training(method=method, lr=lr, samples=args.samples, seed=seed)
-        run, looks = curve(model, config, "last number", 12)
+        run, looks = curve(model, config, "last number", 10)
         row["methods"][method] = {"curve": looks, "after": many(run.model, seed, args)}
         if method != "grpo":
             del row["methods"][method]["after"]["votes"]
@@ -147,8 +147,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--record", type=Path)
     for name, share in (("enough", 0.25), ("with-work", 0.75)):
         parser.add_argument(f"--{name}", type=float, default=share)
-    sizes = {"seeds": 3, "pretraining": 1500, "tuning": 10_000, "samples": 30_000}
-    sizes |= {"wrong": 15_000, "questions": 80, "answers": 64}
+    sizes = {"seeds": 3, "pretraining": 1500, "tuning": 8_000, "samples": 20_000}
+    sizes |= {"wrong": 10_000, "questions": 50, "answers": 64}
     for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args(argv)
