@@ -108,12 +108,12 @@ def wrong_verifiers(runs: Mapping[str, Curves]) -> Figure:
     Args:
         runs: Verifier -> looks of each seed, with ``samples``, ``rewarded`` and ``right``.
     """
-    fig, axes = plt.subplots(1, len(runs), figsize=(9.0, 3.2), sharey=True)
-    for ax, (name, looks) in zip(axes, runs.items(), strict=True):
+    fig, axes = plt.subplots(1, len(runs), figsize=(9.0, 3.2), sharey=True, squeeze=False)
+    for ax, (name, looks) in zip(axes[0], runs.items(), strict=True):
         for i, (key, label) in enumerate((("rewarded", "rewarded"), ("right", "right"))):
             _band(ax, looks, key, i, label)
         ax.axhline(np.mean([run[0]["right"] for run in looks]), color=GRAY, ls=":", lw=1)
         ax.set(xlabel="answers drawn [thousands]", title=name, ylim=(0, 1.03))
-    axes[0].set(ylabel="share of answers")
-    axes[0].legend(fontsize=8)
+    axes[0, 0].set(ylabel="share of answers")
+    axes[0, 0].legend(fontsize=8)
     return fig
