@@ -53,9 +53,9 @@ log = logging.getLogger(__name__)
 SETTINGS: dict[str, Any] = {
     "rank": 8,
     "last_blocks": 15,
-    "lr": 3e-4,
+    "lr": 6e-4,
     "warmup": 4,
-    "steps": 48,
+    "steps": 22,
     "prompts": 8,
     "group": 8,
     "new_tokens": 6,

@@ -1,4 +1,4 @@
-"""Sums for SmolLM2 in four wordings, and two verifiers of its answers."""
+"""Sums for SmolLM2 in three wordings, and two verifiers of its answers."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 SHOWN = ((23, 45), (71, 19))  # sums that stand solved in front of a question
-OTHER = ("three terms", "other words", "chat")  # sets that no training question is like
+SOLVED = "".join(f"{a} + {b} = {a + b}\n" for a, b in SHOWN)
+OTHER = ("three terms", "chat")  # sets that no training question is like
 
 
 class Question(NamedTuple):
@@ -31,17 +32,12 @@ def sum_question(a: int, b: int) -> Question:
         71 + 19 = 90
         30 + 11 =
     """
-    return Question(_solved("{} + {} = {}\n") + f"{a} + {b} =", a + b)
+    return Question(SOLVED + f"{a} + {b} =", a + b)
 
 
 def three_terms(a: int, b: int, c: int) -> Question:
     """A sum of three numbers behind two solved sums of two."""
-    return Question(_solved("{} + {} = {}\n") + f"{a} + {b} + {c} =", a + b + c)
-
-
-def other_words(a: int, b: int) -> Question:
-    """The same sums in words, with as many solved ones."""
-    return Question(_solved("What is {} plus {}? {}\n") + f"What is {a} plus {b}?", a + b)
+    return Question(SOLVED + f"{a} + {b} + {c} =", a + b + c)
 
 
 def chat_question(a: int, b: int) -> Question:
@@ -76,8 +72,7 @@ def other_sets(
     """Each set of ``OTHER``, of the first pairs, or of digits drawn for three terms."""
     digits = np.random.default_rng(1).integers(1, 10, (number, 3)).tolist()
     yield OTHER[0], [three_terms(*row) for row in digits]
-    yield OTHER[1], [other_words(*pair) for pair in pairs[:number]]
-    yield OTHER[2], [chat_question(*pair) for pair in pairs[:number]]
+    yield OTHER[1], [chat_question(*pair) for pair in pairs[:number]]
 
 
 def whole_answer(answer: str) -> int | None:
@@ -105,7 +100,3 @@ def first_number(answer: str) -> int | None:
 def reward(question: Question, answer: str) -> float:
     """1 if the answer is the result and nothing else, otherwise 0."""
     return float(whole_answer(answer) == question.result)
-
-
-def _solved(form: str) -> str:
-    return "".join(form.format(a, b, a + b) for a, b in SHOWN)

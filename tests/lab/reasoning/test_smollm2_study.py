@@ -13,13 +13,14 @@ from sources import ROOT
 from lab.reasoning import smollm2_study as study
 from lab.reasoning.smollm2_tasks import Question, split, sum_question
 from mathlm import adapt
+from mathlm.align import completions_of
 from mathlm.chat.model import ChatModel
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW
 from mathlm.text import Bytes, ChatFormat
 
 RECORD = ROOT / "book" / "results" / "reasoning-smollm2.json"
-SIZES = {"sums": (100, 16), "three terms": (40, 8), "other words": (40, 8), "chat": (40, 8)}
+SIZES = {"sums": (100, 16), "three terms": (40, 8), "chat": (40, 8)}
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def writer():
         norm="rms", activation="swiglu", position="rope", bias=False,
     )  # fmt: skip
     model = GPT(config).float().requires_grad_(False)
-    model.token_embedding.weight.data.mul_(20)  # logits that an update can move
+    model.token_embedding.weight.data.mul_(8)  # logits that differ
     return study.Writer(ChatModel(model=model, tokenizer=tokenizer, format=format), 4)
 
 
@@ -61,14 +62,52 @@ def test_an_answer_to_a_chat_is_begun(writer):
     assert text.endswith("The answer is")
 
 
-def test_steps_raise_a_reward_that_an_untrained_model_can_have(writer, monkeypatch):
-    """Answers that begin with a capital letter, which one in nine does."""
-    monkeypatch.setattr(study, "reward", lambda q, y: float(y[:1].isupper()))
-    study.add_update(writer.model, seed=0, rank=4, last_blocks=3)
-    settings = {"lr": 2e-2, "warmup": 1, "steps": 12, "prompts": 2, "group": 32}
-    steps = study.train(writer, split(100)[0], 0, settings)
-    assert len(steps) == 12
-    assert steps[-1]["reward"] > 0.5 > 0.3 > steps[0]["reward"]
+def odd(question, answer):
+    """A reward with spread in any group."""
+    return float(sum(map(ord, answer)) % 2)
+
+
+def by_hand(writer, questions, group, seed):
+    """-1/N Σ A log π(y) as its formula says, row by row."""
+    asked = [writer.ids(q) for q in questions for _ in range(group)]
+    batch, total = writer.batch(asked, seed), 0.0
+    answers = completions_of(batch)
+    rewards = torch.tensor([odd(None, writer.text(y)) for y in answers]).view(-1, group)
+    others = (rewards.sum(1, keepdim=True) - rewards) / (group - 1)
+    for x, y, gain in zip(asked, answers, (rewards - others).flatten(), strict=True):
+        logits = writer.model(torch.cat((x, y))[None])[0, len(x) - 1 : -1]
+        logp = logits.log_softmax(-1)[range(len(y)), y]
+        total = total - gain * logp.sum() / len(asked)
+    return total
+
+
+def test_a_step_follows_the_gradient_of_its_formula(writer, monkeypatch):
+    model = study.add_update(writer.model, seed=0, rank=4, last_blocks=3)
+    trained = list(adapt.trainable(model).values())
+    questions = [sum_question(30, 11), sum_question(9, 50)]
+    expected = torch.autograd.grad(by_hand(writer, questions, 8, 5), trained)
+    monkeypatch.setattr(study, "reward", odd)
+    monkeypatch.setattr(study, "update", lambda optimizer, lr: 0.0)
+    study.train_step(writer, questions, AdamW(trained, lr=1e-2), 1e-2, 8, 5)
+    assert any(g.abs().max() > 1e-4 for g in expected)
+    for p, g in zip(trained, expected, strict=True):
+        torch.testing.assert_close(p.grad, g, rtol=1e-3, atol=1e-6)  # float32, two orders
+
+
+def test_questions_are_used_once_and_the_rate_warms_up(writer, monkeypatch):
+    seen, rates = [], []
+
+    def step(writer, questions, optimizer, lr, group, seed):
+        seen.extend(q.text for q in questions)
+        rates.append(lr)
+        return {"reward": 0.0}
+
+    monkeypatch.setattr(study, "train_step", step)
+    study.add_update(writer.model, seed=0, rank=2, last_blocks=1)
+    settings = {"lr": 0.4, "warmup": 4, "steps": 6, "prompts": 8, "group": 2}
+    study.train(writer, split(100)[0], 0, settings)
+    assert len(set(seen)) == 48
+    assert rates == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
 
 
 def test_a_group_without_spread_moves_nothing(writer, monkeypatch):
@@ -112,7 +151,7 @@ def test_a_summary_by_hand():
 def test_the_record_has_the_runs_and_sizes_that_it_states(record):
     settings = record["settings"]
     assert list(record["runs"]) == ["0", "1", "2"]
-    assert settings | {"lr": 3e-4} == study.SETTINGS
+    assert settings == study.SETTINGS
     for run in record["runs"].values():
         assert len(run["steps"]) == settings["steps"]
     for sets in models(record):

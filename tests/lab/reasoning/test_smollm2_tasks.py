@@ -47,7 +47,6 @@ def test_questions_end_where_the_answer_begins():
     shown = "23 + 45 = 68\n71 + 19 = 90\n"
     assert tasks.sum_question(30, 11) == (shown + "30 + 11 =", 41)
     assert tasks.three_terms(3, 1, 5) == (shown + "3 + 1 + 5 =", 9)
-    assert tasks.other_words(30, 11).text.endswith("90\nWhat is 30 plus 11?")
     assert tasks.chat_question(30, 11) == ("What is 30 + 11?", 41)
 
 
@@ -66,6 +65,5 @@ def test_the_other_sets_ask_for_held_out_sums_and_for_three_digits():
     assert tuple(found) == tasks.OTHER
     assert {len(questions) for questions in found.values()} == {40}
     sums = [a + b for a, b in held_out[:40]]
-    assert [q.result for q in found["other words"]] == sums
     assert [q.result for q in found["chat"]] == sums
     assert all(3 <= q.result <= 27 for q in found["three terms"])
