@@ -100,3 +100,14 @@ def first_number(answer: str) -> int | None:
 def reward(question: Question, answer: str) -> float:
     """1 if the answer is the result and nothing else, otherwise 0."""
     return float(whole_answer(answer) == question.result)
+
+
+def carries(text: str) -> int:
+    """How often a 1 is carried when the two numbers of a question are added in columns.
+
+    Example:
+        >>> [carries(text) for text in ("30 + 11 =", "38 + 13 =", "41 + 86 =", "99 + 75 =")]
+        [0, 1, 1, 2]
+    """
+    a, b = (int(x) for x in re.findall(r"[0-9]+", text))
+    return int(a % 10 + b % 10 >= 10) + int(a + b >= 100)

@@ -67,3 +67,10 @@ def test_the_other_sets_ask_for_held_out_sums_and_for_three_digits():
     sums = [a + b for a, b in held_out[:40]]
     assert [q.result for q in found["chat"]] == sums
     assert all(3 <= q.result <= 27 for q in found["three terms"])
+
+
+def test_carries_are_what_the_digits_of_the_sum_lack():
+    """Each carry replaces ten of one column by one of the next: nine less in the digit sum."""
+    for a, b in tasks.split(100)[0][:500]:
+        lost = sum(map(int, f"{a}{b}")) - sum(map(int, str(a + b)))
+        assert 9 * tasks.carries(f"{a} + {b} =") == lost
