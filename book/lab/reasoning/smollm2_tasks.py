@@ -111,3 +111,17 @@ def carries(text: str) -> int:
     """
     a, b = (int(x) for x in re.findall(r"[0-9]+", text))
     return int(a % 10 + b % 10 >= 10) + int(a + b >= 100)
+
+
+def three_terms_kind(text: str, answer: str) -> str:
+    r"""What an answer to a sum of three numbers is: right, the sum of two of them, or other.
+
+    Example:
+        >>> [three_terms_kind("5 + 5 + 7 =", y) for y in (" 17\n", " 12\n", " 11\n", " five")]
+        ['right', 'two terms', 'other', 'other']
+    """
+    numbers = [int(x) for x in re.findall(r"[0-9]+", text)]
+    said, total = whole_answer(answer), sum(numbers)
+    if said == total:
+        return "right"
+    return "two terms" if said in {total - x for x in numbers} else "other"

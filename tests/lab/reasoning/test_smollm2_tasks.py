@@ -74,3 +74,10 @@ def test_carries_are_what_the_digits_of_the_sum_lack():
     for a, b in tasks.split(100)[0][:500]:
         lost = sum(map(int, f"{a}{b}")) - sum(map(int, str(a + b)))
         assert 9 * tasks.carries(f"{a} + {b} =") == lost
+
+
+def test_an_answer_that_leaves_a_term_out_is_told_from_others():
+    kinds = {n: tasks.three_terms_kind("3 + 8 + 9 =", f" {n}\n") for n in range(30)}
+    assert [n for n, kind in kinds.items() if kind == "two terms"] == [11, 12, 17]
+    assert [n for n, kind in kinds.items() if kind == "right"] == [20]
+    assert tasks.three_terms_kind("3 + 8 + 9 =", " 17, or 20") == "other"
