@@ -44,6 +44,7 @@ def test_kept_texts_are_judged_again(record):
         for n, found in row["before"].items():
             if n == "votes":
                 continue
+            assert len(found["right"]) == len(found["different"]) == 50
             for number, shown in enumerate(found["texts"]):
                 ends = [re.fullmatch(r".*?(\d+)[=+]*;", text) for text in shown["texts"]]
                 right = sum(m is not None and int(m[1]) == total(shown["asked"]) for m in ends)
