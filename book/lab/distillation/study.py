@@ -1,0 +1,249 @@
+"""The record of the page: SmolLM2 teaches a small GPT to write definitions.
+
+    cd book
+    python -m lab.distillation.study --record results/distillation.json --cache FOLDER
+
+Each part is written as soon as it is there; a part that the record has is not run again. What
+the teacher said stands in the cache, which is large and is not part of the record.
+"""
+
+import argparse
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mathlm.chat import folder
+from mathlm.generate import generate
+from mathlm.models import GPT
+from mathlm.train.record import versions
+
+from . import glosses, students
+from .students import PROMPT, WAYS, Lesson
+
+log = logging.getLogger(__name__)
+SIZES = (6144, 12288, 24576)  # tokens of text with the teacher's logits
+MORE = (49152, 73728)  # of plain text alone
+TUNED, TUNING_SEED = 12288, 100
+RATES = (1e-3, 2e-3, 4e-3)  # of AdamW
+SEEDS = (0, 1, 2)
+ANSWERS = 128  # rows that the teacher writes, of 48 tokens each
+OWN_RATES, OWN_STEPS = (3e-4, 1e-3), 12  # of the steps on the student's own samples
+JUDGED = 32  # rows of each student that the teacher reads
+WRITTEN = 128  # rows of each student whose runs of tokens are counted
+
+
+class Study:
+    """Parts of the record, each run once, and the teacher's answers, each computed once."""
+
+    def __init__(self, record: Path, cache: Path) -> None:
+        self.record, self.cache = record, cache
+        self.data: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
+        cache.mkdir(parents=True, exist_ok=True)
+
+    def part(self, name: str, make: Callable[[], Any]) -> Any:
+        """Run a part unless the record has it, and write it now."""
+        if name not in self.data:
+            self.data[name] = make()
+            log.info("%s: %s", name, str(self.data[name])[:160])
+            text = json.dumps(self.data, ensure_ascii=False, separators=(",", ":")) + "\n"
+            new = self.record.with_suffix(".new")
+            new.write_text(text, encoding="utf-8")
+            new.replace(self.record)
+        return self.data[name]
+
+    def tensor(self, name: str, make: Callable[[], Tensor]) -> Tensor:
+        """A tensor from the cache, or computed and put there."""
+        file = self.cache / f"{name}.pt"
+        if not file.exists():
+            log.info("%s ...", name)
+            torch.save(make(), file)
+        return torch.load(file, weights_only=True)
+
+
+@torch.no_grad()
+def teacher_logits(teacher: GPT, rows: Tensor) -> Tensor:
+    """Log p at each input of rows, as float16."""
+    parts = []
+    for i, part in enumerate(rows.split(16)):
+        parts.append(teacher(part[:, :-1]).float().log_softmax(-1).half())
+        log.info("%d of %d rows read", 16 * i + len(part), len(rows))
+    return torch.cat(parts)
+
+
+def written_by(teacher: GPT, prompts: Tensor, temperature: float) -> Tensor:
+    """The teacher's answers to prompts."""
+    parts = [
+        generate(teacher, p, 48, temperature, seed=i) for i, p in enumerate(prompts.split(32))
+    ]
+    return torch.cat(parts)
+
+
+class Runs:
+    """Students by the way they were taught."""
+
+    def __init__(self, study: Study, rows: glosses.Rows, lessons: dict[str, Lesson]) -> None:
+        self.study, self.rows, self.lessons = study, rows, lessons
+
+    def one(self, way: str, size: int, rate: float, seed: int) -> dict[str, Any]:
+        """What came out for a student on the validation and the test text; it is kept."""
+        lesson, how = self.lesson(way, size), WAYS[way]
+        V = len(self.rows.vocabulary)
+        model, best = students.learn(lesson, how, rate, seed, self.rows.validation, V)
+        found = {k: round(v, 4) if isinstance(v, float) else v for k, v in best.items()}
+        test = round(students.mean_loss(model, self.rows.test), 4)
+        torch.save(model.state_dict(), self.file(way, size, seed))
+        return found | {"test": test, "rate": rate}
+
+    def lesson(self, way: str, size: int) -> Lesson:
+        """What a student of a way reads."""
+        return self.lessons[way if way in self.lessons else "text"].head(size)
+
+    def file(self, way: str, size: int, seed: int) -> Path:
+        """Where the weights of a student are kept."""
+        return self.study.cache / f"{way} {size} {seed}.pt"
+
+    def student(self, way: str, size: int, seed: int) -> GPT:
+        """A student that was trained before."""
+        model = students.new_student(len(self.rows.vocabulary), 0)
+        model.load_state_dict(torch.load(self.file(way, size, seed), weights_only=True))
+        return model.eval()
+
+    def rate(self, way: str, size: int = TUNED) -> float:
+        """The step size with the lowest loss on the validation text, on a seed of its own."""
+        rows = self.study.part(
+            f"rates {way}", lambda: [self.one(way, size, r, TUNING_SEED) for r in RATES]
+        )
+        return min(rows, key=lambda row: row["validation"])["rate"]
+
+    def seeds(self, way: str, size: int) -> None:
+        """Three students of a way and a size, into the record."""
+        rate = self.rate(way, min(size, TUNED))
+        self.study.part(
+            f"{way} {size}", lambda: [self.one(way, size, rate, seed) for seed in SEEDS]
+        )
+
+
+def judge(student: GPT, teacher: GPT, rows: glosses.Rows, test_logits: Tensor) -> dict:
+    """A student on the text of others and on its own, by its teacher's measure."""
+    with torch.no_grad():
+        on_text = student(rows.test[:, :-1])
+        prompts = rows.test[:, :PROMPT]
+        many = torch.cat([prompts] * 2)[:WRITTEN]
+        written = generate(student, many, 48, seed=7)
+        read = written[:JUDGED]
+        own = student(read[:, :-1])[:, PROMPT - 1 :]
+        said = teacher(read[:, :-1]).float()[:, PROMPT - 1 :]
+        targets = read[:, PROMPT:]
+    new = written[:, PROMPT:]
+    found = {
+        "test": students.mean_loss(student, rows.test),
+        "text": students.divergences(on_text, test_logits.float()),
+        "own": students.divergences(own, said),
+        "teacher on own": float(students.cross_entropy(said, targets).mean()),
+        "distinct 2": students.distinct(new, 2),
+        "distinct 3": students.distinct(new, 3),
+    }
+    return json.loads(json.dumps(found), parse_float=lambda x: round(float(x), 4))
+
+
+def own_samples(
+    study: Study, runs: Runs, teacher: GPT, test_logits: Tensor, rows: glosses.Rows
+) -> None:
+    """Students of the logits, and the same after some steps on their own samples."""
+    size = SIZES[-1]
+    prompts = rows.train[: size // 64, :PROMPT]
+    runs.one("kl", size, runs.rate("kl"), TUNING_SEED)
+
+    def further(seed: int, own_rate: float) -> GPT:
+        student = runs.student("kl", size, seed)
+        students.on_policy(student, teacher, prompts, own_rate, seed, OWN_STEPS)
+        return student
+
+    def tuned() -> list[dict]:
+        found = []
+        for own_rate in OWN_RATES:
+            judged = judge(further(TUNING_SEED, own_rate), teacher, rows, test_logits)
+            found.append({"rate": own_rate, "reverse": judged["own"]["reverse"]})
+        return found
+
+    found = study.part("rates own samples", tuned)
+    best = min(found, key=lambda row: row["reverse"])["rate"]
+    for seed in SEEDS:
+        study.part(
+            f"judged own samples {seed}",
+            lambda s=seed: judge(further(s, best), teacher, rows, test_logits),
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the record."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", type=Path, required=True)
+    parser.add_argument(
+        "--cache", type=Path, default=Path(tempfile.gettempdir()) / "distillation-cache"
+    )
+    args = parser.parse_args(argv)
+    torch.set_num_threads(1)
+    study = Study(args.record, args.cache)
+    base = folder.load("smollm2", tokenizer=None, form="auto", device="cpu")
+    rows = glosses.load_rows(base.tokenizer)
+    teacher = glosses.cut_vocabulary(base.model, rows.vocabulary).bfloat16().eval()
+    study.part("versions", versions)
+    study.part("vocabulary", rows.vocabulary.tolist)
+    study.part("rows", lambda: {k: len(getattr(rows, k)) for k in ("train", "test")})
+    lessons = {"plain": Lesson(rows.train)}
+    runs = Runs(study, rows, lessons)
+    for size in SIZES + MORE:
+        runs.seeds("plain", size)
+    with_logits = rows.train[: SIZES[-1] // 64]
+    text = study.tensor("text", lambda: teacher_logits(teacher, with_logits))
+    lessons["text"] = Lesson(with_logits, text.float().softmax(-1).half())
+    for size in SIZES:
+        runs.seeds("kl", size)
+    test_logits = study.tensor("test", lambda: teacher_logits(teacher, rows.test))
+    study.part("teacher", lambda: of_teacher(rows, test_logits))
+    prompts = rows.train[:ANSWERS, :PROMPT]
+    for name, temperature in (("samples", 1.0), ("greedy", 0.0)):
+        answers = study.tensor(name, lambda t=temperature: written_by(teacher, prompts, t))
+        lessons[name] = Lesson(answers, first=PROMPT - 1)
+        runs.seeds(name, SIZES[0])
+        new = answers[:, PROMPT:]
+        study.part(
+            f"answers {name}",
+            lambda new=new: {f"distinct {n}": students.distinct(new, n) for n in (2, 3)},
+        )
+    for way, size in (
+        ("greedy", SIZES[0]),
+        ("samples", SIZES[0]),
+        ("plain", SIZES[0]),
+        ("kl", SIZES[0]),
+        ("kl", SIZES[-1]),
+    ):
+        for seed in SEEDS:
+
+            def judged(way: str = way, size: int = size, seed: int = seed) -> dict:
+                return judge(runs.student(way, size, seed), teacher, rows, test_logits)
+
+            study.part(f"judged {way} {size} {seed}", judged)
+    own_samples(study, runs, teacher, test_logits, rows)
+    runs.seeds("mix", TUNED)
+
+
+def of_teacher(rows: glosses.Rows, logits: Tensor) -> dict[str, float]:
+    """The teacher's own loss and entropy on the test text, per token [nats]."""
+    loss = students.cross_entropy(logits.float(), rows.test[:, 1:]).mean()
+    entropy = students.divergences(logits, logits)["teacher entropy"]
+    new = rows.test[:, PROMPT + 1 :]
+    runs = {f"distinct {n}": students.distinct(new, n) for n in (2, 3)}
+    return {"test": float(loss), "entropy": entropy} | runs
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    main()
