@@ -280,16 +280,15 @@ def measured(q: Float[Tensor, "N V"], p: Float[Tensor, "N V"]) -> dict[str, floa
     }
 
 
-def ends(seed: int, starts: int = 6) -> dict[str, Float[Tensor, "N V"]]:
-    """Where each way of teaching leads the student of a teacher: log q at each prefix."""
+def ends(seed: int, starts: int = 6) -> dict[str, Float[Tensor, "U V"]]:
+    """Where each way of teaching leads the student of a teacher: its logits."""
     p = teacher_table(seed)
     greedy = torch.zeros(len(words()), dtype=p.dtype)
     greedy[greedy_sequence(p)] = 1.0
-    z = {
+    return {
         "logits or samples": matched(p, of_sequences(p).exp()),
         "greedy answers": matched(p, greedy).clamp_min(NEVER),
         "own samples, forward": best_of(on_own(p, forward=True), starts)[0],
         "own samples, reverse": best_of(on_own(p), starts)[0],
         "reverse KL": best_of(reverse_kl(p), starts)[0],
     }
-    return {name: student_table(logits) for name, logits in z.items()}
