@@ -2,6 +2,8 @@
 
     cd book
     python -m lab.distillation.ends_study --record results/distillation-ends.json
+
+A part of the exact account: every end is a solution of "gradient = 0" by sums.
 """
 
 import argparse

@@ -71,7 +71,6 @@ WAYS: Mapping[str, Way] = {
     "samples": Way(share=0),
     "greedy": Way(share=0),
     "kl": Way(),
-    "mix": Way(share=0.5),
 }
 
 
@@ -191,7 +190,7 @@ def on_policy(
     draws = torch.Generator().manual_seed(seed)
     for step in range(1, steps + 1):
         adam.param_groups[0]["lr"] = rate * min(1, step / 3)
-        chosen = torch.randint(len(prompts), (2 * BATCH,), generator=draws)
+        chosen = torch.randint(len(prompts), (BATCH,), generator=draws)
         written = generate(student, prompts[chosen], new_tokens, seed=1000 * seed + step)
         first = prompts.shape[1] - 1  # the position that predicts the first own token
         with torch.no_grad():

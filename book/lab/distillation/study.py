@@ -29,12 +29,12 @@ from .students import PROMPT, WAYS, Lesson
 log = logging.getLogger(__name__)
 SIZES = (6144, 12288, 24576)  # tokens of text with the teacher's logits
 MORE = (49152, 73728)  # of plain text alone
-TUNED, TUNING_SEED = 12288, 100
+TUNING_SEED = 100
 RATES = (1e-3, 2e-3, 4e-3)  # of AdamW
 SEEDS = (0, 1, 2)
 ANSWERS = 128  # rows that the teacher writes, of 48 tokens each
-OWN_RATES, OWN_STEPS = (3e-4, 1e-3), 12  # of the steps on the student's own samples
-JUDGED = 32  # rows of each student that the teacher reads
+OWN_RATE, OWN_STEPS = 1e-3, 12  # of the steps on the student's own samples
+JUDGED = 12  # rows of each student that the teacher reads
 WRITTEN = 128  # rows of each student whose runs of tokens are counted
 
 
@@ -114,7 +114,7 @@ class Runs:
         model.load_state_dict(torch.load(self.file(way, size, seed), weights_only=True))
         return model.eval()
 
-    def rate(self, way: str, size: int = TUNED) -> float:
+    def rate(self, way: str, size: int) -> float:
         """The step size with the lowest loss on the validation text, on a seed of its own."""
         rows = self.study.part(
             f"rates {way}", lambda: [self.one(way, size, r, TUNING_SEED) for r in RATES]
@@ -123,7 +123,7 @@ class Runs:
 
     def seeds(self, way: str, size: int) -> None:
         """Three students of a way and a size, into the record."""
-        rate = self.rate(way, min(size, TUNED))
+        rate = self.rate(way, SIZES[0])
         self.study.part(
             f"{way} {size}", lambda: [self.one(way, size, rate, seed) for seed in SEEDS]
         )
@@ -152,33 +152,22 @@ def judge(student: GPT, teacher: GPT, rows: glosses.Rows, test_logits: Tensor) -
     return json.loads(json.dumps(found), parse_float=lambda x: round(float(x), 4))
 
 
-def own_samples(
-    study: Study, runs: Runs, teacher: GPT, test_logits: Tensor, rows: glosses.Rows
-) -> None:
-    """Students of the logits, and the same after some steps on their own samples."""
+@torch.no_grad()
+def after_prompts(student: GPT, rows: Tensor) -> float:
+    """Loss on the targets that come after as many tokens as a prompt has [nats per token]."""
+    found = students.cross_entropy(student(rows[:, :-1]), rows[:, 1:])
+    return round(float(found[:, PROMPT - 1 :].mean()), 4)
+
+
+def after_own_samples(
+    runs: Runs, teacher: GPT, rows: glosses.Rows, test_logits: Tensor, seed: int
+) -> dict:
+    """A student of the logits after some steps on its own samples."""
     size = SIZES[-1]
+    student = runs.student("kl", size, seed)
     prompts = rows.train[: size // 64, :PROMPT]
-    runs.one("kl", size, runs.rate("kl"), TUNING_SEED)
-
-    def further(seed: int, own_rate: float) -> GPT:
-        student = runs.student("kl", size, seed)
-        students.on_policy(student, teacher, prompts, own_rate, seed, OWN_STEPS)
-        return student
-
-    def tuned() -> list[dict]:
-        found = []
-        for own_rate in OWN_RATES:
-            judged = judge(further(TUNING_SEED, own_rate), teacher, rows, test_logits)
-            found.append({"rate": own_rate, "reverse": judged["own"]["reverse"]})
-        return found
-
-    found = study.part("rates own samples", tuned)
-    best = min(found, key=lambda row: row["reverse"])["rate"]
-    for seed in SEEDS:
-        study.part(
-            f"judged own samples {seed}",
-            lambda s=seed: judge(further(s, best), teacher, rows, test_logits),
-        )
+    students.on_policy(student, teacher, prompts, OWN_RATE, seed, OWN_STEPS)
+    return judge(student, teacher, rows, test_logits)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -218,21 +207,32 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"answers {name}",
             lambda new=new: {f"distinct {n}": students.distinct(new, n) for n in (2, 3)},
         )
-    for way, size in (
-        ("greedy", SIZES[0]),
-        ("samples", SIZES[0]),
-        ("plain", SIZES[0]),
-        ("kl", SIZES[0]),
-        ("kl", SIZES[-1]),
-    ):
-        for seed in SEEDS:
+    small = SIZES[0]
+    for way in ("plain", "kl", "samples", "greedy"):
+        study.part(
+            f"after prompts {way}",
+            lambda w=way: [after_prompts(runs.student(w, small, s), rows.test) for s in SEEDS],
+        )
+    whom = [("kl", SIZES[-1]), ("greedy", small), ("samples", small), ("plain", small)]
+    for seed in SEEDS:
+        for way, size in [*whom, ("kl", small)]:
 
             def judged(way: str = way, size: int = size, seed: int = seed) -> dict:
                 return judge(runs.student(way, size, seed), teacher, rows, test_logits)
 
             study.part(f"judged {way} {size} {seed}", judged)
-    own_samples(study, runs, teacher, test_logits, rows)
-    runs.seeds("mix", TUNED)
+        study.part(
+            f"judged own samples {seed}",
+            lambda s=seed: after_own_samples(runs, teacher, rows, test_logits, s),
+        )
+
+
+def entry(row: dict[str, Any], keys: Sequence[str]) -> float:
+    """A number of a part of the record, by the names that lead to it."""
+    found: Any = row
+    for key in keys:
+        found = found[key]
+    return float(found)
 
 
 def of_teacher(rows: glosses.Rows, logits: Tensor) -> dict[str, float]:

@@ -1,6 +1,8 @@
 """Ends and estimators in the listed world, by exact sums and by another optimizer."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,7 +41,8 @@ def test_the_forward_kl_ends_at_matched_pairs_by_another_optimizer(p):
         z = torch.from_numpy(flat).view(5, 4)
         return float(e.forward_kl(p)(z)), gradient(e.forward_kl(p), z).flatten().numpy()
 
-    found = minimize(loss, np.zeros(20), jac=True, method="L-BFGS-B", options={"gtol": 1e-10})
+    options = {"gtol": 1e-10, "ftol": 1e-15}
+    found = minimize(loss, np.zeros(20), jac=True, method="L-BFGS-B", options=options)
     matched = e.matched(p, e.of_sequences(p).exp())
     assert float(e.forward_kl(p)(matched)) == pytest.approx(found.fun, abs=1e-9)
     assert float(gradient(e.forward_kl(p), matched).abs().max()) < 1e-12
@@ -91,6 +94,20 @@ def test_a_student_that_can_ends_at_the_teacher():
     torch.testing.assert_close(e.student_table(e.matched(p, e.of_sequences(p).exp())), p)
     for objective in (e.forward_kl(p), e.reverse_kl(p), e.on_own(p), e.on_own(p, forward=True)):
         assert float(gradient(objective, z).abs().max()) < 1e-12
+
+
+def test_the_recorded_ends_are_where_gradients_vanish():
+    record = Path(__file__).parents[3] / "book/results/distillation-ends.json"
+    kept = json.loads(record.read_text(encoding="utf-8"))["logits"]["1"]
+    p = e.teacher_table(1)
+    objectives = {
+        "logits or samples": e.forward_kl(p),
+        "own samples, forward": e.on_own(p, forward=True),
+        "own samples, reverse": e.on_own(p),
+        "reverse KL": e.reverse_kl(p),
+    }
+    for way, objective in objectives.items():
+        assert float(gradient(objective, torch.tensor(kept[way])).abs().max()) < 1e-8
 
 
 def test_what_is_measured_of_the_teacher_itself(p):
