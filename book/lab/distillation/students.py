@@ -92,7 +92,7 @@ def new_student(vocab_size: int, seed: int, width: int = 64, context: int = 64) 
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class Reading:
     """What a student reads.
 
     Args:
@@ -105,10 +105,10 @@ class Lesson:
     soft: Float[Tensor, "n S V"] | None = None
     first: int = 0
 
-    def head(self, tokens: int) -> "Lesson":
+    def head(self, tokens: int) -> "Reading":
         """As many rows as have this many targets that count."""
         n = tokens // (self.rows.shape[1] - 1 - self.first)
-        return Lesson(self.rows[:n], None if self.soft is None else self.soft[:n], self.first)
+        return Reading(self.rows[:n], None if self.soft is None else self.soft[:n], self.first)
 
 
 @torch.no_grad()
@@ -125,7 +125,7 @@ def optimizer(model: nn.Module, rate: float) -> torch.optim.AdamW:
 
 
 def learn(
-    lesson: Lesson,
+    reading: Reading,
     way: Way,
     rate: float,
     seed: int,
@@ -145,9 +145,9 @@ def learn(
     for step in range(1, steps + 1):
         adam.param_groups[0]["lr"] = rate * min(1, step / WARMUP)
         if len(order) < BATCH:
-            order = torch.cat([order, torch.randperm(len(lesson.rows), generator=draws)])
+            order = torch.cat([order, torch.randperm(len(reading.rows), generator=draws)])
         chosen, order = order[:BATCH], order[BATCH:]
-        descend(model, adam, lesson_loss(model, lesson, way, chosen))
+        descend(model, adam, loss_on_rows(model, reading, way, chosen))
         if step % LOOK == 0 or step == steps:
             found = mean_loss(model, validation)
             if found < best["validation"]:
@@ -159,13 +159,13 @@ def learn(
     return model.eval(), best
 
 
-def lesson_loss(
-    model: nn.Module, lesson: Lesson, way: Way, chosen: Int[Tensor, " B"]
+def loss_on_rows(
+    model: nn.Module, reading: Reading, way: Way, chosen: Int[Tensor, " B"]
 ) -> Tensor:
     """Mean of a loss over the targets of the chosen rows that count."""
-    rows = lesson.rows[chosen]
-    soft = None if lesson.soft is None else lesson.soft[chosen].float()
-    return way.loss(model(rows[:, :-1]), rows[:, 1:], soft)[:, lesson.first :].mean()
+    rows = reading.rows[chosen]
+    soft = None if reading.soft is None else reading.soft[chosen].float()
+    return way.loss(model(rows[:, :-1]), rows[:, 1:], soft)[:, reading.first :].mean()
 
 
 def descend(model: nn.Module, adam: torch.optim.Optimizer, loss: Tensor) -> None:

@@ -24,7 +24,7 @@ from mathlm.models import GPT
 from mathlm.train.record import versions
 
 from . import glosses, students
-from .students import PROMPT, WAYS, Lesson
+from .students import PROMPT, WAYS, Reading
 
 log = logging.getLogger(__name__)
 SIZES = (6144, 12288, 24576)  # tokens of text with the teacher's logits
@@ -87,22 +87,22 @@ def written_by(teacher: GPT, prompts: Tensor, temperature: float) -> Tensor:
 class Runs:
     """Students by the way they were taught."""
 
-    def __init__(self, study: Study, rows: glosses.Rows, lessons: dict[str, Lesson]) -> None:
-        self.study, self.rows, self.lessons = study, rows, lessons
+    def __init__(self, study: Study, rows: glosses.Rows, readings: dict[str, Reading]) -> None:
+        self.study, self.rows, self.readings = study, rows, readings
 
     def one(self, way: str, size: int, rate: float, seed: int) -> dict[str, Any]:
         """What came out for a student on the validation and the test text; it is kept."""
-        lesson, how = self.lesson(way, size), WAYS[way]
+        reading, how = self.reading(way, size), WAYS[way]
         V = len(self.rows.vocabulary)
-        model, best = students.learn(lesson, how, rate, seed, self.rows.validation, V)
+        model, best = students.learn(reading, how, rate, seed, self.rows.validation, V)
         found = {k: round(v, 4) if isinstance(v, float) else v for k, v in best.items()}
         test = round(students.mean_loss(model, self.rows.test), 4)
         torch.save(model.state_dict(), self.file(way, size, seed))
         return found | {"test": test, "rate": rate}
 
-    def lesson(self, way: str, size: int) -> Lesson:
+    def reading(self, way: str, size: int) -> Reading:
         """What a student of a way reads."""
-        return self.lessons[way if way in self.lessons else "text"].head(size)
+        return self.readings[way if way in self.readings else "text"].head(size)
 
     def file(self, way: str, size: int, seed: int) -> Path:
         """Where the weights of a student are kept."""
@@ -186,13 +186,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     study.part("versions", versions)
     study.part("vocabulary", rows.vocabulary.tolist)
     study.part("rows", lambda: {k: len(getattr(rows, k)) for k in ("train", "test")})
-    lessons = {"plain": Lesson(rows.train)}
-    runs = Runs(study, rows, lessons)
+    readings = {"plain": Reading(rows.train)}
+    runs = Runs(study, rows, readings)
     for size in SIZES + MORE:
         runs.seeds("plain", size)
     with_logits = rows.train[: SIZES[-1] // 64]
     text = study.tensor("text", lambda: teacher_logits(teacher, with_logits))
-    lessons["text"] = Lesson(with_logits, text.float().softmax(-1).half())
+    readings["text"] = Reading(with_logits, text.float().softmax(-1).half())
     for size in SIZES:
         runs.seeds("kl", size)
     test_logits = study.tensor("test", lambda: teacher_logits(teacher, rows.test))
@@ -200,7 +200,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     prompts = rows.train[:ANSWERS, :PROMPT]
     for name, temperature in (("samples", 1.0), ("greedy", 0.0)):
         answers = study.tensor(name, lambda t=temperature: written_by(teacher, prompts, t))
-        lessons[name] = Lesson(answers, first=PROMPT - 1)
+        readings[name] = Reading(answers, first=PROMPT - 1)
         runs.seeds(name, SIZES[0])
         new = answers[:, PROMPT:]
         study.part(

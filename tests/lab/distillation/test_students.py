@@ -47,11 +47,11 @@ def test_a_soft_cross_entropy_has_the_gradient_of_the_divergence(temperature):
 def test_a_prompt_is_no_target():
     rows = torch.randint(12, (6, 9))
     model = GPT(GPTConfig(**SIZES))
-    lesson = students.Lesson(rows, first=3)
-    found = students.lesson_loss(model, lesson, students.WAYS["plain"], torch.arange(6))
+    reading = students.Reading(rows, first=3)
+    found = students.loss_on_rows(model, reading, students.WAYS["plain"], torch.arange(6))
     each = students.cross_entropy(model(rows[:, :-1]), rows[:, 1:])
     torch.testing.assert_close(found, each[:, 3:].mean())
-    assert len(lesson.head(15).rows) == 3  # of 5 targets each
+    assert len(reading.head(15).rows) == 3  # of 5 targets each
 
 
 def test_own_samples_lower_the_divergence_on_own_samples():
