@@ -91,6 +91,9 @@ def _kl(make_student: MakeStudent, loss: Loss, *rest: Any) -> None:
         float(by_hand(s, t, targets, 1.0, 0.0).mean()): (
             "with share = 1 only the teacher counts: share and 1 - share are exchanged."
         ),
+        float(by_hand(s, t, targets, 1.0, 1.0).sum()): (
+            "the loss is a sum: divide by the number of real targets."
+        ),
     }
     _compare(found, float(by_hand(s, t, targets, 1.0, 1.0).mean()), mistakes, "KL")
 
@@ -133,7 +136,6 @@ def _padding(make_student: MakeStudent, loss: Loss, *rest: Any) -> None:
             "the sum over real targets is divided by all targets: padding must not count there."
         ),
         float(rows.mean()): "short rows count too much: take one mean over all real targets.",
-        float(each[real].sum()): "the loss is a sum: divide by the number of real targets.",
     }
     _compare(found, float(each[real].mean()), mistakes, "loss of a padded batch")
 

@@ -1,5 +1,8 @@
 """Reference solution of the project: SmolLM2 distilled into a tenth of its size."""
 
+from bisect import bisect_right
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -15,21 +18,21 @@ def make_student(vocab_size: int, parameters: int) -> GPT:
         vocab_size: V, that of the teacher.
         parameters: Most that it may have.
     """
-    for width in range(512, 0, -8):
-        config = GPTConfig(
-            vocab_size=vocab_size,
-            context=128,
-            d_model=width,
-            n_layers=4,
-            n_heads=4,
-            position="rope",
-            tie_embeddings=True,
-        )
+
+    def config(width: int) -> GPTConfig:
+        sizes = {"context": 128, "d_model": width, "n_layers": 4, "n_heads": 4}
+        options: dict[str, Any] = {"position": "rope", "tie_embeddings": True}
+        return GPTConfig(vocab_size=vocab_size, **sizes, **options)
+
+    def size(width: int) -> int:
         with torch.device("meta"):  # counted without being made
-            size = sum(p.numel() for p in GPT(config).parameters())
-        if size <= parameters:
-            return GPT(config)
-    raise ValueError(f"{parameters} parameters are too few for {vocab_size} tokens")
+            return sum(p.numel() for p in GPT(config(width)).parameters())
+
+    widths = range(8, 513, 8)
+    fitting = bisect_right(widths, parameters, key=size)  # how many of them are small enough
+    if fitting == 0:
+        raise ValueError(f"{parameters} parameters are too few for {vocab_size} tokens")
+    return GPT(config(widths[fitting - 1]))
 
 
 def loss(

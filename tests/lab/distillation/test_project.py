@@ -30,11 +30,11 @@ KL = "distillation_loss(student, teacher, temperature)"
 OPEN = "(temperature**2 * ((teacher / temperature).softmax(-1) * ((teacher / temperature)"
 MEAN = "(share * kl + (1 - share) * hard)[real].mean()"
 FAULTS = {
-    "must return a GPT": ("return GPT(config)\n", "return config\n"),
-    "another vocabulary": ("vocab_size=vocab_size,", "vocab_size=vocab_size + 1,"),
-    "is not tied": ("tie_embeddings=True", "tie_embeddings=False"),
-    "were allowed": ("if size <= parameters", "if size <= 1.3 * parameters"),
-    "use at least half": ("if size <= parameters", "if size <= parameters / 4"),
+    "must return a GPT": ("return GPT(config(", "return (config("),
+    "another vocabulary": ("vocab_size=vocab_size, **", "vocab_size=vocab_size + 1, **"),
+    "is not tied": ('"tie_embeddings": True', '"tie_embeddings": False'),
+    "were allowed": ("(widths, parameters,", "(widths, 1.3 * parameters,"),
+    "use at least half": ("(widths, parameters,", "(widths, parameters / 4,"),
     "must return one number": (MEAN, "(share * kl + (1 - share) * hard)[real]"),
     "the wrong way round": (KL, KL.replace("student, teacher", "teacher.detach(), student")),
     "are exchanged": (MEAN, "((1 - share) * kl + share * hard)[real].mean()"),
@@ -104,5 +104,5 @@ def test_the_solution_brings_a_student_nearer_to_its_teacher():
         value = project_solution.text_loss(student, teacher, ids, real, 2.0, 1.0)
         value.backward()
         adam.step()
-        losses.append(float(value))
+        losses.append(value.item())
     assert losses[-1] < losses[0] / 2
