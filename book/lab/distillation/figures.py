@@ -43,7 +43,8 @@ def step_divergences(groups: Mapping[str, Mapping[str, ArrayLike]]) -> Figure:
         for i, (name, values) in enumerate(rows.items()):
             steps = np.arange(1, len(np.asarray(values)) + 1)
             ax.plot(steps, values, MARKS[i] + "-", color=COLORS[i], label=name)
-        ax.set(title=student, xlabel="position [tokens]", xticks=steps)
+        ax.set_title(student, fontsize=9)
+        ax.set(xlabel="position [tokens]", xticks=steps)
     axes[0, 0].set_ylabel("divergence [nats]")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
