@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from mathlm.models import GPT
 from mathlm.shapes import Int
-from mathlm.text import ByteBPE
+from mathlm.text import ByteBPE, Bytes
 from mathlm.text.corpora import corpus
 
 TOKENS = 3072  # V, the tokens that are kept
@@ -64,7 +64,7 @@ def closed_text(
     return np.searchsorted(vocabulary, kept), vocabulary
 
 
-def load_rows(tokenizer: ByteBPE, count: int = TOKENS) -> Rows:
+def load_rows(tokenizer: ByteBPE | Bytes, count: int = TOKENS) -> Rows:
     """The closed text in rows, with what is held out at its end."""
     ids = np.array(tokenizer.encode("\n" + "\n".join(definitions())))
     text, vocabulary = closed_text(ids, int(tokenizer.encode("\n")[0]), count)

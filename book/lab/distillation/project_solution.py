@@ -20,7 +20,7 @@ def make_student(vocab_size: int, parameters: int) -> GPT:
     """
 
     def config(width: int) -> GPTConfig:
-        sizes = {"context": 128, "d_model": width, "n_layers": 4, "n_heads": 4}
+        sizes: dict[str, Any] = {"context": 128, "d_model": width, "n_layers": 4, "n_heads": 4}
         options: dict[str, Any] = {"position": "rope", "tie_embeddings": True}
         return GPTConfig(vocab_size=vocab_size, **sizes, **options)
 

@@ -59,11 +59,13 @@ class Way:
         soft: Float[Tensor, "B T V"] | None,
     ) -> Float[Tensor, "B T"]:
         """Of each position [nats], up to the teacher's entropy."""
-        hard = 0.0 if self.share == 1 else (1 - self.share) * cross_entropy(logits, targets)
         if soft is None or self.share == 0:
-            return hard
+            return cross_entropy(logits, targets)
         scale = self.share * (self.temperature**2 if self.squared else 1)
-        return hard + scale * soft_cross_entropy(logits / self.temperature, soft)
+        taught = scale * soft_cross_entropy(logits / self.temperature, soft)
+        if self.share == 1:
+            return taught
+        return taught + (1 - self.share) * cross_entropy(logits, targets)
 
 
 WAYS: Mapping[str, Way] = {
