@@ -73,6 +73,13 @@ def before_and_after(record: dict[str, Any], by: By = "byte") -> tuple[ndarray, 
     return before, right_answers(tuned, asked, by)
 
 
+def rights_of(record: dict[str, Any]) -> dict[str, list[int]]:
+    """1 for each question of :func:`before_and_after` that is answered right, else 0."""
+    names = ("before", "after")
+    rows = zip(names, before_and_after(record), strict=True)
+    return {name: row.astype(int).tolist() for name, row in rows}
+
+
 def fitting(context: int) -> Callable[[Question], str]:
     """The prompt, or as much of its end as leaves room for the longest answer.
 
@@ -187,6 +194,7 @@ def ask_others(study: Study, base: ChatModel) -> None:
     adapt.load_adapter(model, "results/smollm2-brief", name="brief")
     study.choices("brief", model, tokenizer, fewer)
     study.choices("brief others", model, tokenizer, others())
+    study.part("brief right", lambda: rights_of(study.data))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
