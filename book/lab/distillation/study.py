@@ -186,28 +186,43 @@ def main(argv: Sequence[str] | None = None) -> None:
     study.part("versions", versions)
     study.part("vocabulary", rows.vocabulary.tolist)
     study.part("rows", lambda: {k: len(getattr(rows, k)) for k in ("train", "test")})
-    readings = {"plain": Reading(rows.train)}
-    runs = Runs(study, rows, readings)
-    for size in SIZES + MORE:
-        runs.seeds("plain", size)
-    with_logits = rows.train[: SIZES[-1] // 64]
-    text = study.tensor("text", lambda: teacher_logits(teacher, with_logits))
-    readings["text"] = Reading(with_logits, text.float().softmax(-1).half())
-    for size in SIZES:
-        runs.seeds("kl", size)
+    runs = Runs(study, rows, {"plain": Reading(rows.train)})
+    train_on_text(runs, teacher)
     test_logits = study.tensor("test", lambda: teacher_logits(teacher, rows.test))
     study.part("teacher", lambda: of_teacher(rows, test_logits))
-    prompts = rows.train[:ANSWERS, :PROMPT]
+    train_on_answers(runs, teacher)
+    judge_all(runs, teacher, test_logits)
+
+
+def train_on_text(runs: Runs, teacher: GPT) -> None:
+    """Students of the text alone, and of what the teacher says to each of its tokens."""
+    train = runs.rows.train
+    for size in SIZES + MORE:
+        runs.seeds("plain", size)
+    with_logits = train[: SIZES[-1] // 64]
+    text = runs.study.tensor("text", lambda: teacher_logits(teacher, with_logits))
+    runs.readings["text"] = Reading(with_logits, text.float().softmax(-1).half())
+    for size in SIZES:
+        runs.seeds("kl", size)
+
+
+def train_on_answers(runs: Runs, teacher: GPT) -> None:
+    """Students of what the teacher writes, drawn and greedy."""
+    prompts = runs.rows.train[:ANSWERS, :PROMPT]
     for name, temperature in (("samples", 1.0), ("greedy", 0.0)):
-        answers = study.tensor(name, lambda t=temperature: written_by(teacher, prompts, t))
-        readings[name] = Reading(answers, first=PROMPT - 1)
+        answers = runs.study.tensor(name, lambda t=temperature: written_by(teacher, prompts, t))
+        runs.readings[name] = Reading(answers, first=PROMPT - 1)
         runs.seeds(name, SIZES[0])
         new = answers[:, PROMPT:]
-        study.part(
+        runs.study.part(
             f"answers {name}",
             lambda new=new: {f"distinct {n}": students.distinct(new, n) for n in (2, 3)},
         )
-    small = SIZES[0]
+
+
+def judge_all(runs: Runs, teacher: GPT, test_logits: Tensor) -> None:
+    """What each student lost, and what training on its own samples does to it."""
+    study, rows, small = runs.study, runs.rows, SIZES[0]
     for way in ("plain", "kl", "samples", "greedy"):
         study.part(
             f"after prompts {way}",
