@@ -122,7 +122,7 @@ def _difference(deal: Deal, compare: Compare, *rest: Any) -> None:
         ),
         math.sqrt(0.19): "the standard error is not divided by the root of n.",
         math.sqrt(0.19) / 100: "the standard error is divided by n, not by its root.",
-        math.sqrt(0.0019) / 1.96: "the interval is one standard error wide: take 1.96.",
+        math.sqrt(0.0019) / 1.96: "the interval is one standard error to each side: take 1.96.",
     }
     for se, sentence in mistakes.items():
         if math.isclose(half, 1.96 * se, rel_tol=2e-3):

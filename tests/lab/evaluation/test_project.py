@@ -83,7 +83,7 @@ FAULTS = {
     ),
     "not divided by the root of n": ("- difference**2) / n)", "- difference**2))"),
     "divided by n, not by its root": ("- difference**2) / n)", "- difference**2) / n / n)"),
-    "one standard error wide": ("half = 1.96 *", "half ="),
+    "one standard error to each side": ("half = 1.96 *", "half ="),
     "by hand it is": ("half = 1.96 *", "half = 2.576 *"),
     "p is one-sided": ("2 * tail)", "tail)"),
     "this split alone": ("range(min(b, c) + 1)", "[min(b, c)]"),
