@@ -19,6 +19,8 @@ from .groups import gradient_moments
 
 SAMPLES = 4
 FIRSTS = (-2.0, -0.5, 0.5, 2.0)  # a weight has degree N - 1 in p: four rates decide it for all
+OTHER_SAMPLES = 6  # groups of another size, of two answers: six rates decide
+OTHER_FIRSTS = (-2.0, -1.0, -0.3, 0.3, 1.0, 2.0)
 CLOSE = 1e-6  # of an exact sum in float64, with room for a small constant in a division
 
 
@@ -43,15 +45,17 @@ def grade(
 # --- the exact world: four answers, two of them right -----------------------------------------
 
 
-def _world(first: float) -> tuple[Tensor, Tensor]:
-    """Four answers: log π, and rewards; the first two are right."""
-    z = torch.tensor([first, 0.3, 0.9, -0.4], dtype=torch.float64)
-    return z.log_softmax(0), torch.tensor([1.0, 1.0, 0.0, 0.0], dtype=torch.float64)
+def _world(first: float, others: tuple[float, ...] = (0.3, 0.9, -0.4)) -> tuple[Tensor, Tensor]:
+    """Four answers, or two: log π, and rewards; the first half of them is right."""
+    z = torch.tensor([first, *others], dtype=torch.float64)
+    return z.log_softmax(0), (torch.arange(len(z)) < len(z) // 2).double()
 
 
-def _slope(objective: Callable[[Tensor], Tensor], first: float) -> Tensor:
-    """Gradient of an objective of p in the four logits, by autograd."""
-    logp, rewards = _world(first)
+def _slope(
+    objective: Callable[[Tensor], Tensor], first: float, *others: tuple[float, ...]
+) -> Tensor:
+    """Gradient of an objective of p in the logits, by autograd."""
+    logp, rewards = _world(first, *others)
     z = logp.clone().requires_grad_(True)
     p = (z.log_softmax(0).exp() * rewards).sum()
     (slope,) = torch.autograd.grad(objective(p), z)
@@ -69,6 +73,7 @@ def _passes(k: int) -> Callable[[Tensor], Tensor]:
 def _expected(
     advantages: Callable[[Tensor], Tensor],
     right: Callable[[Tensor], Tensor],
+    right_of_six: Callable[[Tensor], Tensor],
     mistakes: dict[str, Callable[[Tensor], Tensor]],
 ) -> str | None:
     """Whether the exact mean over all groups is the gradient, or which other gradient it is."""
@@ -81,7 +86,7 @@ def _expected(
     if not mean.isfinite().all():
         return "some group gives advantages that are not finite: is a mean or a spread 0 there?"
     if torch.allclose(mean, truth, rtol=0, atol=CLOSE):
-        return None
+        return _in_groups_of_six(advantages, right_of_six)
     for said, objective in mistakes.items():
         other = torch.stack([_slope(objective, first) for first in FIRSTS])
         if torch.allclose(mean, other, rtol=0, atol=CLOSE):
@@ -98,6 +103,20 @@ def _expected(
         f"p = {_rate(FIRSTS[0]):.2f} it is {float(ratio[0]):.3g} times as long as it should "
         f"be, at p = {_rate(FIRSTS[-1]):.2f} {float(ratio[-1]):.3g} times."
     )
+
+
+def _in_groups_of_six(
+    advantages: Callable[[Tensor], Tensor], right: Callable[[Tensor], Tensor]
+) -> str | None:
+    """Whether the exact mean is the gradient with another N, too."""
+    for first in OTHER_FIRSTS:
+        mean = gradient_moments(advantages, *_world(first, (0.0,)), OTHER_SAMPLES).mean
+        if not torch.allclose(mean, _slope(right, first, (0.0,)), rtol=0, atol=CLOSE):
+            return (
+                "the expected gradient is right in groups of four and wrong in groups of six: "
+                "which number in your code is right for N = 4 only?"
+            )
+    return None
 
 
 def _rate(first: float) -> float:
@@ -145,7 +164,7 @@ def _of_k(k: int) -> Callable[[Callable], str | None]:
             ] = lambda p: (1 - (1 - p) ** k) / k
         if k == 1:
             mistakes.pop(next(iter(mistakes)))
-        said = _expected(lambda r: pass_at_k(r, k), _passes(k), mistakes)
+        said = _expected(lambda r: pass_at_k(r, k), _passes(k), _passes(k), mistakes)
         return said and f"with k = {k}: {said}"
 
     return test
@@ -162,7 +181,7 @@ def _likelihood(advantages: Callable) -> str | None:
         "this is the gradient of the mean reward, times (N - 1)/N.": lambda p: 0.75 * p,
         "this is the gradient of log p itself, which four samples cannot know.": torch.log,
     }
-    return _expected(advantages, _series(SAMPLES), mistakes)
+    return _expected(advantages, _series(SAMPLES), _series(OTHER_SAMPLES), mistakes)
 
 
 def _quiet(advantages: Callable) -> str | None:
@@ -179,7 +198,7 @@ def _quiet(advantages: Callable) -> str | None:
 # --- part 3: the weight of a ratio ------------------------------------------------------------
 
 
-RATIOS = torch.tensor([0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 20.0], dtype=torch.float64)
+RATIOS = torch.tensor([0.001, 0.5, 1.0, 2.0, 4.0, 6.0, 20.0], dtype=torch.float64)
 
 
 def _loss_weights(loss: Callable) -> str | None:

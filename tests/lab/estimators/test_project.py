@@ -54,6 +54,9 @@ FAULTY_PASS = {
     "depend on the other groups": lambda r, k: PASS(r, k) + r.mean(),
     "changes the rewards in place": in_place,
     r"shape \(4, 4\), got \(4,\)": lambda r, k: r.mean(1),
+    "right in groups of four and wrong in groups of six": lambda r, k: (
+        PASS(r, k) * (r.shape[1] / 4) ** (k - 1)
+    ),
     "something is not written yet": lambda r, k: (_ for _ in ()).throw(NotImplementedError),
 }
 
@@ -76,6 +79,9 @@ FAULTY_LIKELIHOOD = {
     "not that of the objective: at p = ": group_advantages,
     "without a baseline the estimate is unbiased and noisy": lambda r: LIKELIHOOD(r) + 1,
     "is 2 times as long": lambda r: 2 * LIKELIHOOD(r),
+    "right in groups of four and wrong in groups of six": lambda r: (
+        r / r.mean(1, keepdim=True).clamp(min=1 / 4) - 1
+    ),
 }
 
 
@@ -103,6 +109,9 @@ FAULTY_LOSSES = {
     "no gradient reaches logp": lambda x, o, A, h: LOSS(x.detach(), o, A, h),
     r"shape \(7,\), got \(\)": lambda x, o, A, h: LOSS(x, o, A, h).mean(),
     "values differ from align.cispo_loss": lambda x, o, A, h: LOSS(x, o, A, h) + 1,
+    r"the weights at ratios \[0.001, .* are \[0.1, ": lambda x, o, A, h: (
+        -A.detach() * cut(x, o, h).clamp(min=0.1).detach() * x
+    ),
     "the weights at ratios": lambda x, o, A, h: 1.5 * LOSS(x, o, A, h),
 }
 
