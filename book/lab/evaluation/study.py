@@ -25,6 +25,7 @@ from mathlm.chat.model import ChatModel
 from mathlm.evaluation import ChoiceScores, right_answers, score_choices, score_letters
 from mathlm.evaluation.choices import By
 from mathlm.generate import generate_ragged, quantize
+from mathlm.models import GPT
 from mathlm.text import Message, questions
 from mathlm.text.corpora.questions import Question
 from mathlm.train.record import versions
@@ -70,6 +71,13 @@ def before_and_after(record: dict[str, Any], by: By = "byte") -> tuple[ndarray, 
     asked = [*some("openbookqa", FEWER), *others()]
     before = right_answers([base[q] for q in asked], asked, by)
     return before, right_answers(tuned, asked, by)
+
+
+def rights_of(record: dict[str, Any]) -> dict[str, list[int]]:
+    """1 for each question of :func:`before_and_after` that is answered right, else 0."""
+    names = ("before", "after")
+    rows = zip(names, before_and_after(record), strict=True)
+    return {name: row.astype(int).tolist() for name, row in rows}
 
 
 def fitting(context: int) -> Callable[[Question], str]:
@@ -151,6 +159,43 @@ class Study:
         new.write_text(text, encoding="utf-8")
         new.replace(self.record)
 
+    def choices(self, name: str, model: GPT, tokenizer: Any, *asked: Any) -> None:
+        """The part in which a model scores choices, after the words of a prompt if given."""
+        self.part(name, lambda: kept(score_choices(model, tokenizer, *asked)))
+
+
+def ask_each_way(study: Study, base: ChatModel) -> None:
+    """One model: likelihoods of answers and of letters, other prompts, answers in words."""
+    judged = (base.model, base.tokenizer)
+    for name in ASKED:
+        study.choices(f"answers {name}", *judged, some(name))
+    for name in ASKED:
+        study.part(f"letters {name}", lambda n=name: kept(score_letters(*judged, some(n))))
+    for words in [*PROMPTS][1:]:
+        study.choices(
+            f"prompt {words}",
+            *judged,
+            some("openbookqa", FEWER),
+            lambda q, w=words: PROMPTS[w].format(q.text),
+        )
+    study.part("written", lambda: write_answers(base, some("openbookqa", WRITTEN)))
+
+
+def ask_others(study: Study, base: ChatModel) -> None:
+    """Other models by the likelihood of the answer; the last of them changes ``base``."""
+    model, tokenizer = base.model, base.tokenizer
+    fewer = some("openbookqa", FEWER)
+    for bits in (8, 4):
+        study.choices(f"{bits} bits", quantize(model, bits), tokenizer, fewer)
+    plays, letters = folder.load_pretrained("results/shakespeare-gpt", "bytes", "cpu")
+    for name in ("piqa", "openbookqa"):
+        room = fitting(plays.config.context)
+        study.choices(f"plays {name}", plays, letters, some(name), room)
+    adapt.load_adapter(model, "results/smollm2-brief", name="brief")
+    study.choices("brief", model, tokenizer, fewer)
+    study.choices("brief others", model, tokenizer, others())
+    study.part("brief right", lambda: rights_of(study.data))
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the record."""
@@ -159,49 +204,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     study = Study(args.record)
     base = folder.load("smollm2", tokenizer=None, form="auto", device="cpu")
-    model, tokenizer = base.model, base.tokenizer
     study.part("versions", versions)
     study.part("asked", lambda: ASKED)
-    for name in ASKED:
-        study.part(
-            f"answers {name}", lambda n=name: kept(score_choices(model, tokenizer, some(n)))
-        )
-    for name in ASKED:
-        study.part(
-            f"letters {name}", lambda n=name: kept(score_letters(model, tokenizer, some(n)))
-        )
-    for words in [*PROMPTS][1:]:
-        study.part(
-            f"prompt {words}",
-            lambda w=words: kept(
-                score_choices(
-                    model,
-                    tokenizer,
-                    some("openbookqa", FEWER),
-                    lambda q: PROMPTS[w].format(q.text),
-                )
-            ),
-        )
-    study.part("written", lambda: write_answers(base, some("openbookqa", WRITTEN)))
-    for bits in (8, 4):
-        small = quantize(model, bits)
-        study.part(
-            f"{bits} bits",
-            lambda m=small: kept(score_choices(m, tokenizer, some("openbookqa", FEWER))),
-        )
-    plays, letters = folder.load_pretrained("results/shakespeare-gpt", "bytes", "cpu")
-    for name in ("piqa", "openbookqa"):
-        study.part(
-            f"plays {name}",
-            lambda n=name: kept(
-                score_choices(plays, letters, some(n), fitting(plays.config.context))
-            ),
-        )
-    adapt.load_adapter(model, "results/smollm2-brief", name="brief")  # changes the model
-    study.part(
-        "brief", lambda: kept(score_choices(model, tokenizer, some("openbookqa", FEWER)))
-    )
-    study.part("brief others", lambda: kept(score_choices(model, tokenizer, others())))
+    ask_each_way(study, base)
+    ask_others(study, base)
 
 
 if __name__ == "__main__":

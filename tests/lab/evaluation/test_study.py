@@ -13,6 +13,8 @@ from mathlm.models import GPT
 from mathlm.text import questions
 from mathlm.text.corpora.questions import Question
 
+RECORD = Path(study.__file__).parents[2] / "results/evaluation.json"
+
 
 def test_questions_are_spread_evenly_over_the_set(monkeypatch):
     whole = tuple(Question(str(i), ("yes", "no"), 0) for i in range(101))
@@ -56,6 +58,12 @@ def test_before_and_after_are_of_the_same_questions(monkeypatch):
     before, after = study.before_and_after(record)
     assert before.tolist() == [True, True, False, True, True]
     assert after.all()
+    assert study.rights_of(record) == {"before": [1, 1, 0, 1, 1], "after": [1] * 5}
+
+
+def test_what_other_chapters_read_is_what_the_scores_say():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert record["brief right"] == study.rights_of(record)
 
 
 def test_a_long_question_keeps_its_end_and_room_for_its_longest_answer():

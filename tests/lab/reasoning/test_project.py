@@ -1,0 +1,112 @@
+"""The grader of the project: the solution passes, and each planted fault has its sentence."""
+
+import re
+
+import pytest
+
+from lab.reasoning import project_solution as solution
+from lab.reasoning.project import POLICY, SOLVED, grade
+
+
+def number(text):
+    return int(re.findall(r"-?\d+", text)[-1])
+
+
+def inside(text):
+    return re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
+
+
+def tagged(question, text, check):
+    found = inside(text)
+    return bool(found) and check(found[1].strip(), question[0] - question[1])
+
+
+def raises(*_):
+    raise NotImplementedError
+
+
+def with_eval(question, text):
+    return tagged(question, text, lambda s, n: eval(s or "None") == n)
+
+
+def first_of_two(question, text):
+    tags = re.findall(r"<answer>\s*(-?\d+)\s*</answer>", text)
+    return bool(tags) and int(tags[-1]) == question[0] - question[1]
+
+
+VERIFIERS = {
+    "everything is accepted": lambda q, t: True,
+    "answers 30 - 18 rightly and is refused": lambda q, t: False,
+    "'<answer> 12 </answer>\\n' answers": lambda q, t: f"<answer>{q[0] - q[1]}</answer>" in t,
+    "right digits inside another number": lambda q, t: (
+        tagged(
+            q,
+            t,
+            lambda s, n: s.lstrip("0").find(str(n).lstrip("0")) >= 0 and s[-1] == str(n)[-1],
+        )
+        and "or" not in t
+        and t.count("<answer>") == 1
+        and "-18" not in t
+    ),
+    "raised IndexError on ''": lambda q, t: (
+        number(t) == q[0] - q[1] if "answer" in t else re.findall(r"\d", t)[0] == q
+    ),
+    "only the last digit": lambda q, t: tagged(
+        q, t, lambda s, n: bool(re.fullmatch(r"-?\d+", s)) and (int(s) - n) % 10 == 0
+    ),
+    "two answers are accepted": first_of_two,
+    "return True or False": lambda q, t: 1.0,
+    "the sign is lost": lambda q, t: (
+        solution.written(t) is not None and abs(solution.written(t)) == abs(q[0] - q[1])
+    ),
+    "raised": with_eval,
+    "not written yet": raises,
+}
+
+
+def style(question, text):
+    return solution.reward(question, text) * min(1, len(text) / 60)
+
+
+REWARDS = {
+    "same reward": lambda q, t: 0.5,
+    "reward for length or style": style,
+    "between 0 and 1": lambda q, t: 2 * solution.reward(q, t),
+    "return a number": solution.verify,
+    "as much as a right answer": lambda q, t: float("answer" in t),
+    "give the format a little": lambda q, t: float(solution.verify(q, t)),
+    "paid too well": lambda q, t: (
+        1.0 if solution.verify(q, t) else 0.9 * (solution.written(t) is not None)
+    ),
+}
+
+
+def said(report, sentence):
+    return any(sentence in fault for fault in report.faults)
+
+
+@pytest.mark.parametrize("sentence", VERIFIERS)
+def test_a_fault_of_the_verifier_is_named(sentence):
+    report = grade(VERIFIERS[sentence])
+    assert said(report, sentence), report
+
+
+@pytest.mark.parametrize("sentence", REWARDS)
+def test_a_fault_of_the_reward_is_named(sentence):
+    report = grade(solution.verify, REWARDS[sentence])
+    assert said(report, sentence), report
+
+
+def test_the_solution_passes():
+    assert grade(solution.verify, solution.reward).passed
+    assert "Not tested yet: reward." in repr(grade(solution.verify))
+
+
+def test_the_reward_waits_for_the_verifier():
+    assert not grade(lambda q, t: True, solution.reward).results[-1].ran
+
+
+def test_the_policy_of_the_grader_is_a_distribution_that_is_seldom_right():
+    assert sum(POLICY.values()) == pytest.approx(1)
+    assert sum(POLICY[text] for text in SOLVED) == pytest.approx(0.1)
+    assert {t for t in POLICY if solution.verify((30, 18), t)} == set(SOLVED)
