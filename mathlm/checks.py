@@ -1,6 +1,7 @@
 """Checks of numbers that several parts share: refused by name, value and the range expected."""
 
 import math
+import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -42,7 +43,7 @@ def require_positive(**values: object) -> None:
         mathlm.errors.InputError: lr=0 must be a positive, finite number
     """
     for name, value in values.items():
-        if not 0 < _real(value) < math.inf:
+        if not 0 < _real(name, value) < math.inf:
             raise InputError(f"{name}={value!r} must be a positive, finite number")
 
 
@@ -55,7 +56,7 @@ def require_nonnegative(**values: object) -> None:
         mathlm.errors.InputError: beta=-1 must be at least 0 and finite
     """
     for name, value in values.items():
-        if not 0 <= _real(value) < math.inf:
+        if not 0 <= _real(name, value) < math.inf:
             raise InputError(f"{name}={value!r} must be at least 0 and finite")
 
 
@@ -68,13 +69,20 @@ def require_share(**values: object) -> None:
         mathlm.errors.InputError: dropout=1.5 is outside 0..1
     """
     for name, value in values.items():
-        if not 0 <= _real(value) <= 1:
+        if not 0 <= _real(name, value) <= 1:
             raise InputError(f"{name}={value!r} is outside 0..1")
 
 
-def _real(value: Any) -> Any:
-    """A number as it is; NaN, which lies in no range, for everything else."""
+def _real(name: str, value: Any) -> Any:
+    """A number as it is; NaN, which lies in no range, for everything else.
+
+    Raises:
+        InputError: If it is an integer beyond every float.
+    """
     number = isinstance(value, Real) and not isinstance(value, bool)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        power = int(abs(value).bit_length() * math.log10(2))
+        raise InputError(f"{name} is about 10^{power}, and the largest float is about 10^308")
     return value if number else math.nan
 
 

@@ -55,6 +55,16 @@ def test_what_is_no_share_is_refused(value):
         require_share(y=1, x=value)
 
 
+@pytest.mark.parametrize("require", [require_positive, require_nonnegative, require_share])
+@pytest.mark.parametrize("power", [400, 10_000])
+def test_an_integer_beyond_every_float_is_refused_by_its_size(require, power):
+    """Of 10,000 digits Python writes none."""
+    for value in (10**power, -(10**power)):
+        with pytest.raises(InputError, match=rf"x is about 10\^{power}, and the largest float"):
+            require(x=value)
+    require_positive(x=10**308)
+
+
 def test_a_check_may_be_asked_about_an_argument_called_least():
     with pytest.raises(InputError, match="least=0 must"):
         require_counts(1, least=0)

@@ -218,6 +218,36 @@ def test_another_extension_begins_the_build_anew(place):
     assert tool.is_outdated(place)
 
 
+def test_a_text_that_changed_after_a_site_was_built_is_named(book):
+    """Not a style, which no page refers to, and not a page that runs."""
+    (book / "glossary.md").write_text("# Glossary\n")
+    to = stage(book)
+    assert staged.changed_texts(to) == []
+    (book / "_static" / "custom.css").write_text("b {}")
+    nbformat.write(page("# Other"), book / "01-x.ipynb")
+    assert staged.changed_texts(to) == []
+    (book / "glossary.md").write_text("# Words\n")
+    (book / "new.md").touch()
+    (book.parent / "_toc.yml").write_text("root: x")
+    assert sorted(staged.changed_texts(to)) == ["_toc.yml", "glossary.md", "new.md"]
+
+
+@pytest.mark.parametrize(
+    ("built", "changed", "expected"),
+    [(True, [], "whole"), (True, ["glossary.md"], "alone"), (False, [], "alone")],
+)
+def test_a_chapter_goes_into_the_book_only_if_that_is_as_it_is_now(
+    tmp_path, monkeypatch, capsys, place, built, changed, expected
+):
+    whole, alone = place if built else tool.Place(tmp_path / "a"), tool.Place(tmp_path / "b")
+    monkeypatch.setattr(tool, "WHOLE", whole)
+    monkeypatch.setattr(tool, "ALONE", alone)
+    monkeypatch.setattr(tool, "changed_texts", lambda folder: changed)
+    assert tool.place_of_chapter() is {"whole": whole, "alone": alone}[expected]
+    said = "the site was built before glossary.md changed: make book builds it anew\n"
+    assert capsys.readouterr().out == (said if changed else "")
+
+
 # --- chapters, and what is said -------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ import site_check
 import yaml
 from notebooks import BUILD, notebooks, quiet_environment
 from running import Run, cuda_is_there, execute
-from staged import stage, stage_files, stage_page, write_changed
+from staged import changed_texts, stage, stage_files, stage_page, write_changed
 
 try:
     import fcntl
@@ -166,15 +166,28 @@ def pages_of(chapter: str) -> list[Path]:
 
 
 def make_chapter(chapter: str, device: str, jobs: int) -> int:
-    """One chapter: into the book if that has been built, else by itself."""
+    """One chapter: into the book if that has been built as it is now, else by itself."""
     pages = pages_of(chapter)
     failed = execute(pages, device, jobs)
-    place = WHOLE if WHOLE.memory.exists() else ALONE
+    place = place_of_chapter()
     good = into_book(pages, device) if place is WHOLE else by_itself(pages, device)
     for path in pages:
         print(f"the page: {place.address(f'book/{path.stem}')}")
     report(failed, device)
     return bool(failed) or not good
+
+
+def place_of_chapter() -> Place:
+    """The book, if it has been built and its texts are those of now.
+
+    An older site refers to names and pages that may be gone, of which Sphinx would warn.
+    """
+    if not WHOLE.memory.exists():
+        return ALONE
+    changed = changed_texts(WHOLE.staged)
+    if changed:
+        print(f"the site was built before {changed[0]} changed: make book builds it anew")
+    return ALONE if changed else WHOLE
 
 
 def into_book(pages: list[Path], device: str) -> bool:

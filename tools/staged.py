@@ -188,11 +188,27 @@ def plain_files() -> list[Path]:
     return [p for p in inside if p not in set(hidden) and p.suffix != ".ipynb"]
 
 
-def stage_files(staged: Path) -> set[Path]:
-    """Copy what is no notebook; returns where it is."""
+def plain_pairs(staged: Path) -> dict[Path, Path]:
+    """Where each file that is no notebook goes to, and where it is."""
     pairs = {staged / "book" / name: BOOK / name for name in plain_files()}
     pairs |= {staged / name: ROOT / name for name in ("_config.yml", "_toc.yml")}
     pairs.pop(staged / "book" / "figures.md")
+    return pairs
+
+
+def changed_texts(staged: Path) -> list[str]:
+    """Names of the texts that the copy does not hold as they are now, and of the contents."""
+    return [
+        source.name
+        for target, source in plain_pairs(staged).items()
+        if source.suffix in (".md", ".yml")
+        and not (target.exists() and target.read_bytes() == source.read_bytes())
+    ]
+
+
+def stage_files(staged: Path) -> set[Path]:
+    """Copy what is no notebook; returns where it is."""
+    pairs = plain_pairs(staged)
     for target, source in pairs.items():
         write_changed(target, source.read_bytes())
     return set(pairs) | stage_model(staged)

@@ -13,7 +13,10 @@ Columns = Mapping[str, Any]
 
 
 def with_columns(
-    reward: Callable[..., Any], prompts: Sequence[Any], rows: Sequence[Columns]
+    reward: Callable[..., Any],
+    prompts: Sequence[Any],
+    rows: Sequence[Columns],
+    given: str = "the lines of --prompts have",
 ) -> Callable[..., Any]:
     """The reward, called with a list for each column that it has a parameter for.
 
@@ -24,12 +27,13 @@ def with_columns(
         reward: From prompts, completions and columns to rewards.
         prompts: What is asked, as the reward is given it.
         rows: The other keys of the line of each.
+        given: Where these come from, as an error says it.
 
     Raises:
         ConfigError: If it needs a column that no line has.
         DataError: If a prompt stands in two lines with different columns that it reads.
     """
-    names = asked_of(reward, {name for row in rows for name in row})
+    names = asked_of(reward, {name for row in rows for name in row}, given)
     if not names:
         return reward
     known: dict[str, dict[str, Any]] = {}
@@ -52,7 +56,7 @@ def with_columns(
     return called
 
 
-def asked_of(reward: Callable[..., Any], known: set[str]) -> list[str]:
+def asked_of(reward: Callable[..., Any], known: set[str], given: str) -> list[str]:
     """The columns that a reward has parameters for, behind prompts and completions."""
     try:
         parameters = list(inspect.signature(reward).parameters.values())
@@ -63,8 +67,8 @@ def asked_of(reward: Callable[..., Any], known: set[str]) -> list[str]:
     missing = [p.name for p in named if p.default is p.empty and p.name not in known]
     if missing:
         raise ConfigError(
-            f"--reward {name_of(reward)} asks for {', '.join(missing)}, and the lines of "
-            f"--prompts have {', '.join(sorted(known)) or 'nothing but the prompt'}"
+            f"--reward {name_of(reward)} asks for {', '.join(missing)}, and {given} "
+            f"{', '.join(sorted(known)) or 'nothing but the prompt'}"
         )
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return sorted(known - {p.name for p in parameters[:2]})

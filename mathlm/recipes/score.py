@@ -70,7 +70,8 @@ class ScoreConfig(Rewarding):
 def run(config: ScoreConfig) -> float:
     """The reward of the completion, in a table as well."""
     prompt, completion, start = config.answer.prompt, config.answer.completion, time.time()
-    reward = with_columns(config.function(config.device), [prompt], [config.answer.row])
+    function, given = config.function(config.device), "the options --key NAME=VALUE give"
+    reward = with_columns(function, [prompt], [config.answer.row], given)
     found = float(judged(reward, [prompt], [completion])[0])
     rows = [("reward function", config.reward), ("reward", number(found))]
     say(rows, places(time.time() - start))

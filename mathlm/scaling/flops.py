@@ -117,7 +117,7 @@ def six_nd(n: float | int, d: float | int) -> float:
         C [FLOP].
 
     Raises:
-        InputError: If a number is not positive and finite.
+        InputError: If a number, or C, is not positive and finite.
 
     Example:
         >>> six_nd(70e9, 1.4e12)  # Chinchilla
@@ -127,7 +127,9 @@ def six_nd(n: float | int, d: float | int) -> float:
         Kaplan et al. (2020), arXiv:2001.08361, section 2.1.
     """
     require_positive(n=n, d=d)
-    return 6.0 * n * d
+    operations = 6.0 * n * d
+    require_positive(operations=operations)
+    return operations
 
 
 def pair(config: Any, tokens: Tokens) -> tuple[int, int]:

@@ -64,7 +64,7 @@ def gpt(config: GPTConfig, T: int, _: int, B: int) -> int:
     L, H, K = config.n_layers, config.n_heads, config.head_width
     norm = normalized(config.d_model, config.norm)
     biased, windowed = config.position in ("alibi", "relative"), config.window is not None
-    moved = config.position == "rope" or config.qk_norm or windowed
+    moved = config.position == "rope" or config.qk_norm
     groups = H if biased else config.kv_heads
     block = attended(H, groups, K, T if biased else 1, moved and not biased)
     block += 2 * norm + between(config.ff_width, config.activation)
@@ -103,8 +103,8 @@ def normalized(D: int, norm: str) -> int:
 def attended(H: int, G: int, K: int, row: int, moved: bool) -> int:
     """Queries, keys, values and mixtures, and of each head a row of weights, or their sum.
 
-    Where queries were turned, normalized or masked, the fused kernel returns the heads in
-    another order, and joining them takes a copy.
+    Where queries were turned or normalized, the fused kernel returns the heads in another
+    order, and joining them takes a copy.
     """
     return (3 if moved else 2) * H * K + 2 * G * K + H * row
 

@@ -10,6 +10,7 @@ import torch
 from recipes.tiny_chats import make, tune
 from transformers import AutoTokenizer
 
+from mathlm.chat import folder as chat_folder
 from mathlm.chat.folder import load, load_pretrained
 from mathlm.errors import (
     CheckpointError,
@@ -179,6 +180,7 @@ def test_a_file_of_bytes_says_how_it_is_read(run, tmp_path, caplog):
     with caplog.at_level("INFO"):
         path = export.main([str(run), str(tmp_path / "model.gguf")])
     assert "mathlm takes --tokenizer bytes" in caplog.text
+    assert f"mathlm generate --model {path} --tokenizer FILE --prompt" in caplog.text
     assert isinstance(load_pretrained(str(path), "bytes", device="cpu")[1], Bytes)
 
 
@@ -190,6 +192,9 @@ def test_a_tuned_model_keeps_its_turns_and_its_tokens(tmp_path):
     folder = export.main([str(tmp_path / "out"), str(tmp_path / "model")])
     found = load(str(folder), device="cpu")
     assert found.format == tuned.format
+    was, kept = chat_folder.read(tmp_path / "out"), chat_folder.read(folder)
+    assert (kept["turns"], kept["tokenizer"]) == (was["turns"], was["tokenizer"])
+    assert (kept["kind"], kept["quantize"]) == ("model", None)
     theirs = AutoTokenizer.from_pretrained(folder)
     for name, token in tuned.tokenizer.special.items():
         assert theirs.encode(name) == [token]

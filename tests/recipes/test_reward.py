@@ -220,8 +220,12 @@ def test_the_table_has_the_reward_and_a_reward_its_keys(caplog):
         assert score.main([*words, *keys]) == 1.0
     assert "recipes.test_reward:of_keys" in caplog.messages[-1]
     assert re.search(r"^reward +1", caplog.messages[-1], re.MULTILINE)
-    with pytest.raises(ConfigError, match=r"asks for answer, and the lines .* have note"):
+    with pytest.raises(
+        ConfigError, match="for answer, and the options --key NAME=VALUE give note"
+    ):
         score.main([*words, "--key", "note=x"])
+    with pytest.raises(ConfigError, match="NAME=VALUE give nothing but the prompt"):
+        score.main(words)
     with pytest.raises(ConfigError, match="--key answer must be NAME=VALUE"):
         score.main([*words, "--key", "answer"])
 

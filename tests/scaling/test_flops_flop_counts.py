@@ -178,3 +178,11 @@ def test_parameters_and_tokens_are_positive(n):
         six_nd(n, 1e9)
     with pytest.raises(InputError, match=r"d=.* must be a positive, finite number"):
         six_nd(1e9, n)
+
+
+def test_a_training_that_no_float_holds_is_said():
+    for n, d in ((10**400, 1e9), (1e9, 10**400)):
+        with pytest.raises(InputError, match=r"[nd] is about 10\^400, and the largest float"):
+            six_nd(n, d)
+    with pytest.raises(InputError, match=r"operations=inf must be a positive, finite number"):
+        six_nd(1e200, 1e200)

@@ -69,11 +69,10 @@ def hugging_face_files(tokenizer: ByteBPE | Bytes) -> dict[str, bytes]:
 
 
 def as_bpe(tokenizer: ByteBPE | Bytes) -> ByteBPE:
-    """Bytes as the byte-pair encoding without merges that they are."""
+    """Bytes as the byte-pair encoding without merges that they are, special tokens aside."""
     if isinstance(tokenizer, ByteBPE):
         return tokenizer
-    names = {token: name.encode() for name, token in tokenizer.special.items()}
-    return ByteBPE([names.get(i, bytes([i])) for i in range(256)], [], tokenizer.special)
+    return ByteBPE([bytes([i]) for i in range(256)], [])
 
 
 def cuts(pattern: str) -> dict[str, Any]:

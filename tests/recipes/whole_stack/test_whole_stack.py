@@ -4,6 +4,7 @@ import bz2
 import io
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -264,6 +265,44 @@ def test_without_matplotlib_nothing_is_begun(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="the report needs matplotlib: pip install"):
         whole_stack.main([str(tmp_path / "run")])
     assert not (tmp_path / "run").exists()
+
+
+INVENTED = {
+    "raw": {"right": 0.25, "seconds": 20.0},
+    "pretrained": {"held_out_loss": 3.25, "bits_per_byte": 2.5, "seconds": 60.0},
+    "tuned": {"held_out_loss_before": 4.0, "held_out_loss": 1.5, "seconds": 30.0},
+    "preferred": {
+        "before": {"accuracy": 0.5, "margin": 0.0},
+        "after": {"accuracy": 0.75, "margin": 0.125},
+        "seconds": 10.0,
+    },
+}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_table_has_each_training_after_it_and_where_all_is(
+    tmp_path, monkeypatch, caplog, named
+):
+    """By hand: 20 + 60 + 30 + 10 s are 2 min; what was before a training is in the report."""
+    stack, record = tmp_path / "stack", tmp_path / "own.json"
+    stack.mkdir()
+    monkeypatch.setattr(Run, "do", lambda run, made: INVENTED)
+    monkeypatch.setattr(whole_stack, "write_report", lambda folder, _: folder / "report.html")
+    with caplog.at_level("INFO"):
+        whole_stack.main([str(stack), *(["--record", str(record)] if named else [])])
+    cells = [re.split(" {3,}", line) for line in caplog.messages[-1].strip().split("\n")]
+    assert cells == [
+        ["pretrained: held-out loss [nats/token]", "3.25"],
+        ["pretrained: held-out loss [bits/byte]", "2.5"],
+        ["tuned: held-out loss [nats/token]", "1.5"],
+        ["preferred: accuracy on held-out pairs", "0.75"],
+        ["preferred: margin of held-out answers [reward]", "0.125"],
+        ["time", "2 min"],
+        ["report", str(stack / "report.html")],
+        ["record", str(record if named else stack / "record.json")],
+        ["next", f"mathlm chat --model {stack / 'preferred'}"],
+    ]
+    assert json.loads((record if named else stack / "record.json").read_text())["stages"]
 
 
 @pytest.mark.slow
