@@ -115,3 +115,16 @@ def test_a_test_that_fails_is_listed_and_leaves_its_margin(tmp_path, monkeypatch
     assert "test_a" in failed[0]
     assert "assert 0.75 < 0.5" in failed[0]
     assert [row["margin"] for row in tool.margins("avx2").values()] == [1.5]
+
+
+def test_pages_are_named_by_their_beginning_or_their_path():
+    whole = tool.pages_of([], pytest.fail)
+    assert [p for p in whole if "/07-" in p] == tool.pages_of(["07"], pytest.fail)
+    (one,) = tool.pages_of(["book/07-sequences.ipynb", "07-seq"], pytest.fail)
+    assert one.endswith("book/07-sequences.ipynb")
+
+
+def test_a_name_of_no_page_does_not_run_something_else(capsys):
+    with pytest.raises(SystemExit):
+        tool.main(["--machine", "avx2", "tests/recipes"])
+    assert "no page of book/ begins with 'tests/recipes'" in capsys.readouterr().err

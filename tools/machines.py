@@ -23,7 +23,9 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
 
 import nbformat
 from margins import FOLDER, cell_name
@@ -144,6 +146,17 @@ def table(machines: list[str]) -> Iterator[str]:
         yield f"{slack:8.1f}  {places.get(where, where)}: {text}  [{sides}]"
 
 
+def pages_of(names: list[str], refuse: Callable[[str], NoReturn]) -> list[str]:
+    """Pages that begin with one of ``names``, given alone or as a path; without names all."""
+    found: list[str] = []
+    for name in names or [""]:
+        pages = [str(page) for page in notebooks() if page.name.startswith(Path(name).name)]
+        if not pages:
+            refuse(f"no page of book/ begins with {name!r}; name chapters (07), or use --tests")
+        found += pages
+    return sorted(set(found))
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--machine", choices=[*MACHINES, "today"], action="append")
@@ -161,8 +174,7 @@ def main(argv: list[str]) -> int:
         options = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300"]
         options += ["-p", "forked_kernels"]
         options += ["--timeout=1800", "--dist=loadfile"]
-        stems = tuple(args.what or [""])
-        what = [str(path) for path in notebooks() if path.name.startswith(stems)]
+        what = pages_of(args.what, parser.error)
     failed = [line for m in machines for line in run(m, what, options, args.jobs)]
     print("\n".join(table(machines)))
     print("\n".join(failed) or f"nothing failed on {', '.join(machines)}")

@@ -80,9 +80,9 @@ def compare_paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.95
         p = min(1, 2 P(K ≤ min(b, c))),   K ~ Binomial(b + c, 1/2)
 
     b questions are answered by the first alone, c by the second alone. Where both are right or
-    both wrong the questions say nothing about the difference, so it is known far better than
-    from two separate shares. With a handful of disagreements the interval can be too narrow,
-    and with none it has no width; p is exact for any number.
+    both wrong the questions say nothing about the difference: the more the models agree, the
+    better it is known than from two separate shares. With a handful of disagreements the
+    interval can be too narrow, and with none it has no width; p is exact for any number.
 
     Args:
         first: Whether the first model is right on each question, (n,) of bool.
