@@ -207,6 +207,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"answers {name}",
             lambda new=new: {f"distinct {n}": students.distinct(new, n) for n in (2, 3)},
         )
+    replaced = rows.train[:ANSWERS, PROMPT : PROMPT + 48]  # what stands there in the text
+    study.part(
+        "answers text",
+        lambda: {f"distinct {n}": students.distinct(replaced, n) for n in (2, 3)},
+    )
     small = SIZES[0]
     for way in ("plain", "kl", "samples", "greedy"):
         study.part(
