@@ -148,7 +148,7 @@ def settle(
 
 
 def matched(p: Float[Tensor, "N V"], chance: Float[Tensor, " Y"]) -> Float[Tensor, "U V"]:
-    """The student whose pairs of neighbors are as frequent as those of a set of sequences.
+    """The student in which each token is followed by what follows it in a set of sequences.
 
     Computes::
 

@@ -52,6 +52,10 @@ def _student(make_student: MakeStudent, *rest: Any) -> None:
             raise FaultError(
                 f"the student has {size:,} parameters: use at least half of the {most:,}."
             )
+        if any(p.is_meta for p in model.parameters()):
+            raise FaultError("the student was built on the meta device: it has no numbers.")
+        if not all(p.requires_grad for p in model.parameters()):
+            raise FaultError("parameters of the student are frozen: all of them must learn.")
 
 
 def sample() -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -109,20 +113,20 @@ def _compare(found: float, right: float, mistakes: dict[float, str], what: str) 
 def _temperature(make_student: MakeStudent, loss: Loss, *rest: Any) -> None:
     s, t, targets, real = sample()
     every = torch.ones_like(real)
-    found = _number(loss(s, t, targets, every, 4.0, 0.5), "loss")
+    found = _number(loss(s, t, targets, every, 4.0, 0.25), "loss")
     kl = float(by_hand(s, t, targets, 4.0, 1.0).mean())
     hard = float(by_hand(s, t, targets, 4.0, 0.0).mean())
     warm = float(F.cross_entropy((s / 4).mT, targets))
     mistakes = {
-        kl / 32 + hard / 2: (
+        (kl / 16 + 3 * hard) / 4: (
             "τ² is missing: at τ = 4 the teacher's part is sixteen times too small."
         ),
-        kl / 8 + hard / 2: "the KL is multiplied by τ, not by its square.",
-        (kl + 16 * hard)
-        / 2: "τ² multiplies the cross-entropy too: it belongs to the KL alone.",
-        (kl + warm) / 2: "the cross-entropy is taken at temperature τ: it has none.",
+        (kl / 4 + 3 * hard) / 4: "the KL is multiplied by τ, not by its square.",
+        (kl + 3 * 16 * hard)
+        / 4: "τ² multiplies the cross-entropy too: it belongs to the KL alone.",
+        (kl + 3 * warm) / 4: "the cross-entropy is taken at temperature τ: it has none.",
     }
-    _compare(found, (kl + hard) / 2, mistakes, "mixture at τ = 4")
+    _compare(found, (kl + 3 * hard) / 4, mistakes, "mixture at τ = 4 with share = 1/4")
 
 
 def _padding(make_student: MakeStudent, loss: Loss, *rest: Any) -> None:
@@ -151,6 +155,19 @@ def _gradients(make_student: MakeStudent, loss: Loss, *rest: Any) -> None:
     if t.grad is not None and bool(t.grad.any()):
         raise FaultError("a gradient reaches the teacher: detach its logits.")
 
+    def right(share: float, part: float) -> Tensor:
+        z = s.detach().requires_grad_(True)
+        each = by_hand(z, t.detach(), targets, 2.0, share)[real]
+        return part * torch.autograd.grad(each.mean(), z)[0]
+
+    found = torch.zeros_like(s) if s.grad is None else s.grad
+    if torch.allclose(found, right(0.0, 0.5)):
+        raise FaultError("no gradient of the KL reaches the student: detach the teacher alone.")
+    if torch.allclose(found, right(1.0, 0.5)):
+        raise FaultError("no gradient of the cross-entropy reaches the student.")
+    if not torch.allclose(found, right(0.5, 1.0)):
+        raise FaultError("the gradient in the student's logits is not that of the loss.")
+
 
 class Echo(nn.Module):
     """Logits that depend on the token that is read, after dropout; counts its calls."""
@@ -170,10 +187,12 @@ class Echo(nn.Module):
 
 
 def _text(make_student: MakeStudent, loss: Loss, text_loss: TextLoss) -> None:
-    student, teacher = Echo(1).eval(), Echo(2)
+    student, teacher = Echo(1), Echo(2)
+    student.dropout.p = 0.0  # in training, as a student is, and yet exact
     ids = torch.tensor([[1, 2, 3, 4, 5], [3, 1, 4, 0, 0]])
     real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-    found = _number(text_loss(student, teacher, ids, real, 2.0, 0.5), "text_loss")
+    result = text_loss(student, teacher, ids, real, 2.0, 0.5)
+    found = _number(result, "text_loss")
     s, t = student.weight[ids], teacher.weight[ids]
     s, t = s.detach(), t.detach()
     each = by_hand(s[:, :-1], t[:, :-1], ids[:, 1:], 2.0, 0.5)
@@ -199,6 +218,18 @@ def _text(make_student: MakeStudent, loss: Loss, text_loss: TextLoss) -> None:
         raise FaultError(
             "the teacher's forward pass records a graph that nobody needs: use torch.no_grad()."
         )
+    if not student.training:
+        raise FaultError("the student was set to eval(): it must keep the mode that it is in.")
+    if result.requires_grad:
+        result.backward()
+    if student.weight.grad is None or not student.weight.grad.any():
+        raise FaultError(
+            "text_loss passes no gradient to the student: only the teacher runs in no_grad()."
+        )
+    other = by_hand(s[:, :-1], t[:, :-1], ids[:, 1:], 1.0, 0.75)[real[:, 1:]].mean()
+    found = _number(text_loss(student, teacher, ids, real, 1.0, 0.75), "text_loss")
+    if not math.isclose(found, float(other), rel_tol=1e-6):
+        raise FaultError("text_loss must hand on the temperature and share that it is given.")
 
 
 KL = "forward KL"
@@ -207,6 +238,6 @@ TESTS = (
     Case(KL, _kl),
     Case("temperature", _temperature, (KL,)),
     Case("padding", _padding, (KL, "temperature")),
-    Case("gradients", _gradients),
-    Case("text", _text, (KL, "temperature", "padding")),
+    Case("gradients", _gradients, (KL, "temperature", "padding")),
+    Case("text", _text, (KL, "temperature", "padding", "gradients")),
 )

@@ -218,6 +218,11 @@ def train_on_answers(runs: Runs, teacher: GPT) -> None:
             f"answers {name}",
             lambda new=new: {f"distinct {n}": students.distinct(new, n) for n in (2, 3)},
         )
+    replaced = runs.rows.train[:ANSWERS, PROMPT : PROMPT + 48]  # what stands there in the text
+    runs.study.part(
+        "answers text",
+        lambda: {f"distinct {n}": students.distinct(replaced, n) for n in (2, 3)},
+    )
 
 
 def judge_all(runs: Runs, teacher: GPT, test_logits: Tensor) -> None:

@@ -73,6 +73,24 @@ FAULTS = {
     "where its input is real": ("real[:, 1:]", "real[:, :-1]"),
     "the teacher has dropout": ("teacher.eval()\n", "pass\n"),
     "records a graph": ("with torch.no_grad():", "if True:"),
+    "on the meta device": (
+        "return GPT(config(widths[fitting - 1]))",
+        'with torch.device("meta"):\n        return GPT(config(widths[fitting - 1]))',
+    ),
+    "are frozen": (
+        "return GPT(config(widths[fitting - 1]))",
+        "return GPT(config(widths[fitting - 1])).requires_grad_(False)",
+    ),
+    "with share = 1/4": ("(1 - share) * hard", "min(share, 1 - share) * hard"),
+    "no gradient of the KL": (KL, KL.replace("(student,", "(student.detach(),")),
+    "no gradient of the cross-entropy": ("(student.mT,", "(student.detach().mT,"),
+    "is not that of the loss": (MEAN, "(value := " + MEAN + ") * 2 - value.detach()"),
+    "was set to eval()": ("teacher.eval()\n", "teacher.eval(), student.eval()\n"),
+    "passes no gradient to the student": (
+        "return loss(student(ids[:, :-1]),",
+        "return loss(student(ids[:, :-1]).detach(),",
+    ),
+    "must hand on": ("real[:, 1:], temperature, share)", "real[:, 1:], 2.0, 0.5)"),
 }
 
 

@@ -1,5 +1,6 @@
 """The record says what its parts say: the teacher's rows, the choice of steps, the seeds."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -59,3 +60,14 @@ def test_the_kept_tokens_are_the_most_frequent_ones(record):
     kept[record["vocabulary"]] = True
     assert kept.sum() == glosses.TOKENS
     assert counts[kept].min() >= counts[~kept].max()
+
+
+@pytest.mark.slow
+def test_variety_of_the_text_is_counted_on_as_many_tokens_as_that_of_the_answers(record):
+    """Pairs of neighbors in what follows the prompts in the text, as a set."""
+    tokenizer = folder.load("smollm2", tokenizer=None, form="auto", device="cpu").tokenizer
+    start, end = study.PROMPT, study.PROMPT + 48
+    rows = [row[start:end].tolist() for row in glosses.load_rows(tokenizer).train[:128]]
+    pairs = [pair for row in rows for pair in itertools.pairwise(row)]
+    assert len(pairs) == study.ANSWERS * 47
+    assert record["answers text"]["distinct 2"] == pytest.approx(len(set(pairs)) / len(pairs))
