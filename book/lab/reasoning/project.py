@@ -38,6 +38,10 @@ WRONG = {  # text -> question, and what accepting it would teach
     "<answer>6</answer>": ((12, 18), "the sign is lost"),
     "<answer>30-18</answer>": ((30, 18), "the question is accepted as its own answer"),
     "<answer>12.9</answer>": ((30, 18), "a fraction is cut to a whole number"),
+    "<answer>12.00000000000000001</answer>": ((30, 18), "a fraction is rounded"),
+    "<answer>1 2</answer>": ((30, 18), "digits that stand apart are read as one number"),
+    "<answer>1_2</answer>": ((30, 18), "an underscore inside the number is accepted"),
+    "<answer>12 I think</answer>": ((30, 18), "words next to the number are accepted"),
 }
 MALFORMED = ("", "<answer></answer>", "<answer>twelve</answer>", "</answer>12<answer>")
 MALFORMED += ("<answer>12", "<answer>--12</answer>", "<answer>²</answer>", "<answer>-</answer>")
@@ -58,6 +62,7 @@ POLICY = {  # what a policy writes before it is trained, and how often
 }
 SOLVED = ("<answer>12</answer>", "First 30 - 10 = 20, then 20 - 8 = 12. <answer>12</answer>")
 HALF = "<answer>13</answer>", "I do not know."  # with the format and without, both wrong
+NO_ANSWER = ("12", "<answer>11 or 12 or 13</answer>", "<answer>11</answer><answer>12</answer>")
 
 
 def grade(verify: Callable, reward: Callable | None = None) -> Report:
@@ -80,7 +85,7 @@ def grade(verify: Callable, reward: Callable | None = None) -> Report:
     needs = tuple(case.name for case in first)
     second = [
         Case("numbers from 0 to 1", lambda v, r: _numbers(r), needs),
-        Case("order", lambda v, r: _order(r), (*needs, "numbers from 0 to 1")),
+        Case("order", lambda v, r: _order(r) or _elsewhere(r), (*needs, "numbers from 0 to 1")),
         Case("the policy that it makes", lambda v, r: _tilted(r), (*needs, "order")),
     ]
     return grade_by([*first, *second], verify, reward)
@@ -168,6 +173,26 @@ def _order(reward: Callable) -> str | None:
             f"one number in tags earns {tagged:g} and a text without an answer {plain:g}: "
             "give the format a little, so that a policy that is never right learns to answer."
         )
+    return None
+
+
+def _elsewhere(reward: Callable) -> str | None:
+    """The same order for other questions, and for texts that have no answer."""
+    best, tagged = (_score(reward, text) for text in (SOLVED[0], HALF[0]))
+    for text, (a, b) in RIGHT.items():
+        if (score := reward((a, b), text)) != best:
+            return (
+                f"{text!r} answers {a} - {b} rightly and earns {score:g} instead of {best:g}."
+            )
+    for text, ((a, b), _) in WRONG.items():
+        if (score := reward((a, b), text)) >= best:
+            return f"{text!r} is wrong for {a} - {b} and earns {score:g}, like a right answer."
+    for text in NO_ANSWER:
+        if (score := _score(reward, text)) > tagged:
+            return (
+                f"{text!r} is no answer and earns {score:g}, more than one wrong number in the "
+                f"tags ({tagged:g}): a policy would learn to write that."
+            )
     return None
 
 

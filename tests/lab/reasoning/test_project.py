@@ -25,6 +25,27 @@ def raises(*_):
     raise NotImplementedError
 
 
+def by(convert):
+    """A verifier that leaves the reading of the number to a function."""
+
+    def verify(question, text):
+        try:
+            (found,) = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
+            return convert(found) == question[0] - question[1]
+        except (ValueError, IndexError):
+            return False
+
+    return verify
+
+
+def without_blanks(text):
+    return solution.written("<answer>" + "".join(text.split()) + "</answer>")
+
+
+def first_word(text):
+    return solution.written(f"<answer>{text.split()[0]}</answer>")
+
+
 def with_eval(question, text):
     return tagged(question, text, lambda s, n: eval(s or "None") == n)
 
@@ -55,6 +76,10 @@ VERIFIERS = {
         q, t, lambda s, n: bool(re.fullmatch(r"-?\d+", s)) and (int(s) - n) % 10 == 0
     ),
     "two answers are accepted": first_of_two,
+    "a fraction is rounded": by(float),
+    "digits that stand apart": by(without_blanks),
+    "an underscore inside": by(int),
+    "words next to the number": lambda q, t: "or" not in t and by(first_word)(q, t),
     "return True or False": lambda q, t: 1.0,
     "the sign is lost": lambda q, t: (
         solution.written(t) is not None and abs(solution.written(t)) == abs(q[0] - q[1])
@@ -68,7 +93,28 @@ def style(question, text):
     return solution.reward(question, text) * min(1, len(text) / 60)
 
 
+def paid_anywhere(question, text):
+    if solution.verify(question, text):
+        return 1.0
+    return 0.5 if str(question[0] - question[1]) in text else 0.1 * ("<answer>" in text)
+
+
+def to_the_letter(question, text):
+    if f"<answer>{question[0] - question[1]}</answer>" in text and text.count("<answer>") == 1:
+        return 1.0
+    return 0.1 * (solution.written(text) is not None)
+
+
+def without_sign(question, text):
+    found = solution.written(text)
+    right = found in (question[0] - question[1], question[1] - question[0])
+    return 1.0 if right else 0.1 * (found is not None)
+
+
 REWARDS = {
+    "is no answer and earns 0.5": paid_anywhere,
+    "'<answer> 12 </answer>\\n' answers 30 - 18 rightly and earns 0.1": to_the_letter,
+    "is wrong for 12 - 18": without_sign,
     "same reward": lambda q, t: 0.5,
     "reward for length or style": style,
     "between 0 and 1": lambda q, t: 2 * solution.reward(q, t),
