@@ -1,6 +1,7 @@
 """Figures of the page on distillation."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,6 +9,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from mathlm.plot.style import COLORS, GRAY, MARKS, WIDE
+
+from .study import MORE, SIZES
 
 
 def product_fits(
@@ -72,3 +75,20 @@ def gain_curves(ways: Mapping[str, tuple[Sequence[int], ArrayLike]], teacher: fl
     ax.set(xlabel="text [1,024 tokens]", ylabel="held-out loss [nats per token]")
     ax.legend(fontsize=9)
     return fig
+
+
+WAYS = {  # name of a way in the record -> what the page calls it, and its sizes [tokens]
+    "plain": ("the text alone", SIZES + MORE),
+    "kl": ("the teacher's logits on it", SIZES),
+    "samples": ("the teacher's samples", SIZES[:1]),
+    "greedy": ("its greedy answers", SIZES[:1]),
+}
+
+
+def gains(record: Mapping[str, Any]) -> Figure:
+    """:func:`gain_curves` of the record of :mod:`lab.distillation.study`."""
+    ways = {
+        name: (sizes, [[row["test"] for row in record[f"{way} {n}"]] for n in sizes])
+        for way, (name, sizes) in WAYS.items()
+    }
+    return gain_curves(ways, record["teacher"]["test"])

@@ -2,6 +2,6 @@
 
 from mathlm.plot import style
 
-from .figures import gain_curves, product_fits, step_divergences
+from .figures import gains, product_fits, step_divergences
 
-__all__ = ["gain_curves", "product_fits", "step_divergences", "style"]
+__all__ = ["gains", "product_fits", "step_divergences", "style"]

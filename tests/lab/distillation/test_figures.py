@@ -38,3 +38,17 @@ def test_the_line_is_the_mean_of_the_seeds_and_the_teacher_is_drawn():
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [5.5, 4])
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 3)
     assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "2"]
+
+
+def test_each_way_of_the_record_has_its_line_through_its_own_sizes():
+    ways = {"plain": 5, "kl": 3, "samples": 1, "greedy": 1}
+    record = {
+        f"{way} {n}": [{"test": ways[way] + n / 1e6}] * 3
+        for way in ways
+        for n in (6144, 12288, 24576, 49152, 73728)[: ways[way]]
+    }
+    ax = figures.gains(record | {"teacher": {"test": 4.2}}).axes[0]
+    lines = {line.get_label(): line.get_xydata() for line in ax.lines}
+    assert lines["the text alone"].shape == (5, 2)
+    np.testing.assert_allclose(lines["the teacher's logits on it"][-1], [24576, 3.024576])
+    np.testing.assert_allclose(lines["its greedy answers"], [[6144, 1.006144]])
