@@ -214,6 +214,15 @@ def _text(make_student: MakeStudent, loss: Loss, text_loss: TextLoss) -> None:
     if teacher.training:
         raise FaultError("the teacher has dropout: call its eval() first.")
     _compare(found, float(each[real[:, 1:]].mean()), mistakes, "loss of a text")
+    _modes(student, teacher, result)
+    other = by_hand(s[:, :-1], t[:, :-1], ids[:, 1:], 1.0, 0.75)[real[:, 1:]].mean()
+    found = _number(text_loss(student, teacher, ids, real, 1.0, 0.75), "text_loss")
+    if not math.isclose(found, float(other), rel_tol=1e-6):
+        raise FaultError("text_loss must hand on the temperature and share that it is given.")
+
+
+def _modes(student: Echo, teacher: Echo, result: Tensor) -> None:
+    """The student is in training and gets a gradient, the teacher records nothing."""
     if teacher.recorded:
         raise FaultError(
             "the teacher's forward pass records a graph that nobody needs: use torch.no_grad()."
@@ -226,10 +235,6 @@ def _text(make_student: MakeStudent, loss: Loss, text_loss: TextLoss) -> None:
         raise FaultError(
             "text_loss passes no gradient to the student: only the teacher runs in no_grad()."
         )
-    other = by_hand(s[:, :-1], t[:, :-1], ids[:, 1:], 1.0, 0.75)[real[:, 1:]].mean()
-    found = _number(text_loss(student, teacher, ids, real, 1.0, 0.75), "text_loss")
-    if not math.isclose(found, float(other), rel_tol=1e-6):
-        raise FaultError("text_loss must hand on the temperature and share that it is given.")
 
 
 KL = "forward KL"
