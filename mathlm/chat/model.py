@@ -63,7 +63,10 @@ def find_format(form: str, tokenizer: Tokenizer) -> ChatFormat:
     needs = "; ".join(f"{name} needs {make().special}" for name, make in FORMATS.items())
     raise ConfigError(
         f"the tokenizer has the special tokens {list(tokenizer.special)}, too few for a known "
-        f"format ({needs}): describe one that they can write in a JSON file"
+        f"format ({needs}). Two are enough for a format of your own: a JSON file with markers, "
+        "headers and end, as `python -m mathlm.chat.model chatml` prints them, is read by "
+        "--template FILE.json, by chat with --format FILE.json. A tokenizer gets its marks "
+        "before pretraining: ByteBPE.train(special=[...])"
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..errors import InputError
 from .style import COLORS
@@ -23,6 +24,15 @@ ROLLOUTS = {
     "entropy [nats/token]": ("entropy",),
     "length of answers [tokens]": ("length",),
     "answers that end [share]": ("finished",),
+}
+WORDS = {  # what a legend calls the numbers that share a panel
+    "loss": "training",
+    "held_out_loss": "held out",
+    "held_out_loss_ema": "held out, mean weights",
+    "reward_std": "all answers",
+    "group_std": "within a group",
+    "kl": "estimate k₁",
+    "kl_k3": "estimate k₃",
 }
 COUNTS = {"step", "skipped", "iteration", "dropped"}
 
@@ -66,8 +76,10 @@ def training_run(
         for color, name in zip(COLORS, names, strict=False):
             points = [(r[at], r[name]) for r in records if is_number(r.get(name))]
             mark = "o" if len(points) <= 20 else ""
-            ax.plot(*zip(*points, strict=True), color=color, marker=mark, ms=3, label=name)
+            look = {"color": color, "marker": mark, "ms": 3, "label": WORDS.get(name, name)}
+            ax.plot(*zip(*points, strict=True), **look)
         ax.set_xlabel(at)
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
         ax.set_ylabel(label)
         if len(names) > 1:
             ax.legend(fontsize=8)

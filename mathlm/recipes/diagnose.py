@@ -57,7 +57,8 @@ def look(config: DiagnoseConfig) -> tuple[RunHistory, list[Finding]]:
 def as_text(run: RunHistory, findings: Sequence[Finding]) -> str:
     """What a person reads."""
     steps = max(record.get("step", 0) for record in run.history)
-    lines = [f"{run.kind}: {len(run.history)} records in {steps:.0f} steps"]
+    records = f"{len(run.history)} record{'s' * (len(run.history) != 1)}"
+    lines = [f"{run.kind}: {records} in {steps:.0f} step{'s' * (steps != 1)}"]
     lines += [first_values(run)] if run.expected and run.loss else []
     for finding in findings:
         title = f"{finding.severity.upper()}: {finding.name}"

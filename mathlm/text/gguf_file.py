@@ -11,6 +11,8 @@ from numpy import ndarray
 from ..errors import DataError, DataNotFoundError, InputError
 from ..shapes import Float
 
+INSTALL_GGUF = "pip install 'gguf>=0.17'"  # as the extra `data` in pyproject.toml
+
 
 def open_gguf(path: str | os.PathLike[str]) -> Any:
     """The reader of the gguf package, over a plain array instead of a memory map.
@@ -54,7 +56,7 @@ def _plain_reader() -> Any:
         from gguf import GGUFReader
     except ImportError as error:
         raise DataNotFoundError(
-            "reading GGUF needs the gguf package: pip install 'gguf>=0.10'"
+            f"reading GGUF needs the gguf package: {INSTALL_GGUF}"
         ) from error
     return type("PlainReader", (_Plain, GGUFReader), {})
 
@@ -168,4 +170,4 @@ def gguf_numbers(tensor: Any) -> Float[ndarray, "..."]:
     return np.asarray(numbers, dtype=np.float32)
 
 
-__all__ = ["gguf_numbers", "gguf_tensor", "open_gguf"]
+__all__ = ["INSTALL_GGUF", "gguf_numbers", "gguf_tensor", "open_gguf"]

@@ -27,6 +27,18 @@ def test_a_name_decides_over_the_tokenizer():
 def test_a_tokenizer_without_marks_is_refused():
     with pytest.raises(ConfigError, match=r"\['<\|end\|>'\], too few .*chatml needs"):
         find_format("auto", bpe(["<|end|>"]))
+    with pytest.raises(ConfigError, match=r"--template FILE.*ByteBPE\.train\(special=\["):
+        find_format("auto", bpe(["<|end|>"]))
+
+
+def test_two_special_tokens_are_enough_for_a_format_of_a_file(tmp_path):
+    said = {"user": "<|turn|>", "assistant": "<|turn|>"}
+    form = {"markers": said, "headers": {"user": "U:", "assistant": "A:"}, "end": "<|end|>"}
+    (tmp_path / "form.json").write_text(json.dumps(form))
+    tokenizer = bpe(["<|turn|>", "<|end|>"])
+    assert set(find_format(str(tmp_path / "form.json"), tokenizer).special) == set(
+        tokenizer.special
+    )
 
 
 def test_a_format_in_a_file_is_the_one_that_was_written(tmp_path):

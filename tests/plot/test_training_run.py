@@ -20,8 +20,8 @@ def lines(ax):
 def test_each_number_stands_in_its_panel_at_its_steps():
     drawn = {ax.get_ylabel(): lines(ax) for ax in training_run(HISTORY).axes if ax.get_lines()}
     assert drawn["loss [nats]"] == {
-        "loss": [[1, 3], [2, 2.5], [3, 2]],  # without the one that is not finite
-        "held_out_loss": [[3, 2.2]],
+        "training": [[1, 3], [2, 2.5], [3, 2]],  # without the one that is not finite
+        "held out": [[3, 2.2]],
     }
     assert drawn["norm of the gradient"] == {"grad_norm": [[1, 2], [3, 1], [4, 1.5]]}
     assert drawn["step size"]["lr"] == [[1, 0.1], [2, 0.2], [3, 0.1], [4, 0.1]]
@@ -43,9 +43,22 @@ def test_what_a_policy_wrote_stands_at_its_iterations():
     figure = training_run(HISTORY, rollouts=rollouts)
     drawn = {ax.get_ylabel(): ax for ax in figure.axes if ax.get_lines()}
     assert lines(drawn["reward"]) == {"reward": [[0, 0], [1, 0.1]]}
-    both = {"reward_std": [[0, 0.3], [1, 0.3]], "group_std": [[0, 0.2], [1, 0.2]]}
+    both = {"all answers": [[0, 0.3], [1, 0.3]], "within a group": [[0, 0.2], [1, 0.2]]}
     assert lines(drawn["spread of rewards"]) == both
-    assert set(lines(drawn["KL from reference [nats/text]"])) == {"kl", "kl_k3"}
+    assert set(lines(drawn["KL from reference [nats/text]"])) == {"estimate k₁", "estimate k₃"}
     assert drawn["clip_share"].get_xlabel() == "iteration"
     assert drawn["step size"].get_xlabel() == "step"
     assert not {"samples", "iteration", "dropped"} & set(drawn)
+
+
+@pytest.mark.parametrize("last", [1, 2, 3, 200])
+def test_steps_and_iterations_are_marked_at_whole_numbers(last):
+    history = [{"step": i, "loss": 2.0} for i in range(1, last + 1)]
+    rollouts = [{"iteration": i, "reward": 0.5} for i in range(last)]
+    figure = training_run(history, rollouts=rollouts)
+    figure.canvas.draw()
+    for ax in (ax for ax in figure.axes if ax.lines):
+        low, high = ax.get_xlim()
+        marks = [x for x in ax.get_xticks() if low <= x <= high]
+        assert marks
+        assert all(x == round(x) for x in marks)

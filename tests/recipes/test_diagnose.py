@@ -55,7 +55,9 @@ def test_a_run_without_a_finding_ends_well(tmp_path, capsys):
     healthy = {"kind": "sft", "history": [{"step": 1, "loss": 2.0}]}
     (tmp_path / "short.json").write_text(json.dumps(healthy))
     diagnose.main([str(tmp_path / "short.json")])
-    assert capsys.readouterr().out.endswith("\nNothing that this test knows looks wrong.\n")
+    said = capsys.readouterr().out
+    assert said.startswith("sft: 1 record in 1 step\n")
+    assert said.endswith("\nNothing that this test knows looks wrong.\n")
 
 
 def test_what_is_no_run_is_told(tmp_path):

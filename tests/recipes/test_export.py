@@ -168,6 +168,7 @@ def test_a_file_holds_the_tokenizer_where_llama_cpp_has_a_name_for_it(
         path = export.main([str(run), str(tmp_path / "model.gguf")])
     if bpe.pattern == "gpt4":
         assert "none: the tokenizer cuts words by 'gpt4'" in caplog.text
+        assert "export a folder, which holds any tokenizer, or train" in caplog.text
         with pytest.raises(DataError):
             ByteBPE.from_gguf(path)
         return

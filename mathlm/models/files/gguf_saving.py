@@ -10,6 +10,7 @@ from torch import Tensor
 from ...errors import CheckpointError, ConfigError, DataNotFoundError
 from ...functional import half_split_order
 from ...text import ByteBPE, open_gguf
+from ...text.gguf_file import INSTALL_GGUF
 from ...text.tokenizers.files import CONTROL, GGUF_PATTERNS, NORMAL, to_printable
 from ..gpt import GPT
 from ..gpt_config import GPTConfig
@@ -122,7 +123,7 @@ def gguf_package() -> Any:
         import gguf
     except ImportError as error:
         raise DataNotFoundError(
-            "writing GGUF needs the gguf package: pip install 'gguf>=0.10'"
+            f"writing GGUF needs the gguf package: {INSTALL_GGUF}"
         ) from error
     return gguf
 
@@ -163,7 +164,8 @@ def bpe_fields(bpe: ByteBPE, vocab_size: int) -> dict[str, tuple[Any, list[Any]]
     if bpe.pattern not in names:
         raise ConfigError(
             f"the tokenizer cuts words by {bpe.pattern!r}, for which llama.cpp has no name; it "
-            f"has one for {sorted(names)}: write the file without a tokenizer, or a folder"
+            f"has one for {sorted(names)}: export a folder, which holds any tokenizer, or "
+            "train the tokenizer with ByteBPE.train(pattern='gpt2') before pretraining"
         )
     if not bpe.merges:
         raise ConfigError("the tokenizer has no merge, and a GGUF file holds no empty list")

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from ...errors import InputError
+from ..gguf_file import INSTALL_GGUF
 from .installed import data_file
 
 
@@ -82,7 +84,8 @@ def find(name: str) -> Path:
 
     Raises:
         InputError: If nothing is called so.
-        DataNotFoundError: If its package is not installed; the message has the command.
+        DataNotFoundError: If its package is not installed; the message has the command, and
+            that of gguf where a GGUF file could not be read.
         HashMismatchError: If a file is not the one that the book was written with.
     """
     if name not in PRETRAINED:
@@ -90,8 +93,11 @@ def find(name: str) -> Path:
             f"nothing pretrained is called {name!r}; there are {sorted(PRETRAINED)}"
         )
     entry = PRETRAINED[name]
+    install = entry.install
+    if find_spec("gguf") is None and any(name.endswith(".gguf") for name in entry.files):
+        install = f"{install}, and to read its GGUF file {INSTALL_GGUF}"
     paths = [
-        data_file(entry.package, relative, sha256=sha256, install=entry.install)
+        data_file(entry.package, relative, sha256=sha256, install=install)
         for relative, sha256 in entry.files.items()
     ]
     return paths[0].parent if len(paths) > 1 else paths[0]

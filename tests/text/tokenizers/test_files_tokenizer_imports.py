@@ -113,5 +113,5 @@ def test_missing_gguf_file_is_named(tmp_path):
 
 def test_missing_package_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "gguf", None)
-    with pytest.raises(DataNotFoundError, match=r"pip install 'gguf>=0\.10'"):
+    with pytest.raises(DataNotFoundError, match=r"pip install 'gguf>=0\.17'"):
         ByteBPE.from_gguf(pretrained.find("smollm2"))
