@@ -71,9 +71,10 @@ def pass_curves(k: Sequence[int], curves: Mapping[str, Mapping[str, ArrayLike]])
     fig, axes = plt.subplots(1, len(curves), figsize=(9.0, 3.2), sharey=True)
     for ax, (kind, policies) in zip(axes, curves.items(), strict=True):
         for i, (name, each) in enumerate(policies.items()):
-            for row in np.asarray(each):
+            rows = np.asarray(each, float)
+            for row in rows:
                 ax.plot(k, row, color=COLORS[i], lw=0.7, alpha=0.5)
-            ax.plot(k, np.mean(each, 0), color=COLORS[i], marker=MARKS[i], ms=4, label=name)
+            ax.plot(k, rows.mean(0), color=COLORS[i], marker=MARKS[i], ms=4, label=name)
         ax.set(xlabel="k", xscale="log", title=kind, ylim=(0, 1.03))
         ax.set_xticks(k, [str(n) for n in k], fontsize=8)
         ax.minorticks_off()
@@ -91,9 +92,9 @@ def votes(n: Sequence[int], curves: Mapping[str, ArrayLike]) -> Figure:
     """
     fig, ax = plt.subplots(figsize=WIDE)
     for i, (name, each) in enumerate(curves.items()):
-        mean = np.mean(each, 0)
-        ax.plot(n, mean, color=COLORS[i % 7], marker=MARKS[i], ms=5, label=name)
-        low, high = np.min(each, 0), np.max(each, 0)
+        rows = np.asarray(each, float)
+        ax.plot(n, rows.mean(0), color=COLORS[i % 7], marker=MARKS[i], ms=5, label=name)
+        low, high = rows.min(0), rows.max(0)
         ax.fill_between(n, low, high, color=COLORS[i % 7], alpha=0.15, lw=0)
     ax.set(xlabel="answers to each problem", ylabel="share right", xscale="log", ylim=(0, 1.03))
     ax.set_xticks(n, [str(m) for m in n])

@@ -43,9 +43,11 @@ WRONG = {  # text -> question, and what accepting it would teach
     "<answer>1_2</answer>": ((30, 18), "an underscore inside the number is accepted"),
     "<answer>12 I think</answer>": ((30, 18), "words next to the number are accepted"),
 }
-MALFORMED = ("", "<answer></answer>", "<answer>twelve</answer>", "</answer>12<answer>")
-MALFORMED += ("<answer>12", "<answer>--12</answer>", "<answer>²</answer>", "<answer>-</answer>")
-MALFORMED += ("<answer>1e9999</answer>", "<answer>" + "9" * 5000 + "</answer>", "\x00")
+MALFORMED = (
+    "", "<answer></answer>", "<answer>twelve</answer>", "</answer>12<answer>",
+    "<answer>12", "<answer>--12</answer>", "<answer>²</answer>", "<answer>-</answer>",
+    "<answer>1e9999</answer>", "<answer>" + "9" * 5000 + "</answer>", "\x00",
+)  # fmt: skip
 
 QUESTION = (30, 18)
 POLICY = {  # what a policy writes before it is trained, and how often

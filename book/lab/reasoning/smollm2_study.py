@@ -270,7 +270,7 @@ def compared(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
         np.array([whole_answer(y) == r for y, r in zip(x["greedy"], x["results"], strict=True)])
         for x in (after, before)
     ]
-    found = compare_paired(*rights)
+    found = compare_paired(rights[0], rights[1])
     return {
         "difference": found.difference,
         "interval": list(found.interval),

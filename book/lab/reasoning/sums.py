@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ LETTERS = "0123456789+=;"
 END = LETTERS.index(";")
 ROOM = 34  # tokens that an answer may have, the end among them
 CONTEXT = 14 + ROOM  # of "26+20+16+11=" and an answer
-SIZES = {"d_model": 48, "n_layers": 2, "n_heads": 4, "position": "rope"}
+SIZES: dict[str, Any] = {"d_model": 48, "n_layers": 2, "n_heads": 4, "position": "rope"}
 TERMS, TERM_SHARES = (
     (3, 4, 5, 6, 7),
     (0.2, 0.2, 0.2, 0.2, 0.2),
