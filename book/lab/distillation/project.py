@@ -178,11 +178,11 @@ class Echo(nn.Module):
         weight = 2 * torch.randn(6, 6, generator=draws, dtype=torch.float64)
         self.weight = nn.Parameter(weight)
         self.dropout = nn.Dropout(0.5)
-        self.recorded = False
+        self.recorded = self.dropped = False
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits (B, T, 6)."""
-        self.recorded = torch.is_grad_enabled()
+        self.recorded, self.dropped = torch.is_grad_enabled(), self.training
         return self.dropout(self.weight[ids])
 
 
@@ -211,7 +211,7 @@ def _text(make_student: MakeStudent, loss: Loss, text_loss: TextLoss) -> None:
             "a target counts where its input is real: it must count where it is real itself."
         ),
     }
-    if teacher.training:
+    if teacher.dropped:
         raise FaultError("the teacher has dropout: call its eval() first.")
     _compare(found, float(each[real[:, 1:]].mean()), mistakes, "loss of a text")
     _modes(student, teacher, result)

@@ -93,6 +93,10 @@ def _expected(
             return said
     share = mean / truth
     if torch.allclose(share, share[0, 0].expand_as(share), rtol=0, atol=1e-6):
+        if mean.abs().max() < CLOSE:
+            return "the expected gradient is 0 at every p: nothing is learned."
+        if share[0, 0] < 0:
+            return "the expected gradient points the opposite way at every p: is a sign wrong?"
         return (
             "the expected gradient has the right direction at every p, and is "
             f"{float(share[0, 0]):.3g} times as long as it should be."

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -182,9 +183,10 @@ def power(n: int, difference: float, disagreement: float) -> float:
 
 def _enough(deal: Deal, compare: Compare, enough: Enough, *rest: Any) -> None:
     for difference, disagreement in ((0.1, 0.3), (0.08, 0.2)):
-        n = enough(difference, disagreement)
-        if not isinstance(n, int) or n < 1:
-            raise FaultError(f"enough must return a whole number of questions, not {n!r}.")
+        found = enough(difference, disagreement)
+        if not isinstance(found, Integral) or int(found) < 1:
+            raise FaultError(f"enough must return a whole number of questions, not {found!r}.")
+        n = int(found)
         seen = power(n, difference, disagreement)
         if 0.45 < seen < 0.6:
             raise FaultError(

@@ -105,6 +105,18 @@ def test_a_planted_fault_is_named(sentence):
     assert any(sentence in fault for fault in report.faults), report
 
 
+def test_a_teacher_may_get_back_the_mode_it_had():
+    def text_loss(student, teacher, *rest):
+        mode = teacher.training
+        found = project_solution.text_loss(student, teacher, *rest)
+        teacher.train(mode)
+        return found
+
+    functions = {name: getattr(project_solution, name) for name in PARTS}
+    report = project.grade(*(functions | {"text_loss": text_loss}).values())
+    assert report.passed, report
+
+
 def test_the_solution_brings_a_student_nearer_to_its_teacher():
     """At toy size: on text of the teacher's, the divergence from it falls by half."""
     torch.manual_seed(0)

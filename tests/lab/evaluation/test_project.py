@@ -132,3 +132,10 @@ def test_the_solution_compares_as_scipy_does():
     se = (first.astype(float) - second).std() / math.sqrt(100)
     assert (high - low) / 2 == pytest.approx(1.96 * se)
     assert difference == pytest.approx(np.mean(first) - np.mean(second))
+
+
+def test_a_count_of_numpy_is_a_whole_number():
+    functions = {name: getattr(project_solution, name) for name in PARTS}
+    functions["enough"] = lambda *a: np.int64(project_solution.enough(*a))
+    report = project.grade(*functions.values())
+    assert report.passed, report
