@@ -55,7 +55,7 @@ def learning_curves(runs: Mapping[str, Curves], panels: Mapping[str, str]) -> Fi
     fig, axes = plt.subplots(1, len(panels), figsize=(9.0, 3.2))
     for ax, (key, label) in zip(axes, panels.items(), strict=True):
         for i, (name, looks) in enumerate(runs.items()):
-            _band(ax, looks, key, i, name)
+            _band(ax, looks, key, i, name.upper())
         ax.set(xlabel="answers drawn [thousands]", ylabel=label)
     axes[0].legend(fontsize=8)
     return fig
