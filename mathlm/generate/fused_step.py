@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import vector_norm as norm_of
 
+from ..functional.few_rows import sliced_product, slices_pay
 from ..layers import (
     Block,
     FeedForward,
@@ -56,14 +57,15 @@ class DecodeStep:
 
     with the values of :meth:`mathlm.models.GPT.forward`, up to rounding. One token takes little
     arithmetic: time goes into reading the weights and into calls. So matrices that read the
-    same vector are one, laid out by columns, Wᵀ being the one that is contiguous: a product of
-    one vector with it then adds up rows, which memory delivers faster than dot products ask
-    for them. Masks and positions are made once for all layers, and not at all where
-    no token is padding.
+    same vector are one, large ones are read by all threads at once
+    (:mod:`mathlm.functional.few_rows`), and others are laid out by columns: a product of one
+    vector then adds up rows of Wᵀ, which memory delivers faster than dot products ask for them.
+    Masks and positions are made once for all layers, and not at all where no token is padding.
 
-    The step has copies of the matrices as they were; :func:`prepared_step` notices if the model
-    has changed since. Quantized maps keep their own codes. A low-rank update in float32 or
-    float64 is part of the copy; in half precision, where that would round it, it stays beside.
+    The step has copies of most matrices as they were; :func:`prepared_step` notices if the
+    model has changed since. Quantized maps keep their own codes. A low-rank update in float32
+    or float64 is part of the copy; in half precision, where that would round it, it stays
+    beside.
 
     Args:
         model: Of plain blocks, see :func:`decodable`.
@@ -93,7 +95,7 @@ class DecodeStep:
         with torch.inference_mode():  # spares the bookkeeping of views
             place = self.places.behind(cache, ids.shape[1])
             logits = self.run(ids, cache, place, last)
-        logits = logits.clone()  # a tensor as any other
+        logits = logits.clone(memory_format=torch.contiguous_format)  # a tensor as any other
         if cache.mask is not None:
             cache.mask = F.pad(cache.mask, (0, ids.shape[1]), value=True)
         return logits
@@ -206,19 +208,29 @@ def activation(name: str) -> Map:
 def side_by_side(*maps: Any, gain: Tensor | None = None) -> Map:
     """One map with the outputs of all, of inputs that are multiplied by a gain first.
 
-    Plain matrices are copied, laid out by columns and multiplied by the gain.
+    Plain matrices are joined and multiplied by the gain; a large one alone is no copy.
     """
     whole = [matrix(m) for m in maps]
     if any(pair is None for pair in whole):
         f = others_side_by_side(maps)
         return f if gain is None else lambda x: f(x * gain)
-    W = torch.cat([pair[0].T for pair in whole], 1).contiguous()  # (in, out)
-    W = W if gain is None else gain.unsqueeze(1) * W
-    biases = [pair[1] for pair in whole]
-    if biases[0] is None:
-        return lambda x: torch.mm(x, W)
-    b = torch.cat(biases)
-    return lambda x: torch.addmm(b, x, W)
+    b = None if whole[0][1] is None else torch.cat([pair[1] for pair in whole])
+    if len(whole) == 1 and slices_pay(whole[0][0]):
+        f = product(whole[0][0], b)
+        return f if gain is None else lambda x: f(x * gain)
+    W = torch.cat([pair[0] for pair in whole])  # (out, in)
+    return product(W if gain is None else W * gain, b)
+
+
+def product(W: Tensor, b: Tensor | None) -> Map:
+    """The map x Wᵀ + b for few rows x."""
+    if slices_pay(W):
+        f = sliced_product(W)
+        return f if b is None else lambda x: f(x) + b
+    columns = W.T.contiguous()
+    if b is None:
+        return lambda x: torch.mm(x, columns)
+    return lambda x: torch.addmm(b, x, columns)
 
 
 def matrix(module: Any) -> Any:
@@ -237,9 +249,9 @@ def matrix(module: Any) -> Any:
 def added(module: Any) -> Callable[[Tensor, Tensor], Tensor]:
     """A map whose outputs are added to a stream; without a bias, in the product itself."""
     whole = matrix(module)
-    if whole is not None and whole[1] is None:
-        W = whole[0].T.contiguous()
-        return lambda x, y: torch.addmm(x, y, W)
+    if whole is not None and whole[1] is None and not slices_pay(whole[0]):
+        columns = whole[0].T.contiguous()
+        return lambda x, y: torch.addmm(x, y, columns)
     f = side_by_side(module)
     return lambda x, y: x + f(y)
 

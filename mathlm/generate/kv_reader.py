@@ -1,5 +1,6 @@
 """What decoding asks of a model: read these tokens, and say what may come next."""
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -70,11 +71,15 @@ class IncrementalReader:
         if cache:
             options = {"sliding": True} if sliding and isinstance(model, GPT) else {}
             self.cache = model.new_cache(batch, capacity, **options)
-        self.step: Any = prepared_step(model) if cache else None
         device = next(model.parameters()).device
         self._ids = torch.zeros(batch, capacity, dtype=torch.int64, device=device)
         self.mask: Bool[Tensor, "B S"] | None = None  # None: every token is real
         self.fixed: Any = fixed
+
+    @cached_property
+    def step(self) -> Any:
+        """The lean step, prepared when the first few tokens want it; None if there is none."""
+        return None if self.cache is None else prepared_step(self.model)
 
     @property
     def batch(self) -> int:
@@ -108,7 +113,7 @@ class IncrementalReader:
         """
         self._require_new(ids, mask, last)
         real = self._real(mask, ids)
-        if self.step is not None and mask is None and ids.shape[1] <= FEW:
+        if mask is None and ids.shape[1] <= FEW and self.step is not None:
             logits = self._step(ids, last)
         else:
             logits = self._forward(ids, mask, real, last)

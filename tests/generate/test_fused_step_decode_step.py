@@ -7,7 +7,24 @@ from mathlm.errors import InputError
 from mathlm.generate import IncrementalReader, quantize
 from mathlm.generate.cuda_graph import FixedStep
 from mathlm.generate.fused_step import STEPS, DecodeStep, prepared_step, side_by_side
-from mathlm.models import GPT, Recurrent
+from mathlm.models import GPT, GPTConfig, Recurrent
+
+KINDS = {
+    "gpt2": {
+        "norm": "layer",
+        "activation": "gelu",
+        "position": "learned",
+        "bias": True,
+        "vocab_size": 515,
+    },
+    "llama": {
+        "norm": "rms",
+        "activation": "swiglu",
+        "position": "rope",
+        "bias": False,
+        "vocab_size": 512,
+    },
+}
 
 
 @EVERY
@@ -30,6 +47,22 @@ def test_in_single_precision_the_step_is_right_to_one_in_a_hundred_thousand(fami
     found = torch.stack([reader.read(ids[:, t : t + 1]) for t in range(8, 24)], 1)
     expected = logits(model.double(), ids)[:, 8:]
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+@pytest.mark.parametrize("n", [1, 3, 9, 17])
+def test_large_matrices_are_read_in_slices_with_the_same_result(kind, n):
+    sizes = {"context": 32, "d_model": 256, "n_layers": 2, "n_heads": 4}
+    model = GPT(GPTConfig(**sizes, **KINDS[kind])).float().eval()
+    for p in model.parameters():
+        torch.nn.init.normal_(p, std=0.1)  # gains and biases count, too
+    cache, step, ids = model.new_cache(1), DecodeStep(model), torch.randint(512, (1, 8 + n))
+    with torch.no_grad():
+        model(ids[:, :8], cache=cache)
+        found = step(ids[:, 8:], cache, last=False)
+        expected = model.double()(ids)[:, 8:]
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-5)
+    assert found.is_contiguous()
 
 
 @EVERY
