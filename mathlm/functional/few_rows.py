@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-SLICES = 32  # as many threads find work; the same on each machine, so that sums are, too
+SLICES = 16  # as many threads find work; the same on each machine, so that sums are, too
 LARGE = 2**17  # numbers of W from which on the slices pay
 NARROW = 4096  # numbers of x up to which W stands on the left
 FEW = 16  # rows of x

@@ -39,6 +39,6 @@ def test_slices_pay_for_large_matrices_of_float32():
     side = 2 * int(LARGE**0.5)
     W = torch.zeros(side, side, dtype=torch.float32)
     assert slices_pay(W) == torch.backends.mkl.is_available()
-    for other in (W.double(), W.bfloat16(), W.T[:, : side // 2], W[:128].clone(), W[:, :8]):
+    for other in (W.double(), W.bfloat16(), W.T[:, : side // 2], W[:64].clone(), W[:, :8]):
         assert not slices_pay(other)
     assert not slices_pay(torch.zeros(8, LARGE, dtype=torch.float32))  # a slice would be none
