@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from torch import Tensor
+
 from ...errors import CheckpointError
+from .weights import write_tensors
 
 NO_SPACE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 
-def write_files(folder: Path, files: Mapping[str, bytes], what: str) -> Path:
+def write_files(
+    folder: Path, files: Mapping[str, bytes | Mapping[str, Tensor]], what: str
+) -> Path:
     """Write files that belong together; the last of them says that all are there.
 
     Each is written in full under a hidden name, and only then do all take their own, in order.
@@ -20,7 +25,7 @@ def write_files(folder: Path, files: Mapping[str, bytes], what: str) -> Path:
 
     Args:
         folder: Made if it is not there.
-        files: Contents by name.
+        files: Contents by name; tensors are written as safetensors, without a copy of them.
         what: They are, for the message.
 
     Returns:
@@ -34,7 +39,10 @@ def write_files(folder: Path, files: Mapping[str, bytes], what: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            parts[name].write_bytes(content)
+            if isinstance(content, bytes):
+                parts[name].write_bytes(content)
+            else:
+                write_tensors(parts[name], content)
         for name, part in parts.items():
             new = not (folder / name).exists()
             os.replace(part, folder / name)
@@ -45,9 +53,16 @@ def write_files(folder: Path, files: Mapping[str, bytes], what: str) -> Path:
                 path.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
-        reason = disk_reason(error, folder, sum(map(len, files.values())))
+        reason = disk_reason(error, folder, sum(map(size, files.values())))
         raise CheckpointError(f"cannot write {what} to {folder}: {reason}") from error
     return folder
+
+
+def size(content: bytes | Mapping[str, Tensor]) -> int:
+    """Bytes of a file's content, the header of tensors left out."""
+    if isinstance(content, bytes):
+        return len(content)
+    return sum(tensor.nbytes for tensor in content.values())
 
 
 def disk_reason(error: OSError, folder: Path, needed: int) -> str:

@@ -25,7 +25,7 @@ from .gpt import (
     their_name,
 )
 from .hugging_face import FLOATS, KINDS
-from .weights import FILE, plain, to_bytes
+from .weights import FILE, plain
 
 ADVICE = {
     "low-rank adapters": "merge_lora(model, keep=False) makes them part of the weights",
@@ -108,7 +108,7 @@ def save_pretrained(
     fields = fields_of(config, kind)
     fields["dtype"] = plain(dtype or model.token_embedding.weight.dtype)
     tensors = gpt2_tensors(model) if kind == "gpt2" else llama_tensors(model)
-    content = to_bytes({name: t.to(dtype or t.dtype) for name, t in tensors.items()})
+    content = {name: t.to(dtype or t.dtype) for name, t in tensors.items()}
     said = (json.dumps(fields, indent=1) + "\n").encode()
     return write_files(folder, {FILE: content, "config.json": said}, "the model")
 

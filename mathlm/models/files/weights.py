@@ -1,12 +1,14 @@
 """Weights as safetensors, read and written here alone; nothing is unpickled."""
 
+import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import save, save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -124,7 +126,31 @@ def refuse_pickle(path: Path) -> None:
 
 def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     """``tensors`` as the content of a safetensors file."""
-    return save({name: alone(tensor.detach().cpu()) for name, tensor in tensors.items()})
+    return save(on_their_own(tensors))
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write a safetensors file from the memory that the tensors have.
+
+    Raises:
+        OSError: If the disk refuses.
+    """
+    path.touch()
+    mode = path.stat().st_mode  # what the umask leaves; safetensors makes files of mode 600
+    try:
+        save_file(on_their_own(tensors), path)
+    except SafetensorError as error:
+        number = re.search(r"(?:os error|code:) (\d+)", str(error))
+        if number is None:
+            raise
+        code = int(number[1])
+        raise OSError(code, os.strerror(code)) from error
+    path.chmod(mode)
+
+
+def on_their_own(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Each in row order, on the CPU, in memory that no other shares."""
+    return {name: alone(tensor.detach().cpu()) for name, tensor in tensors.items()}
 
 
 def alone(tensor: Tensor) -> Tensor:
