@@ -73,7 +73,8 @@ def curve(
 def tune(args: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Share right of each method by step size, over the last half of short runs.
 
-    The start, and the sums on which the shares are taken, are used for nothing else.
+    The start is used for nothing else; the sums on which the shares are taken are of those that
+    may occur in training.
     """
     model, _ = start(TUNED, args)
     found: dict[str, dict[str, float]] = {}

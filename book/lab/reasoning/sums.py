@@ -17,7 +17,7 @@ Verifier = Callable[[Question, str], bool]
 LETTERS = "0123456789+=;"
 END = LETTERS.index(";")
 ROOM = 34  # tokens that an answer may have, the end among them
-CONTEXT = 14 + ROOM  # of "26+20+16+11=" and an answer
+CONTEXT = 14 + ROOM  # of "7+5+8+1+0+2+6=" and an answer
 SIZES: dict[str, Any] = {"d_model": 48, "n_layers": 2, "n_heads": 4, "position": "rope"}
 TERMS, TERM_SHARES = (
     (3, 4, 5, 6, 7),
@@ -26,7 +26,7 @@ TERMS, TERM_SHARES = (
 
 
 def asked(question: Question) -> str:
-    """The sum as it is asked: ``26+20+16=``."""
+    """The sum as it is asked: ``7+5+8=``."""
     return "+".join(map(str, question)) + "="
 
 
