@@ -21,6 +21,7 @@ RIGHT = {  # text -> question that it answers
     "<answer> 12 </answer>\n": (30, 18),
     "<answer>\n12\n</answer>": (30, 18),
     "<answer>012</answer>": (30, 18),
+    "<answer>" + "0" * 20 + "12</answer>": (30, 18),
     "<answer>-6</answer>": (12, 18),
     "18 - 12 = 6, so <answer>-6</answer>": (12, 18),
     "<answer>0</answer>": (7, 7),
@@ -34,6 +35,7 @@ WRONG = {  # text -> question, and what accepting it would teach
     "<answer>11 or 12</answer>": ((30, 18), "an answer that offers two numbers is accepted"),
     "<answer>11</answer><answer>12</answer>": ((30, 18), "two answers are accepted"),
     "<answer>12</answer><answer>11</answer>": ((30, 18), "two answers are accepted"),
+    "<answer>11 or <answer>12</answer>": ((30, 18), "a second opening tag is accepted"),
     "12": ((30, 18), "a number without the tags is accepted"),
     "<answer>6</answer>": ((12, 18), "the sign is lost"),
     "<answer>30-18</answer>": ((30, 18), "the question is accepted as its own answer"),
@@ -64,7 +66,10 @@ POLICY = {  # what a policy writes before it is trained, and how often
 }
 SOLVED = ("<answer>12</answer>", "First 30 - 10 = 20, then 20 - 8 = 12. <answer>12</answer>")
 HALF = "<answer>13</answer>", "I do not know."  # with the format and without, both wrong
-NO_ANSWER = ("12", "<answer>11 or 12 or 13</answer>", "<answer>11</answer><answer>12</answer>")
+NO_ANSWER = (
+    "12", "<answer>11 or 12 or 13</answer>", "<answer>11</answer><answer>12</answer>",
+    "", "<answer></answer>", "<answer>twelve</answer>", "</answer>12<answer>",
+)  # fmt: skip
 
 
 def grade(verify: Callable, reward: Callable | None = None) -> Report:
@@ -169,7 +174,10 @@ def _order(reward: Callable) -> str | None:
         )
     for text, score in scores.items():
         if text not in SOLVED and score >= best:
-            return f"{text[:40]!r} is not right and earns {score:g}, as much as a right answer."
+            return (
+                f"{text[:40]!r} is not right and earns {score:g}, at least as much as a right "
+                f"answer ({best:g})."
+            )
     if tagged <= plain:
         return (
             f"one number in tags earns {tagged:g} and a text without an answer {plain:g}: "
@@ -188,7 +196,10 @@ def _elsewhere(reward: Callable) -> str | None:
             )
     for text, ((a, b), _) in WRONG.items():
         if (score := reward((a, b), text)) >= best:
-            return f"{text!r} is wrong for {a} - {b} and earns {score:g}, like a right answer."
+            return (
+                f"{text!r} is wrong for {a} - {b} and earns {score:g}, at least as much as a "
+                f"right answer ({best:g})."
+            )
     for text in NO_ANSWER:
         if (score := _score(reward, text)) > tagged:
             return (
@@ -208,8 +219,9 @@ def _tilted(reward: Callable) -> str | None:
         return None
     rest = {t: float(q) for q, t in zip(p, POLICY, strict=True) if t not in SOLVED}
     most = max(rest, key=rest.__getitem__)
+    share = f"{math.floor(1000 * solved) / 10:g}%"  # never rounded up to what is wanted
     return (
         f"the best policy for your reward, with a KL coefficient of {BETA}, is right in "
-        f"{solved:.0%} of its answers, of {WANTED:.0%} that are wanted; it writes "
+        f"{share} of its answers, of {WANTED:.0%} that are wanted; it writes "
         f"{most[:40]!r} in {rest[most]:.0%}. Is what is not right paid too well?"
     )

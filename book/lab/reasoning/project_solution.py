@@ -3,15 +3,14 @@
 import re
 
 ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
-NUMBER = re.compile(r"-?[0-9]{1,18}")
+NUMBER = re.compile(r"(-?)0*([0-9]{1,18})")
 
 
 def written(text: str) -> int | None:
     """The one number between the one pair of tags, or None."""
     found = ANSWER.findall(text)
-    if len(found) != 1 or not NUMBER.fullmatch(found[0].strip()):
-        return None
-    return int(found[0])
+    number = NUMBER.fullmatch(found[0].strip()) if len(found) == 1 else None
+    return int(number[1] + number[2]) if number else None
 
 
 def verify(question: tuple[int, int], text: str) -> bool:

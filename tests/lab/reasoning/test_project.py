@@ -55,6 +55,17 @@ def first_of_two(question, text):
     return bool(tags) and int(tags[-1]) == question[0] - question[1]
 
 
+def last_opening(question, text):
+    """A verifier that looks after the last opening tag."""
+    last = "<answer>" + text.rpartition("<answer>")[2]
+    return text.count("</answer>") == 1 and solution.verify(question, last)
+
+
+def short_numbers(question, text):
+    """A verifier that takes no number of more than 18 digits, whatever stands in front."""
+    return solution.verify(question, text) and not re.search("[0-9]{19}", text)
+
+
 VERIFIERS = {
     "everything is accepted": lambda q, t: True,
     "answers 30 - 18 rightly and is refused": lambda q, t: False,
@@ -84,6 +95,8 @@ VERIFIERS = {
     "the sign is lost": lambda q, t: (
         solution.written(t) is not None and abs(solution.written(t)) == abs(q[0] - q[1])
     ),
+    "a second opening tag": last_opening,
+    "0012</answer>' answers 30 - 18 rightly and is refused": short_numbers,
     "raised": with_eval,
     "not written yet": raises,
 }
@@ -111,12 +124,32 @@ def without_sign(question, text):
     return 1.0 if right else 0.1 * (found is not None)
 
 
+def paid_for_tags(question, text):
+    return 0.3 if "<answer></answer>" in text else solution.reward(question, text)
+
+
+def upside_down(question, text):
+    if solution.verify(question, text):
+        return 0.5
+    return float(solution.written(text) is not None)
+
+
+def nearly(question, text):
+    """The best policy for this reward is right in 94.97 % of its answers."""
+    if solution.verify(question, text):
+        return 1.0
+    return 0.545 * (solution.written(text) is not None)
+
+
 REWARDS = {
     "is no answer and earns 0.5": paid_anywhere,
     "'<answer> 12 </answer>\\n' answers 30 - 18 rightly and earns 0.1": to_the_letter,
     "is wrong for 12 - 18": without_sign,
     "same reward": lambda q, t: 0.5,
     "reward for length or style": style,
+    "'<answer></answer>' is no answer and earns 0.3": paid_for_tags,
+    "earns 1, at least as much as a right answer (0.5)": upside_down,
+    "is right in 94.9% of its answers, of 95% that are wanted": nearly,
     "between 0 and 1": lambda q, t: 2 * solution.reward(q, t),
     "return a number": solution.verify,
     "as much as a right answer": lambda q, t: float("answer" in t),
