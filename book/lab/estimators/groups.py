@@ -102,7 +102,7 @@ def success_curve(weight: Weight, start: float, end: float, places: int = 4001) 
         weight: w.
         start: p at time 0.
         end: The last p.
-        places: Of the grid, even in z.
+        places: Of the grid, evenly spaced in z.
 
     Returns:
         (2, places): p, and the time [1/step size].
@@ -127,7 +127,7 @@ def end_with_penalty(weight: Weight, start: float, beta: float) -> float:
         beta: β, exact KL(π ‖ π_ref) of right and wrong.
 
     Returns:
-        p; 1.0 if there is no root up to a logit of 60: the policy runs away to one answer.
+        p; 1.0 if there is no root up to a logit of 60: the success rate goes to 1.
     """
     z0 = _logit(start)
     z = torch.linspace(z0 + 1e-9, 60.0, GRID)

@@ -175,9 +175,9 @@ def group_advantages(
         A_i = (r_i - mean r) / (std r + ε)   over the N samples of a group, std with 1/(N - c)
 
     Equal rewards give exactly 0. ε = 1e-4 decides what is noise: rewards that differ by 1e-9
-    give advantages of 1e-5 and not of 1, and a spread of 1e-4 counts by half. Division by the
-    spread gives questions that are nearly always or nearly never answered well more weight than
-    those in between.
+    give advantages of 1e-5 at most and not of 1, and a spread of 1e-4 counts by half. With
+    rewards of 0 and 1 and N ≥ 4, division by the spread gives questions that are nearly always
+    or nearly never answered well more weight than those in between.
 
     Args:
         rewards: N ≥ 2 samples of each of G prompts.
@@ -283,8 +283,9 @@ def maxrl_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
                                    → ∇p / p = ∇log p   for many samples,   p = E_π[r]
 
     The mean reward has the gradient ∇p, so a prompt counts by how fast it improves; log p
-    divides that by p, so prompts that are hardly ever answered count most. N samples give the
-    series -Σ_k (1 - p)^k / k of log p to its order N - 1: what they can tell of pass@k.
+    divides that by p, so prompts that are hardly ever answered count most. This form climbs the
+    series -Σ_k (1 - p)^k / k of log p to its order N - 1; it would be N, as in the paper's
+    theorem, with advantages of -1 in the groups that are skipped here.
 
     Args:
         rewards: N ≥ 2 samples of each of G prompts, each 0 or 1.
@@ -300,7 +301,7 @@ def maxrl_advantages(rewards: Float[Tensor, "G N"]) -> Float[Tensor, "G N"]:
         tensor([[-1., -1., -1.,  3.]])
 
     References:
-        Tajwar et al. (2026), arXiv:2602.02710, theorem 1.
+        Tajwar et al. (2026), arXiv:2602.02710, section 4.
     """
     centred = centred_advantages(rewards)
     other = (rewards != 0) & (rewards != 1)
