@@ -394,8 +394,8 @@ def cispo_loss(
         ℓ_t = -w_t A log π(y_t),   w_t = clip(ρ_t, 1 - ε_low, 1 + ε_high), held constant
         ∇ℓ_t = -w_t A ∇log π(y_t)
 
-    Where the clipped ratio of PPO has the gradient 0, this one has that of the bound, so that a
-    rare token of a good answer is still learned after its ratio has grown. To be averaged over
+    Where the clipped ratio of PPO has the gradient 0, this one keeps its weight, so that a rare
+    token of a good answer is still learned after its ratio has grown. To be averaged over
     all tokens by :func:`token_mean`, with :func:`group_advantages`.
 
     Args:
@@ -442,7 +442,7 @@ def sapo_loss(
     gate: float | int = 1.0,
     gate_negative: float | int = 1.05,
 ) -> Float[Tensor, " B"]:
-    """A smooth gate in place of the clip: the further a ratio is from 1, the less it counts.
+    """A smooth gate in place of the clip: the further a ratio is from 1, the less of it counts.
 
     Computes::
 
