@@ -79,6 +79,19 @@ def test_the_gradient_of_the_forward_loss_is_the_difference_of_probabilities():
     assert_close(found, centered / 7, rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_the_gradient_of_the_reverse_loss_is_weighted_by_the_student(temperature):
+    """∂ℓ/∂s = τ q (log q/p - KL(q ‖ p)), by hand from the two softmaxes."""
+    student, teacher = logits(5, 7)
+    student.requires_grad_()
+    q, p = ((x.detach() / temperature).softmax(-1) for x in (student, teacher))
+    ratio = (q / p).log()
+    loss = reverse_distillation_loss(student, teacher, temperature).sum()
+    (found,) = torch.autograd.grad(loss, student)
+    mean = (q * ratio).sum(-1, keepdim=True)
+    assert_close(found, temperature * q * (ratio - mean))
+
+
 @every
 def test_gradients_by_differences_and_none_for_the_teacher(loss):
     student, teacher = (x.requires_grad_() for x in logits(2, 4))

@@ -43,7 +43,7 @@ def _student(make_student: MakeStudent, *rest: Any) -> None:
             raise FaultError("the student has another vocabulary than its teacher.")
         if model.head.weight is not model.token_embedding.weight:
             raise FaultError(
-                "the embedding is not tied: it takes most of the parameters twice."
+                "the embedding is not tied: input and output each have a matrix of their own."
             )
         size = sum(p.numel() for p in model.parameters())
         if size > most:

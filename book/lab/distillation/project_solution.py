@@ -17,6 +17,9 @@ def make_student(vocab_size: int, parameters: int) -> GPT:
     Args:
         vocab_size: V, that of the teacher.
         parameters: Most that it may have.
+
+    Raises:
+        ValueError: If no width up to 512 gives that size.
     """
 
     def config(width: int) -> GPTConfig:
@@ -30,8 +33,9 @@ def make_student(vocab_size: int, parameters: int) -> GPT:
 
     widths = range(8, 513, 8)
     fitting = bisect_right(widths, parameters, key=size)  # how many of them are small enough
-    if fitting == 0:
-        raise ValueError(f"{parameters} parameters are too few for {vocab_size} tokens")
+    if fitting == 0 or 2 * size(widths[fitting - 1]) < parameters:
+        least = parameters // 2
+        raise ValueError(f"no width up to 512 gives {least} to {parameters} parameters")
     return GPT(config(widths[fitting - 1]))
 
 

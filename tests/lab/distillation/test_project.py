@@ -34,7 +34,10 @@ FAULTS = {
     "another vocabulary": ("vocab_size=vocab_size, **", "vocab_size=vocab_size + 1, **"),
     "is not tied": ('"tie_embeddings": True', '"tie_embeddings": False'),
     "were allowed": ("(widths, parameters,", "(widths, 1.3 * parameters,"),
-    "use at least half": ("(widths, parameters,", "(widths, parameters / 4,"),
+    "use at least half": (
+        "return GPT(config(widths[fitting - 1]))",
+        "return GPT(config(widths[fitting // 4]))",
+    ),
     "must return one number": (MEAN, "(share * kl + (1 - share) * hard)[real]"),
     "the wrong way round": (KL, KL.replace("student, teacher", "teacher.detach(), student")),
     "are exchanged": (MEAN, "((1 - share) * kl + share * hard)[real].mean()"),
@@ -61,6 +64,14 @@ FAULTS = {
     "a gradient reaches the teacher": (
         KL,
         OPEN + ".log_softmax(-1) - (student / temperature).log_softmax(-1))).sum(-1))",
+    ),
+    "the loss of a padded batch is": (
+        MEAN,
+        MEAN.replace(".mean()", ".sum() / max(real.sum(), 5)"),
+    ),
+    "the loss of a text is": (
+        "said = teacher(ids[:, :-1])",
+        "said = teacher(ids[:, :-1]).roll(1, 1)",
     ),
     "shifted by one: at each position": (
         "said = teacher(ids[:, :-1])",
@@ -103,6 +114,13 @@ def test_the_solution_passes():
 def test_a_planted_fault_is_named(sentence):
     report = project.grade(*planted(*FAULTS[sentence]))
     assert any(sentence in fault for fault in report.faults), report
+
+
+@pytest.mark.parametrize(("vocab_size", "most"), [(512, 20_000), (512, 1_000), (64, 10**8)])
+def test_a_size_that_no_width_has_is_refused(vocab_size, most):
+    """Widths are multiples of 8 up to 512: too coarse, too wide or too narrow for these."""
+    with pytest.raises(ValueError, match="no width up to 512"):
+        project_solution.make_student(vocab_size, most)
 
 
 def test_a_teacher_may_get_back_the_mode_it_had():
