@@ -2,8 +2,8 @@
 
 A name is three letters. Its first letter points at one of four classes, and the name belongs to
 that class with probability :data:`RULE`, else to one of the other three. Nobody who has not
-seen a name can be right more often than that. A question lists the classes in an order drawn
-once, as printed sets of questions do, and ends with the right one.
+seen a name can be right more often than that on average. A question lists the classes in an
+order drawn once, as printed sets of questions do, and ends with the right one.
 
     cd book
     python -m lab.evaluation.contamination --record results/evaluation-contamination.json
@@ -104,8 +104,8 @@ def right(model: GPT, rows: ndarray) -> ndarray:
 def order_ranks(model: GPT, rows: ndarray) -> ndarray:
     """How many of the 24 orders of the choices are likelier than the printed one, (N,).
 
-    To a model that has not read them every order is as good, so each rank from 0 to 23 has
-    probability 1/24, whatever the model is: the printed order was drawn without it.
+    To a model that has not read them each rank from 0 to 23 has probability 1/24, whatever
+    orders it prefers: the printed order was drawn without it.
     """
     ids = torch.from_numpy(rows)
     found: list[Tensor] = []

@@ -107,7 +107,7 @@ def load(name: str) -> tuple[Question, ...]:
 
     - "piqa": everyday tasks, two choices, validation set, part of it (Bisk et al., 2020);
     - "openbookqa": school science, four choices, test set (Mihaylov et al., 2018);
-    - "mmlu": 57 subjects of school and university, four choices, 50 questions of each
+    - "mmlu": 57 subjects from school to the professions, four choices, 50 questions of each
       (Hendrycks et al., 2021).
 
     Args:

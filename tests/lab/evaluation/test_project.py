@@ -104,6 +104,19 @@ FAULTS = {
         "len(set(words) & set(read)) >= min(n, 8)",
     ),
     "a question of fewer words": ("[min(length, len(words)) for", "[length for"),
+    "one entry for each question": (
+        "zip(asked, sizes, strict=True)]",
+        "zip(asked, sizes, strict=True)][1:]",
+    ),
+    "a run that is broken: an overlap is reported": ("[min(length, len", "[min(5, len"),
+    "a short question that is not there: an overlap is reported": (
+        "[min(length, len(words)) for",
+        "[length if len(words) >= length else 2 for",
+    ),
+    "no run of three where length is 3: an overlap is reported": (
+        "[min(length, len",
+        "[min(length if length > 3 else 2, len",
+    ),
 }
 
 
