@@ -212,7 +212,7 @@ def common_end(objective: Objective, starts: int) -> tuple[Float[Tensor, "U V"],
     """Where :func:`settle` ends from random starts, and from how many of them.
 
     An end with a dropped token is none: the gradient is nearly 0 there because the token is
-    nearly never said, and a longer descent takes the token up again.
+    nearly never said, and not because nothing is gained by saying it.
 
     Raises:
         ValueError: If there is more than one end, or none.
