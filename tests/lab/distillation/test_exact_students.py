@@ -102,6 +102,20 @@ def test_estimates_of_a_gradient_are_unbiased_but_for_the_last(p):
     assert float((alone - truth).abs().max()) > 0.01
 
 
+def test_the_usual_gradient_on_own_samples_is_that_of_no_function(p):
+    """The Jacobian of a gradient is symmetric."""
+    z = torch.randn(5, 4)
+
+    def asymmetry(objective):
+        steps = 1e-5 * torch.eye(20).view(20, 5, 4)
+        rows = [gradient(objective, z + h) - gradient(objective, z - h) for h in steps]
+        jacobian = torch.stack(rows).flatten(1) / 2e-5
+        return float((jacobian - jacobian.T).abs().max())
+
+    assert asymmetry(e.reverse_kl(p)) < 1e-6
+    assert asymmetry(e.on_own(p)) > 0.01
+
+
 def test_logits_have_less_variance_than_tokens(p):
     found = e.forward_estimates(torch.randn(5, 4), p)
     tokens, logits = (e.mean_and_variance(x, p)[1] for x in found.values())
