@@ -63,8 +63,8 @@ def reverse_distillation_loss(
         ℓ = τ² KL(q ‖ p) = τ² Σ_c q_c (log q_c - log p_c)
 
     A student that cannot hold all of the teacher keeps a part that it can hold, where the
-    forward KL spreads it over all. Averaged over sequences that the student itself writes, its
-    sum over positions is the KL of whole sequences.
+    forward KL spreads it over all. At τ = 1 and averaged over sequences that the student
+    itself writes, its sum over positions is the KL of whole sequences.
 
     Args:
         student: Logits s.

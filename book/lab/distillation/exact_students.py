@@ -9,7 +9,7 @@ from functools import cache
 
 import torch
 from numpy import ndarray
-from scipy.optimize import root
+from scipy.optimize import minimize, root
 from torch import Tensor
 
 from mathlm.align.exact import Prefixes, all_completions, prefixes_of
@@ -20,6 +20,7 @@ LENGTH = 4
 SPREAD = 2.0  # standard deviation of the teacher's logits
 RARE = -7.0  # log p of a sequence that the teacher hardly ever says
 NEVER = -40.0  # a logit for 0, so that divergences stay finite
+DROPPED = 1e-9  # below it a student has dropped a token, and its gradient is nearly 0 there
 
 Objective = Callable[[Float[Tensor, "U V"]], Tensor]
 
@@ -107,12 +108,33 @@ def on_text(p: Float[Tensor, "N V"], text: Float[Tensor, " N"]) -> Objective:
     return lambda z: text @ token_kl(p, student_table(z))
 
 
+def gradient_of(objective: Objective, z: Float[Tensor, "U V"]) -> Float[Tensor, "U V"]:
+    """Gradient of an objective in the logits."""
+    z = z.detach().requires_grad_(True)
+    return torch.autograd.grad(objective(z), z)[0]
+
+
+def solved(
+    objective: Objective, z: Float[Tensor, "U V"], close: float = 1e-9
+) -> Float[Tensor, "U V"]:
+    """Newton's method to where the gradient of an objective vanishes.
+
+    Raises:
+        ValueError: If the gradient does not vanish there.
+    """
+
+    def level(flat: ndarray) -> ndarray:  # the mean of a row of logits is free: hold it at 0
+        rows = torch.from_numpy(flat).view_as(z)
+        return (gradient_of(objective, rows) + rows.mean(-1, keepdim=True)).flatten().numpy()
+
+    end = torch.from_numpy(root(level, z.flatten().numpy(), tol=1e-13).x).view_as(z)
+    if (worst := gradient_of(objective, end).abs().max()) > close:
+        raise ValueError(f"the gradient is {worst:.1e} at the end: start nearer to it")
+    return end
+
+
 def settle(
-    objective: Objective,
-    start: Float[Tensor, "U V"],
-    rate: float = 0.5,
-    steps: int = 150,
-    close: float = 1e-9,
+    objective: Objective, start: Float[Tensor, "U V"], rate: float = 0.5, steps: int = 150
 ) -> Float[Tensor, "U V"]:
     """Follow the gradient of an objective, and solve for where it vanishes.
 
@@ -126,25 +148,28 @@ def settle(
     Raises:
         ValueError: If the gradient does not vanish there.
     """
-
-    def gradient_at(z: Tensor) -> Tensor:
-        z = z.detach().requires_grad_(True)
-        return torch.autograd.grad(objective(z), z)[0]
-
-    def level(z: ndarray) -> ndarray:  # the mean of a row of logits is free: hold it at 0
-        rows = torch.from_numpy(z).view_as(start)
-        return (gradient_at(rows) + rows.mean(-1, keepdim=True)).flatten().numpy()
-
     z = start.clone()
     for _ in range(steps):
         visits = torch.zeros(len(z), dtype=z.dtype)
         visits.index_add_(0, previous(1), reached(student_table(z)))
-        z = z - rate * gradient_at(z) / visits.clamp_min(1e-2)[:, None]
+        z = z - rate * gradient_of(objective, z) / visits.clamp_min(1e-2)[:, None]
         z = z - z.mean(-1, keepdim=True)
-    z = torch.from_numpy(root(level, z.flatten().numpy(), tol=1e-13).x).view_as(start)
-    if (worst := gradient_at(z).abs().max()) > close:
-        raise ValueError(f"the gradient is {worst:.1e} at the end: lower rate={rate}")
-    return z
+    return solved(objective, z)
+
+
+def minimum(objective: Objective, start: Float[Tensor, "U V"]) -> Float[Tensor, "U V"]:
+    """Where L-BFGS comes to from a start, for an objective that is the loss itself."""
+
+    def loss(flat: ndarray) -> tuple[float, ndarray]:
+        z = torch.from_numpy(flat).view_as(start)
+        return float(objective(z)), gradient_of(objective, z).flatten().numpy()
+
+    options = {"maxiter": 2000, "maxfun": 4000, "gtol": 1e-8, "ftol": 1e-15}
+    found = minimize(
+        loss, start.flatten().numpy(), jac=True, method="L-BFGS-B", options=options
+    )
+    z = torch.from_numpy(found.x).view_as(start)
+    return z - z.mean(-1, keepdim=True)
 
 
 def matched(p: Float[Tensor, "N V"], chance: Float[Tensor, " Y"]) -> Float[Tensor, "U V"]:
@@ -176,19 +201,36 @@ def greedy_sequence(p: Float[Tensor, "N V"]) -> int:
     return int(tree().leaf[node, p[node].argmax()])
 
 
-def best_of(
-    objective: Objective, starts: int = 12, seed: int = 0
-) -> list[Float[Tensor, "U V"]]:
-    """The different ends from several random starts, the best first."""
+def random_starts(count: int, seed: int = 0) -> Float[Tensor, "n U V"]:
+    """Logits of students to start from, standard normal."""
     draws = torch.Generator().manual_seed(seed)
-    found: list[tuple[float, Tensor]] = []
-    for _ in range(starts):
-        start = torch.randn(5, 4, generator=draws, dtype=torch.float64)
-        z = settle(objective, start)
-        value = float(objective(z))
-        if all(abs(value - other) > 1e-6 for other, _ in found):
-            found.append((value, z))
-    return [z for _, z in sorted(found, key=lambda pair: pair[0])]
+    V = len(LETTERS)
+    return torch.randn(count, V + 1, V, generator=draws, dtype=torch.float64)
+
+
+def common_end(objective: Objective, starts: int) -> tuple[Float[Tensor, "U V"], int]:
+    """Where :func:`settle` ends from random starts, and from how many of them.
+
+    An end with a dropped token is none: the gradient is nearly 0 there because the token is
+    nearly never said, and not because nothing is gained by saying it.
+
+    Raises:
+        ValueError: If there is more than one end, or none.
+    """
+    found = [settle(objective, start) for start in random_starts(starts)]
+    kept = [z for z in found if z.softmax(-1).min() > DROPPED]
+    if not kept or any((z - kept[0]).abs().max() > 1e-6 for z in kept):
+        raise ValueError(f"{len(kept)} starts do not share one end: list their ends")
+    return kept[0], len(kept)
+
+
+def least(objective: Objective, starts: int) -> tuple[Float[Tensor, "U V"], int]:
+    """The lowest minimum from random starts, and how many of them came to it."""
+    found = [minimum(objective, start) for start in random_starts(starts)]
+    values = [float(objective(z)) for z in found]
+    lowest = min(values)
+    reached_it = sum(value < lowest + 1e-4 for value in values)
+    return solved(objective, found[values.index(lowest)]), reached_it
 
 
 # --- gradients from samples ---------------------------------------------------------------
@@ -280,15 +322,26 @@ def measured(q: Float[Tensor, "N V"], p: Float[Tensor, "N V"]) -> dict[str, floa
     }
 
 
-def ends(seed: int, starts: int = 6) -> dict[str, Float[Tensor, "U V"]]:
-    """Where each way of teaching leads the student of a teacher: its logits."""
+def ends(seed: int, starts: int = 6) -> tuple[dict[str, Float[Tensor, "U V"]], dict[str, int]]:
+    """Where each way of teaching leads the student of a teacher.
+
+    Returns:
+        The student's logits by way; and of each way that is searched for, how many of the
+        random starts came there.
+    """
     p = teacher_table(seed)
     greedy = torch.zeros(len(words()), dtype=p.dtype)
     greedy[greedy_sequence(p)] = 1.0
-    return {
+    searched = {
+        "own samples, forward": common_end(on_own(p, forward=True), starts),
+        "own samples, reverse": common_end(on_own(p), starts),
+        "reverse KL": least(reverse_kl(p), starts),
+    }
+    closed = {
         "logits or samples": matched(p, of_sequences(p).exp()),
         "greedy answers": matched(p, greedy).clamp_min(NEVER),
-        "own samples, forward": best_of(on_own(p, forward=True), starts)[0],
-        "own samples, reverse": best_of(on_own(p), starts)[0],
-        "reverse KL": best_of(reverse_kl(p), starts)[0],
     }
+    return (
+        closed | {way: z for way, (z, _) in searched.items()},
+        {way: count for way, (_, count) in searched.items()},
+    )
