@@ -1,6 +1,6 @@
 """``make bench``: print the table of ratios and write ``benchmarks/results.json``.
 
-A run of every row also writes ``book/results/bench.json``, the record that chapter 27 shows.
+A run of every row also writes ``book/results/bench.json``.
 """
 
 import argparse
@@ -48,13 +48,17 @@ ALL = {
 }
 HERE = Path(__file__).parent
 RECORD = HERE.parent / "book" / "results" / "bench.json"
-HEAD = f"{'name':25} {'peer':28} {'ours':>10} {'theirs':>10} {'unit':10} {'ratio':>6}"
+HEAD = (
+    f"{'name':25} {'peer':30} {'version':19} {'ours':>10} {'theirs':>10} {'unit':10} "
+    f"{'ratio':>6} {'of the rounds':>14}"
+)
 
 
 def line(row: Row) -> str:
     """One row of the table."""
     numbers = f"{row.ours:>10} {row.theirs:>10} {row.unit:10} {row.ratio:>6}"
-    return f"{row.name:25} {row.peer:28} {numbers}"
+    spread = "" if row.spread is None else "{:.2f} to {:.2f}".format(*row.spread)
+    return f"{row.name:25} {row.peer:30} {row.version:19} {numbers} {spread:>14}"
 
 
 def main(argv: list[str]) -> int:
@@ -73,7 +77,7 @@ def main(argv: list[str]) -> int:
     for name in args.names or usual:
         rows.append(ALL[name](args.device))
         print(line(rows[-1]), flush=True)
-    table = [asdict(row) for row in rows]
+    table = [asdict(row) | {"version": row.version} for row in rows]
     (HERE / "results.json").write_text(json.dumps(table, indent=1) + "\n")
     if not args.names:
         write_record(RECORD, device=device_name(torch.device(args.device)), rows=table)

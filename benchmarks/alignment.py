@@ -249,7 +249,7 @@ def grpo_step(device: str) -> Row:
         ours = stepping(policy, partial(grpo_backward, policy, lambda: batches(next(steps))))
         theirs = stepping(other, lambda: trainer.training_step(other, rows, None))
         work = PROMPTS * GROUP * NEW
-        return compare("grpo-step", "trl", ours, theirs, work=work, unit="tokens/s", rounds=5)
+        return compare("grpo-step", "trl", ours, theirs, work=work, unit="tokens/s", rounds=7)
 
 
 BENCHMARKS = {"dpo-step": dpo_step, "grpo-step": grpo_step}

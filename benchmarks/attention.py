@@ -59,7 +59,11 @@ def row(device: str, kind: str, T: int) -> Row:
     ours, theirs = attention_pair(device, T) if kind == "attention" else block_pair(device)
     x = torch.randn(TOKENS // T, T, D, device=device, requires_grad=True)
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-3, atol=1e-4)
-    peer = "torch.nn.MultiheadAttention" if kind == "attention" else "TransformerEncoderLayer"
+    peer = (
+        "torch.nn.MultiheadAttention"
+        if kind == "attention"
+        else "torch TransformerEncoderLayer"
+    )
     return compare(
         f"{kind}-{T}", peer,
         lambda: ours(x).sum().backward(), lambda: theirs(x).sum().backward(),

@@ -83,7 +83,7 @@ def eight_bits(device: str) -> Row:
     return compare(
         "generate-smollm2-8bit", "transformers, float32",
         lambda: generate(ours, ids, 32, 0.0), lambda: their_generate(theirs, ids, 32),
-        work=32, unit="tokens/s", rounds=5, repeats=1,
+        work=32, unit="tokens/s", rounds=7, repeats=1,
     )  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def prefill(device: str) -> Row:
     torch.testing.assert_close(read(), peer(), rtol=1e-3, atol=1e-3)
     return compare(
         "prefill-1024", "transformers, same weights", read, peer,
-        work=FAR, unit="tokens/s", rounds=5, repeats=1,
+        work=FAR, unit="tokens/s", rounds=7, repeats=1,
     )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def four_bits(device: str) -> Row:
 BENCHMARKS: dict[str, Callable[[str], Row]] = {
     "generate-small": partial(generate_row, "generate-small", small, 1, 64, 9),
     "generate-small-batch": partial(generate_row, "generate-small-batch", small, 8, 64, 9),
-    "generate-smollm2": partial(generate_row, "generate-smollm2", smollm2, 1, 32, 5),
+    "generate-smollm2": partial(generate_row, "generate-smollm2", smollm2, 1, 32, 7),
     "bandwidth-smollm2": partial(bandwidth, "bandwidth-smollm2", lambda: smollm2("cpu")[0]),
     "generate-smollm2-8bit": eight_bits,
     "bandwidth-smollm2-8bit": partial(

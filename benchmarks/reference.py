@@ -40,7 +40,7 @@ def row(device: str, width: int) -> Row:
     torch.testing.assert_close(float(by_hand()[0]), by_autograd().item(), rtol=1e-6, atol=0)
     return compare(
         f"reference-transformer-{width}", "models.Transformer, float64",
-        by_hand, by_autograd, work=B * (S + T), unit="tokens/s", rounds=5, repeats=1,
+        by_hand, by_autograd, work=B * (S + T), unit="tokens/s", rounds=7, repeats=1,
     )  # fmt: skip
 
 

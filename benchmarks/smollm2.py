@@ -75,7 +75,7 @@ def load_weights(device: str) -> Row:
     return compare(
         "load-weights", "transformers, same folder",
         lambda: GPT.from_pretrained(path), lambda: their_model(path),
-        work=1, unit="models/s", rounds=5, repeats=1,
+        work=1, unit="models/s", rounds=7, repeats=1,
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def load_gguf(device: str) -> Row:
     return compare(
         "load-gguf", "gguf, tensors only",
         lambda: GPT.from_pretrained(path), tensors,
-        work=1, unit="models/s", rounds=3, repeats=1,
+        work=1, unit="models/s", rounds=7, repeats=1,
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def save_weights(device: str) -> Row:
             "save-weights", "transformers, same weights",
             lambda: save_pretrained(ours, tempfile.mkdtemp(dir=made) + "/ours"),
             lambda: theirs.save_pretrained(tempfile.mkdtemp(dir=made) + "/theirs"),
-            work=1, unit="models/s", rounds=3, repeats=1,
+            work=1, unit="models/s", rounds=7, repeats=1,
         )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def chat_start(device: str) -> Row:
     return compare(
         "chat-start", "transformers, no tokenizer",
         lambda: run("-m", "mathlm", *ours.split()), lambda: run("-c", START, folder().name),
-        work=1, unit="starts/s", rounds=3, repeats=1,
+        work=1, unit="starts/s", rounds=7, repeats=1,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def peer_train(texts: Sequence[str], n_merges: int = MERGES) -> Tokenizer:
     return tokenizer
 
 
-def bpe_train(device: str, rounds: int = 3) -> Row:
+def bpe_train(device: str, rounds: int = 7) -> Row:
     """Pieces, their counts and 4,096 merges, by GPT-2's pattern; no accelerator is used."""
     texts = corpus.documents("shakespeare")
     return compare(
@@ -51,7 +51,7 @@ def peer_of(bpe: ByteBPE) -> Tokenizer:
     return tokenizer
 
 
-def bpe_encode(device: str, kind: str = "trained", rounds: int = 5) -> Row:
+def bpe_encode(device: str, kind: str = "trained", rounds: int = 7) -> Row:
     """The whole corpus, after a first pass; ids are equal. No accelerator is used."""
     text = corpus.load("shakespeare")
     if kind == "trained":

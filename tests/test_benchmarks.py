@@ -1,9 +1,11 @@
 """The rows that need a GPU or much time, at a size that needs neither."""
 
+from importlib.metadata import version
+
 import pytest
 import torch
 
-from benchmarks import alignment, training
+from benchmarks import alignment, timing, training
 from benchmarks.__main__ import ALL
 from benchmarks.timing import Row
 from mathlm.errors import DeviceError
@@ -66,3 +68,19 @@ def test_every_row_has_a_name_of_its_own():
     assert {"train-step", "train-overhead", "train-memory", "train-step-gpt2"} <= set(ALL)
     assert {"dpo-step", "grpo-step"} <= set(ALL)
     assert set(training.ON_CUDA) <= set(ALL)
+
+
+def test_a_row_says_how_far_its_rounds_lie_apart(monkeypatch):
+    """Rounds in which the peer takes 2, 1 and 3 times as long as ours; one more goes before."""
+    times = iter([9.0, 9.0, 1.0, 2.0, 1.0, 1.0, 1.0, 3.0])
+    monkeypatch.setattr(timing, "seconds", lambda run, repeats: next(times))
+    row = timing.compare("x", "peer", int, int, work=1, unit="calls/s", rounds=3)
+    assert (row.ratio, row.spread) == (2.0, (1.0, 3.0))
+
+
+def test_a_row_names_the_package_of_its_peer_and_its_version():
+    peers = {"transformers, same weights": "transformers", "torch.optim.SGD, fused": "torch"}
+    for peer, package in peers.items():
+        row = Row("x", peer, 1.0, 1.0, "calls/s", 1.0)
+        assert row.version == f"{package} {version(package)}"
+    assert Row("x", "size of the file", 1.0, 1.0, "MB", 1.0).version == ""
