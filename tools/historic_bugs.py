@@ -61,8 +61,8 @@ DEFECTS = [
     Defect(
         "gradients of one window left for the next",
         "train/trainer.py",
-        "        finally:\n            self.optimizer.zero_grad()\n        self.step += 1",
-        "        finally:\n            pass\n        self.step += 1",
+        "            self.optimizer.zero_grad()\n            self.model.zero_grad()  # also",
+        "            pass  # also",
         "train/test_trainer.py::test_no_gradient_is_left_after_an_epoch",
     ),
     Defect(
@@ -97,8 +97,8 @@ DEFECTS = [
     Defect(
         "cross-entropy in bfloat16",
         "functional/loss.py",
-        "logits = logits.float()",
-        "logits = logits + 0",
+        "logits = logits.float()\n    weight = None",
+        "logits = logits + 0\n    weight = None",
         "functional/test_loss.py::test_half_precision_logits_give_a_float32_loss",
     ),
     Defect(
@@ -149,8 +149,8 @@ DEFECTS = [
     Defect(
         "rotary pairs interleaved where they are half-split",
         "functional/position.py",
-        "    a, b = x.chunk(2, -1)\n    return torch.cat(",
-        "    a, b = x[..., 0::2], x[..., 1::2]\n    return torch.cat(",
+        "    a, b = x.chunk(2, -1)\n    turned = torch.cat(",
+        "    a, b = x[..., 0::2], x[..., 1::2]\n    turned = torch.cat(",
         "models/test_parity.py::test_float32_logits_agree_to_1e_5",
     ),
     Defect(
@@ -343,8 +343,8 @@ DEFECTS = [
     Defect(
         "epsilon before the bias correction",
         "optim/adam.py",
-        'm_hat / (v_hat.sqrt() + group["eps"])',
-        'm_hat / (v_hat.sqrt() + group["eps"] / (1 - b2**t) ** 0.5)',
+        'group["lr"] * m_hat / (v_hat.sqrt() + group["eps"])',
+        'group["lr"] * m_hat / (v_hat.sqrt() + group["eps"] / (1 - b2**t) ** 0.5)',
         "optim/test_adam.py::test_tiny_gradients_move_as_in_torch",
     ),
     Defect(
@@ -358,7 +358,7 @@ DEFECTS = [
     Defect(
         "ties broken by the order of the text",
         "text/tokenizers/bpe.py",
-        "key=lambda p: (-counts[p], tokens[p[0]], tokens[p[1]])",
+        "key=lambda p: (-counts[p], order(p[0]), order(p[1]))",
         "key=lambda p: -counts[p]",
         "text/tokenizers/test_bpe_merges.py::test_ties_go_to_the_bytes_that_come_first",
     ),
@@ -437,8 +437,8 @@ DEFECTS = [
     Defect(
         "step size of another step after a resume",
         "train/trainer.py",
-        'group["lr"] = self.config.schedule(self.step) * group.get("lr_scale", 1.0)',
-        'group["lr"] = self.config.schedule(len(self.history) and self.step + self.saved)',
+        "scheduled(self.config.schedule, self.step - self.skipped)",
+        "scheduled(self.config.schedule, self.step - self.skipped + (self.saved > 0))",
         "train/test_checkpoint.py::test_the_learning_rates_after_a_resume_are_those_of_the"
         "_unbroken_run",
     ),

@@ -5,6 +5,7 @@ python tools/mutate.py mathlm/optim                 a folder of it
 python tools/mutate.py mathlm/functional/loss.py    a module of it: minutes
     --sample N    N mutants of each module only, always the same ones
     --jobs N      processes
+    --record FILE the counts of each module are put into this JSON file, the others stay there
 
 Each module is judged by the test file that mirrors it, in a copy below _build/mutate; the
 working tree is only read, so a run may be stopped at any time. A mutant that no test notices is
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import multiprocessing
 import os
 import random
@@ -199,7 +201,7 @@ def only_strict(what: Change) -> bool:
     return was == now
 
 
-def judge(module: str, count: int | None, jobs: int) -> int:
+def judge(module: str, count: int | None, jobs: int, record: Path | None = None) -> int:
     """Print what became of the mutants of a module; returns its exit code."""
     make_copy(module)
     context = multiprocessing.get_context("fork")
@@ -223,7 +225,18 @@ def judge(module: str, count: int | None, jobs: int) -> int:
     )
     for what, status in new:
         show(what, status)
+    if record is not None:
+        note(record, module, len(found), len(found) - len(missed), len(missed) - len(new))
     return int(bool(new))
+
+
+def note(record: Path, module: str, mutants: int, noticed: int, equivalent: int) -> None:
+    """Put the counts of a module into the record; the score leaves equivalent mutants out."""
+    told = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    real = mutants - equivalent
+    counts = {"mutants": mutants, "noticed": noticed, "equivalent": equivalent}
+    told[module] = counts | {"score": round(noticed / real, 4) if real else 1.0}
+    record.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def show(what: Change, status: str) -> None:
@@ -241,6 +254,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("paths", nargs="*", help="modules or folders of the core")
     parser.add_argument("--sample", type=int, help="mutants of each module")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--record", type=Path, help="JSON file of the counts by module")
     args = parser.parse_args(argv)
     try:
         modules = chosen(args.paths)
@@ -249,7 +263,7 @@ def main(argv: list[str]) -> int:
     os.environ |= ENVIRONMENT
     for name in PRELOADED:  # once, not for each mutant
         importlib.import_module(name)
-    return max(judge(module, args.sample, args.jobs) for module in modules)
+    return max(judge(module, args.sample, args.jobs, args.record) for module in modules)
 
 
 if __name__ == "__main__":

@@ -41,4 +41,16 @@ def test_slices_pay_for_large_matrices_of_float32():
     assert slices_pay(W) == torch.backends.mkl.is_available()
     for other in (W.double(), W.bfloat16(), W.T[:, : side // 2], W[:64].clone(), W[:, :8]):
         assert not slices_pay(other)
-    assert not slices_pay(torch.zeros(8, LARGE, dtype=torch.float32))  # a slice would be none
+    few = torch.zeros(8, LARGE, dtype=torch.float32)  # a slice would be none
+    assert not slices_pay(few)
+
+
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch has no MKL here")
+def test_from_which_size_on():
+    rows = 8 * SLICES
+    sizes = (rows, LARGE // rows), (rows, LARGE // rows - 1), (rows - 1, 2 * LARGE // rows)
+    assert [slices_pay(torch.zeros(s, dtype=torch.float32)) for s in sizes] == [
+        True,
+        False,
+        False,
+    ]
