@@ -44,6 +44,8 @@ WRONG = {  # text -> question, and what accepting it would teach
     "<answer>1 2</answer>": ((30, 18), "digits that stand apart are read as one number"),
     "<answer>1_2</answer>": ((30, 18), "an underscore inside the number is accepted"),
     "<answer>12 I think</answer>": ((30, 18), "words next to the number are accepted"),
+    "<answer>12</answer> or <answer>11": ((30, 18), "a tag without its pair is accepted"),
+    "<answer>12</answer></answer>": ((30, 18), "a tag without its pair is accepted"),
 }
 MALFORMED = (
     "", "<answer></answer>", "<answer>twelve</answer>", "</answer>12<answer>",

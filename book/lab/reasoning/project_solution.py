@@ -8,8 +8,10 @@ NUMBER = re.compile(r"(-?)0*([0-9]{1,18})")
 
 def written(text: str) -> int | None:
     """The one number between the one pair of tags, or None."""
-    found = ANSWER.findall(text)
-    number = NUMBER.fullmatch(found[0].strip()) if len(found) == 1 else None
+    if text.count("<answer>") != 1 or text.count("</answer>") != 1:
+        return None
+    found = ANSWER.search(text)
+    number = NUMBER.fullmatch(found[1].strip()) if found else None
     return int(number[1] + number[2]) if number else None
 
 

@@ -61,6 +61,17 @@ def last_opening(question, text):
     return text.count("</answer>") == 1 and solution.verify(question, last)
 
 
+def pairs_alone(question, text):
+    """A verifier that counts pairs, not tags."""
+    pairs = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
+    return len(pairs) == 1 and solution.verify(question, f"<answer>{pairs[0]}</answer>")
+
+
+def opened_once(question, text):
+    """The same, but for a second opening tag."""
+    return text.count("<answer>") == 1 and pairs_alone(question, text)
+
+
 def short_numbers(question, text):
     """A verifier that takes no number of more than 18 digits, whatever stands in front."""
     return solution.verify(question, text) and not re.search("[0-9]{19}", text)
@@ -96,6 +107,8 @@ VERIFIERS = {
         solution.written(t) is not None and abs(solution.written(t)) == abs(q[0] - q[1])
     ),
     "a second opening tag": last_opening,
+    "a tag without its pair is accepted: '<answer>12</answer> or <answer>11'": pairs_alone,
+    "a tag without its pair is accepted: '<answer>12</answer></answer>'": opened_once,
     "0012</answer>' answers 30 - 18 rightly and is refused": short_numbers,
     "raised": with_eval,
     "not written yet": raises,
