@@ -28,7 +28,9 @@ def local(tensor: Tensor) -> Tensor:
 
 def local_parts(tensors: list[Tensor]) -> list[Tensor]:
     """:func:`local` of each of ``tensors``."""
-    if "torch.distributed.tensor" not in sys.modules:
+    module = sys.modules.get("torch.distributed.tensor")
+    kinds = {*map(type, tensors)}  # one look at each kind, not at each tensor
+    if module is None or not any(issubclass(kind, module.DTensor) for kind in kinds):
         return tensors
     return [local(t) for t in tensors]
 
