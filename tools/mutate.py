@@ -44,7 +44,13 @@ OF_ALIGN = (
     "reward/bradley_terry reward/losses"
 )
 TESTED_ELSEWHERE = {
-    "align/masks.py": ["align/preference/test_data_preference_pairs.py", "align/test_sft.py"],
+    "align/masks.py": [
+        "align/policy/test_advantages.py",
+        "align/policy/test_kl.py",
+        "align/policy/test_losses_policy.py",
+        "align/policy/test_objectives_policy.py",
+        "align/preference/test_objectives_preference.py",
+    ],
     "align/preference/metrics.py": ["align/preference/test_objectives_preference.py"],
     "functional/low_rank.py": ["adapt/test_bottleneck.py", "layers/test_prefix.py"],
     "reference/arrays.py": [
@@ -226,16 +232,17 @@ def judge(module: str, count: int | None, jobs: int, record: Path | None = None)
     for what, status in new:
         show(what, status)
     if record is not None:
-        note(record, module, len(found), len(found) - len(missed), len(missed) - len(new))
+        counts = {"tried": len(found), "noticed": len(found) - len(missed)}
+        note(record, module, counts | {"equivalent": len(missed) - len(new)}, count)
     return int(bool(new))
 
 
-def note(record: Path, module: str, mutants: int, noticed: int, equivalent: int) -> None:
+def note(record: Path, module: str, counts: dict[str, int], sampled: int | None) -> None:
     """Put the counts of a module into the record; the score leaves equivalent mutants out."""
     told = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    real = mutants - equivalent
-    counts = {"mutants": mutants, "noticed": noticed, "equivalent": equivalent}
-    told[module] = counts | {"score": round(noticed / real, 4) if real else 1.0}
+    real = counts["tried"] - counts["equivalent"]
+    score = round(counts["noticed"] / real, 4) if real else 1.0
+    told[module] = {**counts, "score": score, "sample": sampled}
     record.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
