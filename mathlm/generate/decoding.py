@@ -104,13 +104,14 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
 def without_training(modules: list[torch.nn.Module]) -> Iterator[None]:
     """Evaluation mode inside, for these modules."""
     training = [module for module in modules if module.training]
+    write = object.__setattr__  # a module's own is slow, and this runs for every token
     for module in training:
-        module.training = False
+        write(module, "training", False)
     try:
         yield
     finally:
         for module in training:
-            module.training = True
+            write(module, "training", True)
 
 
 def generate(
