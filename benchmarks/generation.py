@@ -8,8 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from mathlm.functional import fused_attention
-from mathlm.generate import IncrementalReader, generate, quantize, stored_bytes
+from mathlm.generate import (
+    IncrementalReader,
+    PromptLookup,
+    generate,
+    quantize,
+    speculative_generate,
+    stored_bytes,
+)
 from mathlm.models import GPT
+from mathlm.text import ByteBPE, corpus, pretrained
 
 from .smollm2 import folder, their_model
 from .timing import Row, compare
@@ -17,6 +25,7 @@ from .timing import Row, compare
 SMALL = Path(__file__).parents[1] / "book" / "results" / "shakespeare-gpt"
 PROMPT = 16  # tokens
 NEAR, FAR = 64, 1024  # tokens of context
+QUOTED = 48  # tokens written by speculation
 
 
 @cache
@@ -173,6 +182,32 @@ def first_token(device: str) -> Row:
     )  # fmt: skip
 
 
+def speculation(name: str, repeated: int, device: str) -> Row:
+    """Prompt lookup against plain decoding of the same greedy text, behind lines of a play.
+
+    Args:
+        name: Of the row.
+        repeated: Tokens of the lines that stand once more behind them, a quotation begun.
+        device: Of the model.
+    """
+    model, bpe = smollm2(device)[0], ByteBPE.from_gguf(pretrained.find("smollm2"))
+    lines = bpe.encode(corpus.split("shakespeare")[1][:600])[:NEAR]
+    ids = torch.tensor([lines + lines[1 : 1 + repeated]], device=device)
+
+    def drafted() -> Tensor:
+        return speculative_generate(model, PromptLookup(), ids, QUOTED, 4, 0.0)
+
+    def plain() -> Tensor:
+        return generate(model, ids, QUOTED, 0.0)
+
+    if not torch.equal(drafted(), plain()):
+        raise RuntimeError(f"{name}: the two ways write different tokens")
+    return compare(
+        name, "our plain decoding", drafted, plain,
+        work=QUOTED, unit="tokens/s", rounds=7, repeats=1,
+    )  # fmt: skip
+
+
 def four_bits(device: str) -> Row:
     """Memory of the weights of SmolLM2, embedding included."""
     ours, theirs = (stored_bytes(m) / 1e6 for m in (quantized(4), smollm2("cpu")[0]))
@@ -193,6 +228,8 @@ BENCHMARKS: dict[str, Callable[[str], Row]] = {
     ),
     "memory-4bit": four_bits,
     "generate-context": context,
+    "speculation-open": partial(speculation, "speculation-open", 0),
+    "speculation-quoted": partial(speculation, "speculation-quoted", 8),
     "prefill-1024": prefill,
     "first-token": first_token,
 }
