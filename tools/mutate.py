@@ -51,6 +51,10 @@ TESTED_ELSEWHERE = {
         "align/policy/test_objectives_policy.py",
         "align/preference/test_objectives_preference.py",
     ],
+    "align/policy/diagnostics.py": [
+        "align/policy/test_diagnostics_policy.py",
+        "align/policy/test_batches.py",
+    ],
     "align/preference/metrics.py": ["align/preference/test_objectives_preference.py"],
     "functional/low_rank.py": ["adapt/test_bottleneck.py", "layers/test_prefix.py"],
     "reference/arrays.py": [

@@ -19,6 +19,12 @@ def test_one_step_by_hand():
     assert decode_bytes(TINY, 3, weight_bytes=0.5, bytes_per_number=4) == 90 + 4 * 8 * 4
 
 
+def test_the_limit_is_the_bandwidth_over_the_bytes_for_each_row():
+    """Five rows a step; the bytes of the step are those of the case by hand above."""
+    options = {"weight_bytes": 0.5, "bytes_per_number": 4}
+    assert decode_limit(TINY, 1000.0, 3, 5, **options) == 5 * 1000 / (90 + 5 * 4 * 8 * 4)
+
+
 def test_an_embedding_that_is_only_looked_up_is_not_read():
     assert decode_bytes(replace(TINY, tie_embeddings=False), 3) == decode_bytes(TINY, 3)
     assert decode_bytes(replace(TINY, position="learned"), 3) == decode_bytes(TINY, 3)

@@ -46,6 +46,11 @@ def test_what_the_mask_leaves_out_changes_no_bit(poison):
     assert sequence_sum(losses(poison), MASK).tolist() == [2, 3]
 
 
+def test_a_mask_of_another_shape_is_refused_where_it_would_be_stretched(unchecked):
+    with pytest.raises(InputError, match=r"the shapes differ: x \(2, 3\), mask \(2, 1\)"):
+        sequence_sum(torch.ones(2, 3), MASK[:, :1])
+
+
 def test_a_sequence_without_tokens_is_named():
     mask = torch.tensor([[True, True, True], [False, False, False]])
     with pytest.raises(InputError, match="sequence 1 has no token that counts; leave empty"):

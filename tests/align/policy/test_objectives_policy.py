@@ -24,6 +24,7 @@ from mathlm.align import (
     sequence_mean,
 )
 from mathlm.align.exact import standard_world
+from mathlm.align.masks import require_columns
 from mathlm.errors import ConfigError, InputError
 from mathlm.train.objectives import split
 
@@ -151,6 +152,11 @@ def test_a_column_that_is_missing_is_named(objective, says):
     batch = batches(policy(), GroupCredit(), reference=None)(0)
     with pytest.raises(InputError, match=says):
         objective(policy(), batch)
+
+
+def test_a_batch_of_nothing_is_called_so():
+    with pytest.raises(InputError, match=r"GRPO needs logp_ref, and the batch has nothing$"):
+        require_columns({}, "GRPO", "logp_ref")
 
 
 def test_values_need_a_value_model():
