@@ -6,6 +6,7 @@ A run of every row also writes ``book/results/bench.json``.
 import argparse
 import json
 import logging
+import platform
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -54,6 +55,15 @@ HEAD = (
 )
 
 
+def processor() -> str:
+    """The processor as Linux names it, and the widest instructions that torch uses on it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.processor()
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
+
+
 def line(row: Row) -> str:
     """One row of the table."""
     numbers = f"{row.ours:>10} {row.theirs:>10} {row.unit:10} {row.ratio:>6}"
@@ -80,7 +90,8 @@ def main(argv: list[str]) -> int:
     table = [asdict(row) | {"version": row.version} for row in rows]
     (HERE / "results.json").write_text(json.dumps(table, indent=1) + "\n")
     if not args.names:
-        write_record(RECORD, device=device_name(torch.device(args.device)), rows=table)
+        device = device_name(torch.device(args.device))
+        write_record(RECORD, device=device, processor=processor(), rows=table)
     return 0
 
 
