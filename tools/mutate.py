@@ -56,7 +56,11 @@ TESTED_ELSEWHERE = {
         "align/policy/test_batches.py",
     ],
     "align/preference/metrics.py": ["align/preference/test_objectives_preference.py"],
-    "functional/low_rank.py": ["adapt/test_bottleneck.py", "layers/test_prefix.py"],
+    "functional/low_rank.py": [
+        "functional/test_low_rank.py",
+        "adapt/test_bottleneck.py",
+        "layers/test_prefix.py",
+    ],
     "reference/arrays.py": [
         "reference/training/test_loss.py",
         "reference/network/test_recurrent.py",

@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mathlm import functional as F
 from mathlm.errors import InputError, InputTypeError
@@ -275,8 +276,40 @@ def test_masks_may_be_mapped_over(attend):
     """Inside vmap no value of the mask can be looked at."""
     q, k, v = torch.randn(3, 4, 3)
     masks = torch.ones(2, 4, 4, dtype=torch.bool)
-    masks[1, 2] = False
+    masks[1, 2] = masks[:, :, 3] = False
+    k[3] = v[3] = math.nan
     mapped = torch.vmap(lambda mask: attend(q, k, v, mask))(masks)
     torch.testing.assert_close(
         mapped, attend(q.expand(2, 4, 3), k.expand(2, 4, 3), v.expand(2, 4, 3), masks)
     )
+
+
+class Operations(TorchDispatchMode):
+    """The names of the operations that run, in their order."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.names.append(operation.overloadpacket.__name__)
+        return operation(*args, **(kwargs or {}))
+
+
+@FORMS
+@pytest.mark.parametrize("place", ["cpu", "meta"])
+def test_a_mask_is_looked_at_only_where_that_neither_waits_nor_breaks_a_graph(
+    attention, place, monkeypatch
+):
+    """What is hidden is hidden all the same."""
+    q, k, v = torch.randn(3, 4, 3)
+    mask = torch.ones(4, 4, dtype=torch.bool)
+    mask[:, 3], k[3], v[3] = False, math.nan, math.nan
+    with Operations() as ran:
+        attention(q, k, v, mask)
+    assert "_local_scalar_dense" in ran.names
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: place == "cpu")
+    with Operations() as ran:
+        y = attention(*(x.to(place) for x in (q, k, v, mask)))
+    assert "_local_scalar_dense" not in ran.names
+    assert y.is_meta or y.isfinite().all()

@@ -62,6 +62,21 @@ def test_outcomes_drawn_at_temperature_two_are_found_to_be(rng):
     assert fit_temperature(z, y) == pytest.approx(2, rel=0.05)
 
 
+def test_a_temperature_near_the_hottest_that_is_looked_for():
+    """Right by a, wrong by 1: σ(1/T) = a σ(-a/T), nearly 1 + 1/2T = a - a²/2T."""
+    a = 1 + 3e-6
+    z, y = torch.tensor([[a, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])
+    assert fit_temperature(z, y) == pytest.approx((1 + a**2) / (2 * (a - 1)), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_taken_in_single(predictions, dtype):
+    z, y = predictions[0].to(dtype), predictions[1]
+    for score in (brier_score, lambda z, y: top_prediction(z, y)[0]):
+        assert score(z, y).dtype == torch.float32
+        assert torch.equal(score(z, y), score(z.float(), y))
+
+
 def test_brier_by_hand():
     """p = (3/4, 1/4): (1/4)² + (1/4)² if the first comes, (3/4)² + (3/4)² if the second."""
     z = torch.tensor([[math.log(3.0), 0.0]] * 2)
@@ -104,6 +119,8 @@ def test_where_no_temperature_is_best_there_is_an_error():
     z, y = torch.eye(3), torch.arange(3)
     with pytest.raises(InputError, match="every one of the 3 targets"):
         fit_temperature(z, y)
+    with pytest.raises(InputError, match="every one of the 3 targets"):
+        fit_temperature(z * torch.tensor([[1.0], [2.0], [3.0]]), y)  # each row has its own top
     with pytest.raises(InputError, match="below the top score: no temperature"):
         fit_temperature(-z, y)
     with pytest.raises(InputError, match="must be finite"):

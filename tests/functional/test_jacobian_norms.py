@@ -68,6 +68,13 @@ def test_it_is_exactly_zero_where_the_mask_hides_and_nowhere_else(kind, mask):
     assert torch.equal(influence(single(make(kind)), torch.randn(T, D)) > 0, mask)
 
 
+def test_it_is_computed_where_the_input_lies_whatever_the_default():
+    x = torch.ones(3, 1)
+    with torch.device("meta"):
+        matrix = influence(lambda x: x.cumsum(0), x)
+    assert torch.equal(matrix, torch.ones(3, 3).tril())
+
+
 def test_weights_and_input_are_left_as_they_are():
     layer, x = make("pre-norm"), torch.randn(T, D, requires_grad=True)
     matrix = influence(single(layer), x)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mathlm.errors import InputError
-from mathlm.functional import lora_scale, low_rank_update, merged_weight
+from mathlm.functional import gated_prefix, lora_scale, low_rank_update, merged_weight
 from mathlm.train.memory import LiveBytes
 
 
@@ -46,10 +46,15 @@ def test_dropout_keeps_the_mean_of_the_update_and_none_is_exact():
     assert torch.equal(low_rank_update(x, A, B, 1.0, 0), low_rank_update(x, A, B))
 
 
-def test_inputs_of_half_precision_meet_factors_of_full():
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("dropout", [0, 0.5])
+def test_inputs_of_another_precision_meet_factors_of_single(dtype, dropout):
     A, B = factors(dtype=torch.float32)
-    x = torch.randn(4, 5, dtype=torch.bfloat16)
-    assert torch.equal(low_rank_update(x, A, B), low_rank_update(x.float(), A, B))
+    x, updates = torch.randn(4, 5, dtype=dtype), []
+    for inputs in (x, x.float()):
+        torch.manual_seed(1)
+        updates.append(low_rank_update(inputs, A, B, 1.0, dropout))
+    assert torch.equal(*updates)
 
 
 @pytest.mark.parametrize("batch", [(), (4,), (2, 3)])
@@ -101,6 +106,18 @@ def test_an_update_below_half_a_step_of_the_format_is_lost():
     W = torch.ones(1, 2, dtype=torch.bfloat16)
     A, B = torch.tensor([[1 / 300, 1 / 200]]).float(), torch.ones(1, 1).float()
     assert merged_weight(W, A, B).tolist() == [[1, 1 + 1 / 128]]
+
+
+@pytest.mark.parametrize(("scale", "score"), [(None, 0.5), (3.0, 3.0)])
+def test_a_prefix_by_hand(scale, score):
+    """d_k = 4; q · k is 0 and log 3, so the second weighs 3^score times the first."""
+    q, k = torch.ones(1, 1, 1, 4), torch.zeros(1, 2, 4)
+    v, k[0, 1, 2] = torch.zeros(1, 2, 4), math.log(3)
+    v[0, 1] = torch.arange(4.0)
+    z, weights = gated_prefix(q, k, v, torch.tensor([-2.0]), scale=scale)
+    second = 3**score / (1 + 3**score)
+    assert weights.flatten().tolist() == pytest.approx([1 - second, second], rel=1e-14)
+    torch.testing.assert_close(z[0, 0, 0], -2 * second * torch.arange(4.0))
 
 
 @pytest.mark.parametrize("rank", [0, -2])

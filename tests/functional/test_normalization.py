@@ -163,6 +163,17 @@ def test_padding_takes_no_part_in_batch_norm():
     assert x.grad.isfinite().all()
 
 
+def test_padding_takes_no_part_where_the_statistics_are_given():
+    """Mean 1, variance 4: each of the 4 vectors of threes becomes one of ones, then γ + β."""
+    x, gamma, beta = torch.full((2, 3, 6), 3.0), torch.randn(6), torch.randn(6)
+    x[~MASK] = torch.nan
+    gamma.requires_grad_()
+    y = fixed_batch_norm(x, torch.ones(6), 4 * torch.ones(6), gamma, beta, eps=0.0, mask=MASK)
+    y.sum().backward()
+    assert torch.equal(y, MASK.unsqueeze(-1) * (gamma + beta))
+    assert torch.equal(gamma.grad, 4 * torch.ones(6))
+
+
 def test_batch_norm_of_half_precision_takes_its_statistics_in_float32():
     x = (100 + torch.randn(4096, 2)).bfloat16()
     mean, var = batch_statistics(x)

@@ -39,6 +39,11 @@ def test_buckets_are_those_of_t5(bidirectional, sizes):
     assert torch.equal(F.relative_buckets(DISTANCES, *sizes, bidirectional), theirs)
 
 
+def test_two_buckets_tell_what_came_before_from_what_did_not():
+    found = F.relative_buckets(torch.tensor([3, 0, -1, -2, -500]), n_buckets=2, max_distance=2)
+    assert found.tolist() == [0, 0, 1, 1, 1]
+
+
 @WAYS
 @pytest.mark.parametrize("sizes", [(32, 128), (12, 31), (6, 4), (4, 1000), (100, 4096)])
 def test_buckets_are_those_found_in_whole_numbers(bidirectional, sizes):
@@ -107,15 +112,29 @@ def test_buckets_that_do_not_divide_are_refused(sizes, message):
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    "call",
+    ("call", "name"),
     [
-        lambda: F.relative_buckets(torch.tensor([0.5])),
-        lambda: F.relative_bias(torch.ones(4, 1), torch.ones(2), torch.arange(2), 4),
-        lambda: F.alibi_bias(torch.ones(1), torch.arange(2), torch.ones(2)),
+        (lambda: F.relative_buckets(torch.tensor([0.5])), "distance"),
+        (
+            lambda: F.relative_bias(torch.ones(4, 1), torch.ones(2), torch.arange(2), 4),
+            "positions of queries",
+        ),
+        (
+            lambda: F.relative_bias(torch.ones(4, 1), torch.arange(2), torch.ones(2), 4),
+            "positions of keys",
+        ),
+        (
+            lambda: F.alibi_bias(torch.ones(1), torch.ones(2), torch.arange(2)),
+            "positions of queries",
+        ),
+        (
+            lambda: F.alibi_bias(torch.ones(1), torch.arange(2), torch.ones(2)),
+            "positions of keys",
+        ),
     ],
 )
-def test_fractional_positions_are_refused(call):
-    with pytest.raises(InputTypeError, match="must be integers, got float64"):
+def test_fractional_positions_are_refused(call, name):
+    with pytest.raises(InputTypeError, match=f"^{name} must be integers, got float64"):
         call()
 
 
