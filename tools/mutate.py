@@ -51,10 +51,6 @@ TESTED_ELSEWHERE = {
         "align/policy/test_objectives_policy.py",
         "align/preference/test_objectives_preference.py",
     ],
-    "align/policy/diagnostics.py": [
-        "align/policy/test_diagnostics_policy.py",
-        "align/policy/test_batches.py",
-    ],
     "align/preference/metrics.py": ["align/preference/test_objectives_preference.py"],
     "functional/low_rank.py": [
         "functional/test_low_rank.py",
@@ -87,7 +83,7 @@ CONFIG = """
 [tool.mutmut]
 source_paths = ["mathlm"]
 only_mutate = ["{module}"]
-also_copy = ["tools"]
+also_copy = ["book/lab", "tools"]
 pytest_add_cli_args = [
     "-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:xdist", "-p", "no:anyio",
     "-W", "ignore::pytest.PytestAssertRewriteWarning",

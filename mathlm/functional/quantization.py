@@ -262,7 +262,7 @@ def nearest_codes(w: Tensor, step: Tensor, lowest: int, highest: int) -> Tensor:
             f"the numbers reach so far that the distance of two levels is infinite in "
             f"{step.dtype}: scale them down, or keep the steps in a wider format"
         )
-    step = torch.where(step > 0, step, 1.0).to(w)
+    step = torch.where(step > 0, step, 1.0)
     return torch.round(w / step).clamp_(lowest, highest).to(torch.int8)
 
 

@@ -24,6 +24,14 @@ def test_without_a_mask_every_token_counts():
 
 
 @pytest.mark.parametrize("pool", [mean_pool, first_pool])
+def test_without_a_mask_nothing_is_made_on_another_device_than_the_vectors(pool):
+    hidden = torch.randn(2, 3, 4)
+    expected = pool(hidden)
+    with torch.device("meta"):  # where tensors are made unless it is said
+        assert torch.equal(pool(hidden), expected)
+
+
+@pytest.mark.parametrize("pool", [mean_pool, first_pool])
 def test_what_stands_at_padding_does_not_matter(pool):
     hidden = torch.randn(2, 3, 4)
     expected = pool(hidden, MASK)

@@ -40,6 +40,12 @@ def test_no_number_moves_by_more_than_half_a_step(round_to, bits, dtype, shift):
     assert (far <= levels.step.double() / 2 * (1 + 1e-9)).all()
 
 
+def test_steps_of_more_digits_than_the_numbers_find_the_nearest_level_too():
+    """Float32's 1/3 is a little more than 1/3: 1/2 is nearer to it than to twice as much."""
+    w = torch.tensor([1.0, 0.5]).float()
+    assert F.symmetric_levels(w, 3, dtype=torch.float64).codes.tolist() == [[3, 1]]
+
+
 @pytest.mark.parametrize("bits", [2, 4, 8])
 def test_numbers_that_lie_on_levels_stay(bits):
     codes = torch.arange(-(2 ** (bits - 1)), 2 ** (bits - 1))

@@ -66,6 +66,15 @@ def test_one_row_goes_the_same_way():
         assert torch.equal(q.nibble_row_product(blocks, grid, 64, 50)(x), expected)
 
 
+@pytest.mark.skipif(not q.nibble_kernel(), reason="torch has no kernel of 4 bits here")
+def test_inputs_that_the_last_group_lacks_are_zeros_to_one_row_too():
+    codes, grid, x = random_codes(64, 64, 8), grids(64, 64, 32), torch.randn(1, 54).float()
+    blocks = q.pack_nibbles(codes)
+    filled = torch.cat((x, torch.zeros(1, 10).float()), 1)
+    expected = q.nibble_product(filled, blocks, grid)[:, :64]
+    assert torch.equal(q.nibble_row_product(blocks, grid, 54, 64)(x), expected)
+
+
 def test_blocks_waste_the_fewest_outputs():
     """576 = 6 · 96; 128 = 2 · 64 without waste, where 96 would waste 64; 100 in 7 · 16."""
     assert [q.byte_block(n) for n in (576, 192, 128, 49_152, 100)] == [96, 96, 64, 96, 16]

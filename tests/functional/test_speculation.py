@@ -72,6 +72,13 @@ def test_equal_distributions_are_always_accepted_and_leave_the_target():
     assert torch.allclose(output_distribution(p, p), p, atol=1e-15)
 
 
+def test_where_both_agree_the_gradient_is_that_of_the_target():
+    """The residual is p there; 0 / 0 would leave NaN."""
+    p = P.clone().requires_grad_()
+    residual_distribution(p, P)[0].backward()
+    assert p.grad.tolist() == [1.0, 0.0, 0.0]
+
+
 def test_disjoint_distributions_are_never_accepted():
     p, q = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.0, 0.0, 1.0])
     assert acceptance_probability(p, q).item() == 0
@@ -147,6 +154,7 @@ def test_free_and_perfect_draft_tokens_are_made_without_end():
         (lambda: expected_operations(0.5, 3, -0.1), "cost=-0.1 must be finite"),
         (lambda: expected_speedup(0.5, 3, math.inf), "cost=inf must be finite"),
         (lambda: expected_speedup(0.5, 3, 0.1, 0), "verify=0 must be finite and positive"),
+        (lambda: expected_speedup(0.5, 3, 0.1, math.inf), "verify=inf must be finite"),
         (lambda: best_draft_length(0.5, 0.1, -2), "-2 draft tokens"),
         (lambda: acceptance_probability(P, 2 * Q), "q is no distribution.*up to 1;"),
         (lambda: residual_distribution(P - 0.3, Q), "p is no distribution.*entry is -0.1"),

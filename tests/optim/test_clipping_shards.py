@@ -82,6 +82,13 @@ def test_nan_in_a_shard_is_named_and_nothing_moves(mesh):
     assert whole(p.detach()).tolist() == [0.0, 0.0, 0.0]
 
 
+def test_a_sum_is_over_the_ranks_of_the_mesh_and_no_others(mesh, monkeypatch):
+    asked = []
+    monkeypatch.setattr(dist, "all_reduce", lambda values, group: asked.append(group))
+    sum_over_shards(torch.ones(1), [sharded(mesh, torch.ones(2))])
+    assert asked == [mesh.get_group()]
+
+
 def test_nothing_is_summed_without_shards():
     values = torch.ones(2)
     assert sum_over_shards(values, [torch.ones(3)]) is values

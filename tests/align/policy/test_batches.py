@@ -29,7 +29,6 @@ from mathlm.align import (
     TextSampler,
     group_advantages,
     no_baseline,
-    rollout_record,
     target_log_probabilities,
 )
 from mathlm.align.reference_model import Reference
@@ -338,10 +337,3 @@ def test_with_one_step_an_iteration_there_is_nothing_to_look_back_on():
     trainer(model, data, steps=2).fit()
     data.look_back()
     assert all("moved" not in record for record in data.history)
-
-
-def test_a_record_needs_the_columns_of_rollouts():
-    with pytest.raises(
-        InputError, match="rollout_record needs lengths, finished, and the batch"
-    ):
-        rollout_record({"targets": PROMPTS[0], "logp_old": PROMPTS[0], "rewards": PROMPTS[0]})

@@ -95,6 +95,17 @@ def test_values_and_entropy_by_hand():
     assert count == 3
 
 
+def test_clipped_values_by_hand():
+    """Values 1, before 0, returns 2: within 1/4 of 0 the error is 7/4, which is the worse."""
+    model, batch = by_hand(advantages=torch.zeros(2))
+    batch |= {"values": torch.zeros(2, 2), "returns": torch.full((2, 2), 2.0)}
+    ones = lambda model, batch: torch.ones(2, 2)  # noqa: E731
+    ppo = PPO(value_weight=1, value_clip=0.25, read=read, read_values=ones)
+    loss, count = ppo(PolicyAndValue(model, ValueModel(policy())), batch)
+    assert loss.item() == pytest.approx(3 * 1.75**2 / 2, abs=1e-12)
+    assert count == 3
+
+
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("parts", [2, 4])
 def test_the_gradient_does_not_depend_on_the_split(name, parts):
@@ -142,6 +153,18 @@ def test_objectives_read_at_the_temperature_of_the_draw(temperature):
     loss = DrGRPO(length=5)(model, batch)[0]
     expected = -(batch["advantages"] * batch["lengths"]).sum() / 5
     assert loss.item() == pytest.approx(float(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_entropies_and_ratios_beside_them_are_read_at_the_temperature_of_the_draw(temperature):
+    """Ratios of 1 leave -A; the entropies are those that torch finds."""
+    model = policy().eval()
+    batch = batches(model, GroupCredit(baseline=no_baseline), temperature=temperature)(0)
+    loss = PPO(value_weight=0, entropy_bonus=0.1)(model, batch)[0]
+    drawn_from = torch.distributions.Categorical(logits=model(batch["ids"]) / temperature)
+    entropy = drawn_from.entropy()[batch["targets"] != -100].sum()
+    expected = -(batch["advantages"] * batch["lengths"]).sum() - 0.1 * entropy
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-12)
 
 
 @pytest.mark.parametrize(("objective", "says"), [

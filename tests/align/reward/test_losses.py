@@ -120,6 +120,14 @@ def test_the_tie_parameter_is_learned_by_its_true_gradient(model):
     assert torch.autograd.gradcheck(lambda r, t: model(r, torch.zeros(2), t), (reward, tie))
 
 
+def test_a_margin_goes_where_the_rewards_are():
+    """log(1 + exp(1 + 1)), with another device as the one where tensors are made."""
+    a, b = torch.tensor([0.0]), torch.tensor([1.0])
+    with torch.device("meta"):
+        loss = bradley_terry_loss(a, b, margin=1.0)
+    assert loss.tolist() == pytest.approx([math.log1p(math.exp(2.0))], rel=1e-14)
+
+
 def test_a_threshold_of_zero_is_refused():
     with pytest.raises(InputError, match="threshold=0 must be above 0"):
         rao_kupper_log_probabilities(torch.zeros(2), torch.zeros(2), 0.0)
