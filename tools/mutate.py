@@ -61,6 +61,10 @@ TESTED_ELSEWHERE = {
         "reference/training/test_loss.py",
         "reference/network/test_recurrent.py",
     ],
+    "reference/network/embedding.py": [
+        "reference/network/test_embedding.py",
+        "lab/attention/test_soft_lookup.py",
+    ],
     "reference/network/recurrent.py": [
         "reference/network/test_recurrent.py",
         "reference/network/test_recurrent_sequence.py",
