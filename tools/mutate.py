@@ -61,6 +61,11 @@ TESTED_ELSEWHERE = {
         "reference/training/test_loss.py",
         "reference/network/test_recurrent.py",
     ],
+    "reference/calculus/broadcasting.py": [
+        "reference/calculus/test_broadcasting.py",
+        "reference/calculus/test_autodiff.py",
+        "reference/calculus/test_forward_mode.py",
+    ],
     "reference/network/embedding.py": [
         "reference/network/test_embedding.py",
         "lab/attention/test_soft_lookup.py",
@@ -68,6 +73,10 @@ TESTED_ELSEWHERE = {
     "reference/network/recurrent.py": [
         "reference/network/test_recurrent.py",
         "reference/network/test_recurrent_sequence.py",
+    ],
+    "reference/training/stepping.py": [
+        "reference/training/test_stepping.py",
+        "reference/training/test_optimizers.py",
     ],
     "scaling/fitting.py": [
         "scaling/test_fitting_log_sums.py",
@@ -87,7 +96,7 @@ CONFIG = """
 [tool.mutmut]
 source_paths = ["mathlm"]
 only_mutate = ["{module}"]
-also_copy = ["tools"]
+also_copy = ["book/lab", "tools"]
 pytest_add_cli_args = [
     "-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:xdist", "-p", "no:anyio",
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
