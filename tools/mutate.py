@@ -74,6 +74,10 @@ TESTED_ELSEWHERE = {
         "reference/network/test_recurrent.py",
         "reference/network/test_recurrent_sequence.py",
     ],
+    "reference/network/weights.py": [
+        "reference/network/test_weights.py",
+        "reference/network/test_feedforward.py",
+    ],
     "reference/training/stepping.py": [
         "reference/training/test_stepping.py",
         "reference/training/test_optimizers.py",
