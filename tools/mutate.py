@@ -61,9 +61,26 @@ TESTED_ELSEWHERE = {
         "reference/training/test_loss.py",
         "reference/network/test_recurrent.py",
     ],
+    "reference/calculus/broadcasting.py": [
+        "reference/calculus/test_broadcasting.py",
+        "reference/calculus/test_autodiff.py",
+        "reference/calculus/test_forward_mode.py",
+    ],
+    "reference/network/embedding.py": [
+        "reference/network/test_embedding.py",
+        "lab/attention/test_soft_lookup.py",
+    ],
     "reference/network/recurrent.py": [
         "reference/network/test_recurrent.py",
         "reference/network/test_recurrent_sequence.py",
+    ],
+    "reference/network/weights.py": [
+        "reference/network/test_weights.py",
+        "reference/network/test_feedforward.py",
+    ],
+    "reference/training/stepping.py": [
+        "reference/training/test_stepping.py",
+        "reference/training/test_optimizers.py",
     ],
     "scaling/fitting.py": [
         "scaling/test_fitting_log_sums.py",

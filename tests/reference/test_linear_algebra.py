@@ -180,6 +180,12 @@ def test_power_iteration_finds_a_negative_leading_eigenvalue():
     np.testing.assert_allclose(v, [0, 1, 0], atol=1e-8)
 
 
+def test_power_iteration_starts_with_length_one():
+    """The only direction of a line is an eigenvector, so one product settles it."""
+    eigenvalue, v = power_iteration(np.array([[-2.0]]), steps=1)
+    assert (eigenvalue, v.tolist()) == (-2, [1])
+
+
 @pytest.mark.parametrize("A", [[[0.0, -1], [1, 0]], [[1.0, 0], [0, -1]]])
 def test_power_iteration_refuses_to_guess_without_a_gap(A):
     with pytest.raises(InputError, match="no eigenvector after 1000 steps"):

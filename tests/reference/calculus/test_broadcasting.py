@@ -22,6 +22,13 @@ def test_summing_is_the_transpose_of_copying(small, large, rng):
     assert summed(t, small).shape == small
 
 
+def test_a_copied_array_of_a_subclass_stays_one():
+    class Counted(np.ndarray):
+        pass
+
+    assert type(copied(np.ones(1).view(Counted), (3,))) is Counted
+
+
 def test_putting_is_the_transpose_of_picking(rng):
     x, index = rng.normal(size=(4, 2)), [3, 0, 3]
     t = rng.normal(size=(3, 2))

@@ -134,6 +134,11 @@ def test_gradient_of_a_constant_is_zero():
     assert_allclose(gradient(lambda x: 3.0, np.ones(2)), [0, 0])
 
 
+def test_a_constant_that_is_no_number_is_refused_by_that_name():
+    with pytest.raises(InputError, match="constant gave 1 entry that is not finite"):
+        gradient(lambda x: math.nan, np.ones(2))
+
+
 def test_gradient_needs_one_number_and_real_ones():
     with pytest.raises(InputError, match=r"y has shape \(2,\): give dy"):
         gradient(np.exp, np.ones(2))

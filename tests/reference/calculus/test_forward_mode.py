@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mathlm.errors import InputError, InputTypeError
 from mathlm.reference import (
@@ -46,6 +46,14 @@ def test_a_copied_tangent_has_the_shape_of_its_value():
     assert_allclose(y.tangent, [2, 2, 2])
 
 
+def test_exchanged_axes_are_those_of_the_value_and_of_the_tangent(rng):
+    """Entry (i, j, k) goes to (k, j, i)."""
+    x, t = rng.normal(size=(2, 2, 3, 4))
+    y = Dual(x, t).swapaxes(0, 2)
+    assert_array_equal(y.value, np.einsum("ijk->kji", x))
+    assert_array_equal(y.tangent, np.einsum("ijk->kji", t))
+
+
 def test_square_of_a_dual_number_is_the_definition():
     """(3 + ε)² = 9 + 6ε."""
     y = Dual(3.0, 1.0) ** 2
@@ -84,6 +92,11 @@ def test_hessian_of_a_linear_function_is_zero():
         lambda x: 2 * x.sum(), np.arange(3.0), np.ones(3)
     )
     assert (value, gradient.tolist(), Ht.tolist()) == (6, [2, 2, 2], [0, 0, 0])
+
+
+def test_hessian_of_a_constant_is_zero():
+    value, gradient, Ht = hessian_vector_product(lambda x: 5.0, np.ones(3), np.ones(3))
+    assert (value, gradient.tolist(), Ht.tolist()) == (5, [0, 0, 0], [0, 0, 0])
 
 
 def test_a_value_that_is_not_one_number_has_no_hessian():

@@ -4,6 +4,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn.functional import scaled_dot_product_attention
 
+from mathlm.errors import InputError
 from mathlm.reference import (
     dot_product_attention,
     dot_product_attention_backward,
@@ -178,6 +179,16 @@ def test_visible_nan_is_an_error(rng, name):
     {"q": q, "k": k, "v": v}[name][0, 1] = np.nan
     with pytest.raises(ValueError, match=rf"{name} holds 1 NaN .* first at \(0, 1\)"):
         attend(q, k, v)
+
+
+def test_scores_that_overflow_are_refused_only_where_they_are_visible():
+    """1e200 · 1e200 is infinite; behind the mask the scores are 0, and 0 beside 1e200."""
+    q, k, v = np.array([[1e200], [1.0]]), np.array([[0.0], [1e200]]), np.array([[3.0], [7.0]])
+    with pytest.raises(
+        InputError, match=r"scores holds 1 NaN or infinite .* first at \(0, 1\)"
+    ):
+        attend(q, k, v)
+    assert_array_equal(attend(q, k, v, np.array([[True, False], [True, True]])), v)
 
 
 def test_mask_of_numbers_is_refused(rng, unchecked):

@@ -54,5 +54,7 @@ def test_errors_name_the_numbers(rng):
         ref.soft_cap([1.0], 0)
     with pytest.raises(InputError, match=r"\(2, 3, 3\).*\(3,\)"):
         ref.sink_softmax(rng.normal(size=(2, 3, 3)), np.zeros(3))
+    with pytest.raises(InputError, match="gamma holds 1 NaN"):
+        ref.centered_rms_norm(np.ones(2), np.array([0.0, np.nan]))
     with pytest.raises(InputError, match="y has shape"):
         ref.attention_gate([1.0, 2.0], [1.0])

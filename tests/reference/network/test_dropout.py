@@ -28,6 +28,13 @@ def test_mean_and_variance_are_those_of_the_definition(rng, rate):
     assert abs(np.mean((y - 1) ** 2) - variance) < 5 * spread + 1e-12
 
 
+def test_a_draw_that_equals_the_rate_is_kept():
+    """Draws are multiples of 2⁻⁵³ below 1: a share p of them is below p, and p is not."""
+    rate = np.random.default_rng(5).random()
+    y, _ = dropout(np.ones(1), rate, np.random.default_rng(5))
+    np.testing.assert_array_equal(y, 1 / (1 - rate))
+
+
 def test_a_rate_of_zero_is_the_identity_and_draws_nothing(rng):
     x, before = rng.normal(size=7), rng.bit_generator.state
     y, cache = dropout(x, 0, rng)

@@ -219,6 +219,13 @@ def test_a_layer_that_does_not_fit_is_named(change, message, rng):
         multilayer_perceptron(np.ones((4, 3)), weights, ["relu", "identity"])
 
 
+def test_a_layer_of_three_parts_is_named(rng, unchecked):
+    weights = network(["relu", "identity"], rng)
+    weights[1] = (*weights[1], np.ones(4))
+    with pytest.raises(InputError, match="layer 2 of 2 has 3 parts, expected two: W and b"):
+        multilayer_perceptron(np.ones((4, 3)), weights, ["relu", "identity"])
+
+
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [

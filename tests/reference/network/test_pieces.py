@@ -62,6 +62,25 @@ def test_an_affine_network_is_one_piece():
     assert linear_pieces([(np.array([[2.0]]), None)], 0, 1).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+def test_how_near_two_knots_may_be_is_relative_to_the_interval(length):
+    """Units that begin at 0.3 and 0.6 of it; a third that begins with the first up to 1e-12."""
+    begin = length * np.array([0.3, 0.6, 0.3 + 1e-12])
+    weights = [(np.ones((3, 1)), -begin), (np.ones((1, 3)), None)]
+    expected = length * np.array([0, 0.3, 0.6, 1])
+    assert_allclose(linear_pieces(weights, 0, length), expected, rtol=1e-11)
+
+
+def test_a_knot_that_is_the_right_end_up_to_rounding_gives_way_to_it():
+    begin = np.array([0.25, 0.5, 1 - 1e-12])
+    weights = [(np.ones((3, 1)), -begin), (np.ones((1, 3)), None)]
+    assert linear_pieces(weights, 0, 1).tolist() == [0, 0.25, 0.5, 1]
+
+
+def test_ends_that_are_whole_numbers_become_float64():
+    assert linear_pieces([(np.array([[2.0]]), None)], 0, 1).dtype == np.float64
+
+
 @pytest.mark.parametrize(
     ("weights", "low", "message"),
     [

@@ -187,6 +187,23 @@ def test_an_overflow_inside_a_cell_is_refused(rng, kind):
 
 
 @KINDS
+def test_an_overflow_of_the_sum_alone_is_refused(rng, kind):
+    """1e308 + 1e308 is beyond float64, 1e308 - 1e308 is 0."""
+    args = [np.ones_like(a) / a.shape[-1] for a in draw(rng, kind)]
+    args[0], args[1] = 1e308 * np.ones((2, D)), 1e308 * np.ones((2, H))
+    with pytest.raises(ValueError, match=r"x W_ihᵀ .* holds"):
+        step(kind, *args)
+    args[1] *= -1
+    assert np.isfinite(step(kind, *args)).all()
+
+
+def test_a_gradient_of_two_parts_is_refused_by_a_cell_of_one(rng, unchecked):
+    _, cache = rnn_cell(*draw(rng, "rnn"))
+    with pytest.raises(ValueError, match="dy has 2 parts; that of the cell 'rnn' is one"):
+        reference.rnn_cell_backward((np.ones((2, H)),) * 2, cache)
+
+
+@KINDS
 def test_a_gradient_of_another_shape_is_refused(rng, kind):
     args, dy = draw(rng, kind), gradient_for(rng, kind, (3,))
     with pytest.raises(

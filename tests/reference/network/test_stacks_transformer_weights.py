@@ -57,3 +57,11 @@ def test_weights_of_another_kind_are_refused(rng):
     model.weights = {}
     with pytest.raises(InputError, match=r"missing \['source_embedding.weight', 'target_"):
         model.logits(ids, ids)
+
+
+def test_a_weight_of_another_shape_is_refused(rng):
+    model, ids = Transformer(TransformerConfig(**SIZES), rng), np.array([[1, 2]])
+    model.weights["head.weight"] = model.weights["head.weight"].T
+    message = r"missing \[\], unknown \[\], .* \{'head.weight': \(\(24, 40\), \(40, 24\)\)\}"
+    with pytest.raises(InputError, match=message):
+        model.logits(ids, ids)

@@ -124,6 +124,8 @@ def test_what_is_no_chain_is_refused():
         text_divergence([[1.0]], [[0.5, 0.5], [0.5, 0.5]], [1.0], 2)
     with pytest.raises(InputError, match="slip=2 is outside"):
         lost_share(1, 2, 0.5)
+    with pytest.raises(InputError, match="steps holds 1 NaN"):
+        lost_share([np.nan], 0.1, 0.5)
     with pytest.raises(InputError, match="counted from 0"):
         lost_share([-1], 0.1, 0.5)
     with pytest.raises(InputError, match="first has 3 tokens and P 2 rows"):

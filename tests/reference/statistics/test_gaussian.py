@@ -111,6 +111,12 @@ def test_forward_fit_reaches_a_truth_hundreds_of_times_wider_than_its_start():
     assert_allclose(fit_normal(x, p, "forward", std=2.0), [10.0, 400.0, 0.0], atol=1e-6)
 
 
+def test_two_points_are_a_grid():
+    """Equal weights at 0 and 1 are those of every normal shape with the mean 1/2."""
+    found = fit_normal(np.array([0.0, 1.0]), np.array([0.5, 0.5]), "forward", mean=0.5)
+    assert_allclose(found, [0.5, 1.0, 0.0], atol=1e-15)
+
+
 def test_values_must_be_finite():
     with pytest.raises(InputError, match="not finite"):
         standardize(np.inf, 0.0, 1.0)
@@ -126,6 +132,7 @@ def test_values_must_be_finite():
         ({"x": X[1:]}, r"x has shape \(960,\), p \(961,\)"),
         ({"rate": 0.0}, "rate=0.0"),
         ({"std": 0.0}, "std=0.0"),
+        ({"std": 0.04}, "std=0.04: .* at least its step, 0.0416667"),
         ({"mean": 1e6}, r"mean=1000000.0, .* lie on the grid, -20 to 20"),
         ({"steps": 0}, "steps=0"),
         ({"x": np.sort(X**3)}, "evenly spaced"),

@@ -44,6 +44,11 @@ def test_both_formulas_of_the_variance_agree(x, z):
     )
 
 
+def test_values_of_a_narrow_kind_are_squared_in_float64():
+    """0 or 16 with the mean 8: (0 + 256)/2 - 64, where 256 is no number of eight bits."""
+    assert variance_by_moments(np.array([0, 16], dtype=np.uint8), [0.5, 0.5]) == 64
+
+
 def test_only_the_centered_formula_survives_a_large_mean():
     """Values 4, 5, 6 moved by 1e9 keep the variance 2/3; their squares need 19 digits."""
     x, p = np.array([4.0, 5.0, 6.0]) + 1e9, np.full(3, 1 / 3)

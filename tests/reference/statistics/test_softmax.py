@@ -127,6 +127,17 @@ def test_logsumexp_takes_the_maximum_of_each_row():
     assert_allclose(logsumexp(z), np.log1p(np.e) + moved, rtol=1e-12)
 
 
+def test_logsumexp_keeps_every_axis_but_its_own():
+    """Three equal entries: log 3 more than each."""
+    assert_allclose(logsumexp(np.zeros((1, 3))), [np.log(3)], rtol=1e-15, strict=True)
+
+
+@pytest.mark.parametrize("f", [softmax, log_softmax, logsumexp])
+def test_scores_in_half_the_digits_are_read_in_float64(f):
+    scores = np.array([0.5, 1.25, -3.0], dtype=np.float32)  # exact in both
+    assert_allclose(f(scores), f(scores.tolist()), rtol=1e-15, strict=True)
+
+
 def test_logsumexp_of_nothing_is_minus_infinity():
     assert logsumexp([-np.inf, -np.inf]) == -np.inf
 

@@ -23,6 +23,12 @@ def test_the_state_is_carried_from_step_to_step(rng):
         np.testing.assert_array_equal(point, theta)
 
 
+def test_without_memory_momentum_is_gradient_descent():
+    """β = 0: m = g."""
+    path = descend(lambda x: x, np.array([8.0]), momentum_step, 3, lr=0.5, beta=0)
+    assert path[:, 0].tolist() == [8, 4, 2, 1]
+
+
 def test_a_schedule_is_called_with_the_step():
     path = descend(lambda x: np.ones(1), np.zeros(1), sgd_step, 3, lr=lambda t: 10.0**t)
     assert path[:, 0].tolist() == [0, -1, -11, -111]
