@@ -89,6 +89,12 @@ def test_both_directions_recover_a_normal():
         assert_allclose(fit_normal(X, p, direction), [1.0, 1.5, 0.0], atol=1e-9)
 
 
+def test_two_points_are_a_grid():
+    """Two points alike are what a normal halfway between them gives, of whatever width."""
+    x, p = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+    assert fit_normal(x, p, "forward", std=2.0) == (0, 2, 0)
+
+
 @pytest.mark.parametrize("std", [0, -1.0, np.inf, np.nan])
 def test_widths_must_be_positive(std):
     for f in (standardize, normal_log_density, normal_cdf):
@@ -126,6 +132,7 @@ def test_values_must_be_finite():
         ({"x": X[1:]}, r"x has shape \(960,\), p \(961,\)"),
         ({"rate": 0.0}, "rate=0.0"),
         ({"std": 0.0}, "std=0.0"),
+        ({"std": 0.04}, "std be at least its step, 0.0416667"),
         ({"mean": 1e6}, r"mean=1000000.0, .* lie on the grid, -20 to 20"),
         ({"steps": 0}, "steps=0"),
         ({"x": np.sort(X**3)}, "evenly spaced"),

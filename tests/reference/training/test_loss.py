@@ -118,6 +118,12 @@ def test_gradient_at_certainty_is_one_sided_or_infinite():
     assert_array_equal(slope, [-1, -math.inf, 1, math.inf])
 
 
+def test_a_gradient_beyond_float64_is_infinite():
+    """-1/p at p = 1e-310, which a float holds, is -1e310, which none does."""
+    _, cache = ref.binary_cross_entropy([1e-310], [1])
+    assert ref.binary_cross_entropy_backward([1.0], cache)[0] == -math.inf
+
+
 def test_an_infinite_loss_that_does_not_count_has_gradient_zero():
     _, cache = ref.binary_cross_entropy([0.0, 1.0], [1, 0])
     assert_array_equal(ref.binary_cross_entropy_backward(np.zeros(2), cache), [0, 0])
