@@ -65,6 +65,10 @@ TESTED_ELSEWHERE = {
         "reference/network/test_recurrent.py",
         "reference/network/test_recurrent_sequence.py",
     ],
+    "reference/training/stepping.py": [
+        "reference/training/test_stepping.py",
+        "reference/training/test_optimizers.py",
+    ],
     "scaling/fitting.py": [
         "scaling/test_fitting_log_sums.py",
         "scaling/test_power_law.py",
