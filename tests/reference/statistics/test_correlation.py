@@ -45,6 +45,8 @@ def test_numbers_whose_squares_leave_float64_are_correlated(scale):
 def test_a_constant_list_is_refused(f):
     with pytest.raises(InputError, match=r"all 3 entries of y are 0\.1"):
         f([1, 2, 3], [0.1] * 3)
+    with pytest.raises(InputError, match=r"all 3 entries of x are 0\.1"):
+        f([0.1] * 3, [1, 2, 3])
 
 
 @BOTH
@@ -53,6 +55,7 @@ def test_a_constant_list_is_refused(f):
     ([1], [1], "at least 2 entries"),
     ([[1, 2]], [[1, 2]], "expected one axis"),
     ([1, np.nan], [1, 2], "NaN or infinite"),
+    ([1, 2], [1, np.nan], "y holds 1 NaN"),
     ([], [], "x is empty"),
 ])  # fmt: skip
 def test_what_is_no_two_lists_is_refused(f, x, y, match):
