@@ -102,6 +102,7 @@ def test_the_generator_decides_the_weights(make):
         ((3, 0), "need n_out >= 1 and n_in >= 1, got 3 and 0"),
         ((3, 3, 0.0), "gain=0.0 must be positive and finite"),
         ((3, 3, math.nan), "gain=nan must be positive"),
+        ((3, 3, math.inf), "gain=inf must be positive"),
     ],
 )
 def test_impossible_numbers_are_refused(rng, make, numbers, text):
