@@ -92,7 +92,7 @@ CONFIG = """
 [tool.mutmut]
 source_paths = ["mathlm"]
 only_mutate = ["{module}"]
-also_copy = ["tools"]
+also_copy = ["book/lab", "tools"]
 pytest_add_cli_args = [
     "-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:xdist", "-p", "no:anyio",
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
