@@ -87,6 +87,11 @@ TESTED_ELSEWHERE = {
         "scaling/test_power_law.py",
         "scaling/test_chinchilla.py",
     ],
+    "scaling/parameters.py": [
+        "scaling/test_parameters.py",
+        "scaling/test_parameters_counts.py",
+        "models/test_block_variant.py",
+    ],
 }
 NOTICED = ("killed", "timeout")
 PRELOADED = ("torch.testing", "beartype", "hypothesis", "scipy.optimize", "scipy.stats")

@@ -48,6 +48,12 @@ def test_equal_exponents_keep_the_tokens_per_parameter():
     assert ratios == pytest.approx([9, 9], rel=1e-12)
 
 
+def test_a_best_size_below_one_is_an_answer():
+    """Both terms alike: N = D = sqrt(C / 6) = 1/2."""
+    law = ChinchillaLaw(A=2, B=2, E=1, alpha=0.5, beta=0.5)
+    assert optimal_allocation(1.5, law) == pytest.approx((0.5, 0.5), rel=1e-12)
+
+
 def test_constants_of_any_size_do_not_overflow():
     law = KaplanLaw(N_c=1e99, D_c=1e99, alpha_n=0.05, alpha_d=0.01)
     n, d = optimal_allocation(1e20, law)

@@ -88,6 +88,14 @@ def test_what_repeats_is_never_better_than_fresh_text():
     assert (repeated_loss([1e7], 1e9, epochs, PAPER) >= fresh).all()
 
 
+def test_tokens_and_parameters_keep_by_their_own_constant():
+    """U = U_N = 100; two repetitions with R* = 2, as much excess as U_N with R* = 1."""
+    law = ChinchillaLaw(A=1, B=1, E=1, alpha=0.5, beta=0.5)
+    tokens, size = 100 + 200 * (1 - 1 / math.e), 100 + 100 * (1 - 1 / math.e)
+    found = repeated_loss([200], 100, [3], law, decays=(2, 1))
+    assert found[0] == pytest.approx(1 + tokens**-0.5 + size**-0.5)
+
+
 BAD = {
     "part": (lambda: effective_tokens(5, [0.5]), "epochs=0.5 must be at least 1"),
     "unique": (lambda: effective_tokens(0, [2]), "unique=0 must be a positive"),

@@ -99,6 +99,11 @@ def test_spans_multiply_and_divide_end_by_end():
     assert 8 / Span(1, 2, 4) == Span(2.0, 4.0, 8.0)
 
 
+def test_a_span_contains_its_ends():
+    inside = [number in Span(1, 2, 4) for number in (0.9, 1, 3, 4, 4.1)]
+    assert inside == [False, True, True, True, False]
+
+
 def test_more_text_than_there_is_has_a_share_above_one():
     assert text_share(6e14).middle == pytest.approx(2)
     assert text_share(1e15).low == pytest.approx(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mathlm.errors import InputError
-from mathlm.scaling.fitting import least_minimum, minimise, require_minimum
+from mathlm.scaling.fitting import least_minimum, minimise, require_minimum, slopes
 from mathlm.scaling.power_law import straight
 
 X = np.geomspace(10, 1e6, 16)
@@ -34,6 +34,12 @@ def test_each_data_set_of_many_has_its_own_end():
     ends = minimise(many, np.repeat(TRUTH + 0.1, 2, 0))
     assert ends[:1] == pytest.approx(TRUTH, rel=1e-6)
     assert ends[1:] == pytest.approx(TRUTH + np.array([1, 0, 1]), rel=1e-6)
+
+
+def test_residuals_of_one_sign_leave_the_whole_gradient():
+    """Each is 0.2: of what they pull at a term, nothing cancels, so the share left is 1."""
+    off = TRUTH + np.array([0.2, 0, 0.2])
+    assert slopes(LAW, off).unevenness == pytest.approx(1)
 
 
 def test_exact_data_end_the_search_at_once():

@@ -109,6 +109,14 @@ def test_a_fit_gives_the_intervals_of_its_own_runs(rng):
     assert fit.intervals(**few) == kaplan_intervals(N, D, loss, fit, delta=0.01, **few)
 
 
+def test_intervals_are_of_95_percent_and_400_draws_unless_others_are_asked_for(rng):
+    loss, said = runs(rng), {"delta": 1e-3, "level": 0.95, "resamples": 400, "seed": 0}
+    fit = fit_kaplan(N, D, loss)
+    expected = kaplan_intervals(N, D, loss, fit, **said)
+    assert fit.intervals() == expected
+    assert kaplan_intervals(N, D, loss, fit) == expected
+
+
 def test_kaplan_s_law_by_hand():
     """With data without end, N = N_c / 2 gives 2^0.076; likewise for D."""
     assert kaplan_loss([3.2e13], [1e300])[0] == pytest.approx(2**0.076, rel=1e-9)

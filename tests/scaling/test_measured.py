@@ -27,6 +27,12 @@ def test_each_form_has_its_own_exponent_from_the_given_length_on():
     assert found == {"a": pytest.approx(2), "b": pytest.approx(1)}
 
 
+def test_no_length_is_left_out_unless_asked_for():
+    rows = [{"form": "a", "length": n, "bytes": 1 + n} for n in (0, 1, 2)]
+    with pytest.raises(ConfigError, match=r"sizes \[0, 1, 2\] .* must all be positive"):
+        costs.exponents(rows, "bytes")
+
+
 @pytest.mark.parametrize(
     ("sizes", "values", "message"),
     [
@@ -95,3 +101,15 @@ def test_command_line_fits_a_record(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("{")[0] for line in lines] == ["torch seconds ", "numpy seconds "]
     assert "'a': 2.5" in lines[0] or "'a': 2.49999" in lines[0]
+
+
+def test_command_line_begins_at_1024(tmp_path, capsys):
+    """Eight times the cost at twice the length, from there on."""
+    rows = [
+        {"form": "a", "length": n, "bytes": b} for n, b in [(512, 9), (1024, 2), (2048, 16)]
+    ]
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({"torch": rows, "numpy": rows}))
+    costs.main([str(path)])
+    found = capsys.readouterr().out.splitlines()[0].split("'a': ")[1]
+    assert float(found.strip("}")) == pytest.approx(3)

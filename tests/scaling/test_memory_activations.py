@@ -7,6 +7,7 @@ from torch.nn.functional import cross_entropy
 from mathlm.errors import InputError, InputTypeError
 from mathlm.models import GPT, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
 from mathlm.scaling import saved_numbers
+from mathlm.scaling.memory import normalized
 
 SIZES = {"vocab_size": 96, "context": 64, "d_model": 48, "n_layers": 2, "n_heads": 4}
 LLAMA = {"norm": "rms", "activation": "swiglu", "position": "rope", "n_kv_heads": 2}
@@ -83,6 +84,15 @@ def test_relative_positions_keep_the_weights_of_attention(make):
     found = kept(model, lambda: loss_of(model(*inputs)))
     tokens = T if make is GPT else (S, T)
     assert saved_numbers(config, tokens, B) == pytest.approx(found, rel=0.02)
+
+
+@pytest.mark.parametrize(("norm", "numbers"), [("layer", 2 * 48 + 2), ("rms", 3 * 48 + 1)])
+def test_a_normalization_keeps_what_is_counted_to_the_number(norm, numbers):
+    """What came in and what a linear map reads of it, and one number a token or two."""
+    layer = GPT(GPTConfig(**SIZES, norm=norm)).final_norm
+    x, weight = torch.randn(B, T, 48, requires_grad=True), torch.nn.Linear(48, 3)
+    found = kept(torch.nn.Sequential(layer, weight), lambda: weight(layer(x)))
+    assert found == B * T * numbers == B * T * normalized(48, norm)
 
 
 def test_a_gpt_2_by_hand():

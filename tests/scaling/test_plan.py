@@ -85,6 +85,7 @@ def test_intervals_of_the_level_hold_new_runs():
         ({"groups": [1] * 30}, "1 groups of runs: leaving one out needs at least 3"),
         ({"groups": [1, 2, 3]}, "3 groups for 30 runs"),
         ({"cost": [6e6, 6e7]}, "2 costs for 61 sizes"),
+        ({"cost": 0 * SIZES}, r"cost\[0\]=0.0 must be positive"),
         ({"compute": 0}, "compute"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from mathlm.models import GPT, Bert, GPTConfig, Transformer, TransformerConfig
 from mathlm.models.files.weights import shapes_only
 from mathlm.scaling import PUBLISHED, count_parameters
+from mathlm.scaling.published import _encoder_decoder, _gpt3, _llama, _t5
 
 EXACT = {
     "t5-small": 60_506_624,
@@ -65,3 +66,42 @@ def test_the_count_is_that_of_a_model_without_values(name):
     with shapes_only():
         model = make(config)
     assert count_parameters(config) == sum(p.numel() for p in model.parameters())
+
+
+LLAMA = GPTConfig(
+    vocab_size=32_000, context=2048, d_model=4096, n_layers=32, n_heads=32, d_ff=11_008,
+    norm="rms", norm_eps=1e-6, activation="swiglu", position="rope", rope_base=10_000.0,
+    bias=False, tie_embeddings=False,
+)  # fmt: skip
+MISTRAL = GPTConfig(
+    vocab_size=32_000, context=32_768, d_model=4096, n_layers=32, n_heads=32, d_ff=14_336,
+    norm="rms", norm_eps=1e-5, activation="swiglu", position="rope", rope_base=10_000.0,
+    bias=False, tie_embeddings=False, n_kv_heads=8, window=4096,
+)  # fmt: skip
+T5 = TransformerConfig(
+    vocab_size=32_128, context=512, d_model=512, n_layers=6, n_heads=8, d_head=64, d_ff=2048,
+    norm="rms", norm_eps=1e-6, norm_first=True, position="relative", bias=False,
+    tie_embeddings="all", scale_embeddings=False, attention_scale=False, scale_head=True,
+)  # fmt: skip
+BASE = TransformerConfig(
+    vocab_size=37_000, context=512, d_model=512, n_layers=6, n_heads=8, tie_embeddings="all",
+    dropout=0.1,
+)  # fmt: skip
+GPT3 = GPTConfig(context=2048, d_model=12_288, n_layers=96, n_heads=96)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "numbers", "printed"),
+    [
+        ("llama-7b", _llama, (4096, 32, 32, 11_008, None, 2048, 32_000, 1e4, 1e-6), LLAMA),
+        ("mistral-7b", _llama, (4096, 32, 32, 14_336, 8, 32_768), MISTRAL),
+        ("t5-small", _t5, (512, 6, 8, 2048, 64), T5),
+        ("transformer-base", _encoder_decoder, (512, 8), BASE),
+        ("gpt3-175b", _gpt3, (12_288, 96, 96), GPT3),
+    ],
+)
+def test_a_member_of_a_family_is_what_its_paper_or_file_prints(name, make, numbers, printed):
+    """The papers' tables, and config.json of the files at huggingface.co, field by field."""
+    options = {"window": 4096} if name == "mistral-7b" else {}
+    assert make(*numbers, **options) == printed
+    assert PUBLISHED[name] == printed

@@ -128,6 +128,8 @@ def test_what_is_no_chain_is_refused():
         lost_share([np.nan], 0.1, 0.5)
     with pytest.raises(InputError, match="counted from 0"):
         lost_share([-1], 0.1, 0.5)
+    with pytest.raises(InputError, match="steps holds 1 NaN"):
+        lost_share([1, np.nan], 0.1, 0.5)
     with pytest.raises(InputError, match="first has 3 tokens and P 2 rows"):
         scheduled_optimum([0.2, 0.3, 0.5], np.eye(2), 0.5)
     with pytest.raises(InputError, match=r"share=1\.5"):

@@ -56,6 +56,11 @@ def test_only_the_centered_formula_survives_a_large_mean():
     assert abs(variance_by_moments(x, p) - 2 / 3) > 0.5
 
 
+def test_squares_of_large_integers_are_those_of_numbers():
+    """E[X²] - E[X]² = 2^80 / 2 - (2^40 / 2)² = 2^78, where 2^80 is beyond int64."""
+    assert variance_by_moments(np.array([0, 2**40]), [0.5, 0.5]) == 2.0**78
+
+
 def test_each_row_has_its_own_mean_and_variance(rng):
     x, p = rng.normal(size=(3, 5)), softmax(rng.normal(size=(3, 5)))
     rows = [stats.rv_discrete(values=(range(5), q)) for q in p]

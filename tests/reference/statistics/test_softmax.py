@@ -142,6 +142,16 @@ def test_logsumexp_of_nothing_is_minus_infinity():
     assert logsumexp([-np.inf, -np.inf]) == -np.inf
 
 
+def test_logsumexp_of_one_row_among_rows_is_still_a_row_of_numbers():
+    assert_allclose(logsumexp(np.zeros((1, 4))), [np.log(4)], rtol=1e-12, strict=True)
+
+
+@pytest.mark.parametrize("f", [softmax, log_softmax, logsumexp])
+def test_scores_in_half_the_digits_are_worked_on_in_float64(f, rng):
+    z = rng.normal(size=(3, 5)).astype(np.float32)
+    assert_array_equal(f(z), f(z.astype(np.float64)), strict=True)
+
+
 def test_odds_of_two_to_one_and_the_square_at_half_the_temperature():
     """exp(log 2) : exp(0) = 2 : 1, and the scores doubled give 4 : 1."""
     assert_allclose(softmax([np.log(2), 0]), [2 / 3, 1 / 3], rtol=1e-12)

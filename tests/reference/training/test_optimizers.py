@@ -201,6 +201,14 @@ def test_other_numbers_outside_their_range_are_refused(step, number, text):
         step(np.ones(2), np.ones(2), **({"lr": 0.1} | number))
 
 
+def test_without_memory_momentum_is_descent_and_adam_takes_the_sign():
+    theta, g = np.array([1.0, 2.0]), np.array([4.0, -8.0])
+    moved, _ = ref.momentum_step(theta, g, lr=0.25, beta=0)
+    assert moved.tolist() == [0, 4]
+    moved, _ = ref.adam_step(theta, g, lr=0.25, betas=(0, 0), eps=1e-300)
+    assert moved.tolist() == [0.75, 2.25]
+
+
 def test_what_is_not_a_number_is_refused():
     unchecked = ref.momentum_step.__wrapped__
     with pytest.raises(InputTypeError, match=r"lr='0\.1' must be a number"):
