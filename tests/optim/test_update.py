@@ -282,3 +282,11 @@ def test_a_sparse_gradient_is_refused_although_it_is_said_to_be_finite():
     embedding(torch.tensor([1])).sum().backward()
     with pytest.raises(InputTypeError, match="dense gradients"):
         SGD(embedding.parameters(), lr=0.1).step(finite=True)
+
+
+def test_without_weight_decay_a_weight_does_not_enter_its_gradient():
+    """0 times an infinite weight would be NaN."""
+    p = nn.Parameter(torch.tensor([float("inf"), 1.0]))
+    p.grad = torch.ones(2)
+    SGD([p], lr=0.5, fused=False).step()
+    assert p.tolist() == [float("inf"), 0.5]
