@@ -103,10 +103,11 @@ gpu:
 gpu-data: $(STAMP)
 	$(BIN)/python tools/gpu_data.py pack
 
-# one module: make mutate ONLY=mathlm/functional/loss.py; a part of each: SAMPLE=20
+# one module: make mutate ONLY=mathlm/functional/loss.py; a part of each: SAMPLE=20;
+# counts by module: RECORD=book/results/mutation.json
 mutate: $(STAMP)
 	$(BIN)/pip install -q -c constraints.txt mutmut
-	$(BIN)/python tools/mutate.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE)) $(ONLY)
+	$(BIN)/python tools/mutate.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(RECORD),--record $(RECORD)) $(ONLY)
 
 # defects of other libraries, put into a copy one at a time
 historic: $(STAMP)

@@ -1,14 +1,11 @@
 """The list of defects keeps up with the code: `make historic` puts them in, one at a time."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from historic_bugs import DEFECTS
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from historic_bugs import DEFECTS  # noqa: E402
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.name)

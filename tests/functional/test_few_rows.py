@@ -14,7 +14,8 @@ def test_a_product_in_slices_is_the_product(outputs, inputs, rows):
     expected = x.double() @ W.double().T
     y = sliced_product(W.float())(x.float())
     assert y.shape == expected.shape
-    assert (y.double() - expected).norm() < 1e-6 * expected.norm()
+    rounding = torch.finfo(torch.float32).eps * inputs**0.5  # of sums in any order
+    assert (y.double() - expected).norm() < rounding * expected.norm()
 
 
 def test_the_shapes_above_take_every_way():
