@@ -103,11 +103,11 @@ gpu:
 gpu-data: $(STAMP)
 	$(BIN)/python tools/gpu_data.py pack
 
-# one module: make mutate ONLY=mathlm/functional/loss.py; a part of each: SAMPLE=20;
+# one module: make mutate ONLY=mathlm/functional/loss.py; a part of each: SAMPLE=20; share that is enough: LEAST=0.95;
 # counts by module: RECORD=book/results/mutation.json
 mutate: $(STAMP)
 	$(BIN)/pip install -q -c constraints.txt mutmut
-	$(BIN)/python tools/mutate.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(RECORD),--record $(RECORD)) $(ONLY)
+	$(BIN)/python tools/mutate.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(RECORD),--record $(RECORD)) $(if $(LEAST),--least $(LEAST)) $(ONLY)
 
 # defects of other libraries, put into a copy one at a time
 historic: $(STAMP)

@@ -5,7 +5,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from mutate import COPY, EQUIVALENT, Change, chosen, core, judges, listed, only_strict
+from mutate import (
+    COPY,
+    EQUIVALENT,
+    Change,
+    chosen,
+    core,
+    judges,
+    listed,
+    only_strict,
+    only_words,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -49,6 +59,18 @@ def test_the_guard_of_a_zip_is_no_computation(end):
     was = "bad = [g for g, n in zip(a, b, strict=True)]"
     assert only_strict(Change("f.py", "f", was, f"bad = [g for g, n in zip(a, b, {end}"))
     assert not only_strict(Change("f.py", "f", was, f"bad = [g for g, n in zip(b, {end}"))
+
+
+@pytest.mark.parametrize("name", ["XXtargetsXX", "TARGETS"])
+def test_what_a_guard_calls_its_argument_is_no_computation(name):
+    was = 'x = finite_array(x, "targets")'
+    assert only_words(Change("f.py", "f", was, f'x = finite_array(x, "{name}")'))
+    assert not only_words(Change("f.py", "f", was, f'x = finite_array(y, "{name}")'))
+    assert not only_words(Change("f.py", "f", was, "x = finite_array(x, None)"))
+    looked_up = 'width = require_map(weights, "targets", width)'
+    change = Change("f.py", "f", looked_up, looked_up.replace("targets", name))
+    assert not only_words(change)
+    assert not only_words(Change("f.py", "f", 'm = "targets"', f'm = "{name}"'))
 
 
 def test_the_copy_lies_where_make_clean_finds_it():
