@@ -29,13 +29,16 @@ from mathlm.align import (
     GroupCredit,
     PairBatches,
     PolicyBatches,
+    ReadOnce,
     Reference,
+    RolloutReading,
     RolloutSchedule,
     TextSampler,
     group_advantages,
     rollout_batch,
     target_log_probabilities,
 )
+from mathlm.align.answers import LogProbabilities
 from mathlm.align.preference.objectives import stacked
 from mathlm.models import GPT
 from mathlm.text import Chat
@@ -194,9 +197,13 @@ def grpo_trainer(folder: str, policy: LlamaForCausalLM, prompts: list[str], devi
     return trainer
 
 
-def grpo_backward(policy: GPT, rollouts: Callable[[], dict[str, Tensor]]) -> Tensor:
+def grpo_backward(
+    policy: GPT,
+    rollouts: Callable[[], dict[str, Tensor]],
+    read: LogProbabilities = target_log_probabilities,
+) -> Tensor:
     """Our loss on rollouts, and its gradient."""
-    total, count = GRPO(beta=0.04)(policy, rollouts())
+    total, count = GRPO(beta=0.04, read=read)(policy, rollouts())
     loss = total / count
     loss.backward()
     return loss.detach()
@@ -236,6 +243,7 @@ def grpo_step(device: str) -> Row:
         trainer = grpo_trainer(folder, other, prompts, device)
         rows = [{"prompt": text} for text in prompts for _ in range(GROUP)]
         require_equal_steps(policy, reference, trainer, rows)
+        read = ReadOnce()  # trl too goes through a policy once where a step follows at once
         batches = PolicyBatches(
             policy,
             [torch.tensor([int(word) for word in text.split()]) for text in prompts],
@@ -244,9 +252,11 @@ def grpo_step(device: str) -> Row:
             sampler=TextSampler(NEW, stop=(END,)),
             reference=reference,
             schedule=RolloutSchedule(group_size=GROUP),
+            reading=RolloutReading(logp=read),
         )
         steps = iter(range(1_000_000))
-        ours = stepping(policy, partial(grpo_backward, policy, lambda: batches(next(steps))))
+        written = partial(grpo_backward, policy, lambda: batches(next(steps)), read)
+        ours = stepping(policy, written)
         theirs = stepping(other, lambda: trainer.training_step(other, rows, None))
         work = PROMPTS * GROUP * NEW
         return compare("grpo-step", "trl", ours, theirs, work=work, unit="tokens/s", rounds=7)

@@ -46,6 +46,7 @@ from .policy.objectives import (
     Reinforce,
     token_entropies,
 )
+from .policy.read_once import ReadOnce
 from .policy.rollouts import (
     RolloutSampler,
     RolloutWriter,
@@ -155,6 +156,7 @@ __all__ = [
     "PolicyAndValue",
     "PolicyBatches",
     "PolicyObjective",
+    "ReadOnce",
     "Reference",
     "Reinforce",
     "RewardEnsemble",

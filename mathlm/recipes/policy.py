@@ -3,7 +3,7 @@
 import copy
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,8 @@ from ..align import (
     LengthReward,
     PolicyAndValue,
     PolicyBatches,
+    PolicyObjective,
+    ReadOnce,
     Reference,
     RewardFunction,
     RolloutLog,
@@ -28,7 +30,9 @@ from ..align import (
     ValueModel,
     completions_of,
     rollout_record,
+    target_log_probabilities,
 )
+from ..align.answers import LogProbabilities
 from ..align.policy.credit import Credit
 from ..chat.model import ChatModel
 from ..errors import ConfigError, DataError, DataNotFoundError, MathLMError
@@ -286,6 +290,17 @@ class Plan:
     objective: Objective
     credit: Credit
     values: str | None = None  # "own", "shared" or None
+    read: LogProbabilities = target_log_probabilities
+
+    def reading_once(self, rollouts: Rollouts) -> "Plan":
+        """The same; rollouts that a step takes whole are read once for both."""
+        objective = self.objective
+        whole = rollouts.minibatches == 1 and rollouts.at_once is None
+        full = getattr(objective, "entropy_bonus", False)  # all logits are read there
+        if full or not (whole and isinstance(objective, PolicyObjective)):
+            return self
+        read = ReadOnce()
+        return replace(self, objective=replace(objective, read=read), read=read)
 
 
 def value_model(policy: GPT, kind: str) -> ValueModel:
@@ -317,7 +332,7 @@ def batches(
             minibatches=own.minibatches,
             seed=config.optimization.seed,
         ),
-        reading=RolloutReading(decode=asked.decode, at_once=own.at_once),
+        reading=RolloutReading(decode=asked.decode, at_once=own.at_once, logp=plan.read),
         record=RolloutLog(clip=own.clip_ratio),
     )
 
@@ -333,6 +348,7 @@ def build(
     policy.to(device)
     value = None if plan.values is None else value_model(policy, plan.values).to(device)
     whole: nn.Module = policy if value is None else PolicyAndValue(policy, value)
+    plan = plan.reading_once(config.rollouts)
     spread = distribute(whole, machine.parallel, device)
     data = batches(config, plan, policy, value, read_prompts(config, prepared.chat_model))
     steps = config.rollouts.iterations * data.steps_per_iteration
@@ -353,7 +369,8 @@ def judge(config: PolicyConfig, data: PolicyBatches) -> dict[str, Any]:
     if not chosen:
         return {}
     asked = [data.given[i] for i in chosen]
-    batch = data.writer.write(asked, JUDGED)
+    writer = replace(data.writer, read=target_log_probabilities)  # no step follows
+    batch = writer.write(asked, JUDGED)
     texts = data.writer.texts(asked), data.writer.texts(completions_of(batch))
     rewards = batch["rewards"].tolist()
     samples = [

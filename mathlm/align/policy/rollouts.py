@@ -21,6 +21,7 @@ from ..answers import LogProbabilities, target_log_probabilities
 from ..reference_model import Reference
 from ..reward.functions import RewardFunction, judged
 from ..value_model import target_values
+from .read_once import ReadOnce
 
 log = logging.getLogger(__name__)
 Stop = Sequence[Sequence[int] | int]
@@ -422,9 +423,10 @@ class RolloutWriter:
 
     def _opinions(self, batch: Batch) -> Batch:
         """What the models say of the rollouts."""
+        rows = len(batch["ids"])
 
         def read(part: Batch) -> Batch:
-            found = {"logp_old": self._logp(part)}
+            found = {"logp_old": self._logp_old(part, whole=len(part["ids"]) == rows)}
             if self.reference is not None:
                 temperature = self.sampler.temperature
                 found["logp_ref"] = self.reference.log_probabilities(
@@ -435,6 +437,12 @@ class RolloutWriter:
             return found
 
         return self._read_all(batch, read)
+
+    def _logp_old(self, part: Batch, whole: bool) -> Tensor:
+        """What the policy says, for the loss too if one process reads all rows at once."""
+        if is_distributed() or not (whole and isinstance(self.read, ReadOnce)):
+            return self._logp(part)
+        return self.read.ahead(self.policy, part, temperature=self.sampler.temperature)
 
     def _logp(self, part: Batch) -> Tensor:
         return self.read(self.policy, part, temperature=self.sampler.temperature)
