@@ -30,8 +30,8 @@ class SGD(Update):
     With β = 0 this is θ ← θ - ηg. The averaged form takes steps 1 - β times as long. It is not
     torch's ``dampening=β``, which leaves the factor out of the first step.
 
-    The state of a parameter is ``m``, if β > 0, and ``step``. A parameter without a gradient is
-    left alone, and its m does not decay.
+    The state of a parameter is ``m``, if β > 0. A parameter without a gradient is left alone,
+    and its m does not decay.
 
     Args:
         params: Parameters θ, updated in place, or groups of them with options of their own.
@@ -80,6 +80,8 @@ class SGD(Update):
             fused=fused,
         )
 
+    clocked = False  # the equation has no time
+
     def slots(self, group: dict) -> tuple[str, ...]:
         """The momentum, if there is one."""
         return ("m",) if group["momentum"] else ()
@@ -96,18 +98,16 @@ class SGD(Update):
 
     def update(self, p: nn.Parameter, group: dict) -> None:
         """Move one parameter: the lines of the equation."""
-        g, b, state = decayed(p, group["weight_decay"]), group["momentum"], self.state[p]
-        state["step"].add_(1)
+        g, b = decayed(p, group["weight_decay"]), group["momentum"]
         if not b:
             p -= group["lr"] * g
             return
-        m = state["m"].mul_(b).add_(g, alpha=1 - b if group["averaged"] else 1)
+        m = self.state[p]["m"].mul_(b).add_(g, alpha=1 - b if group["averaged"] else 1)
         p -= group["lr"] * (g + b * m if group["nesterov"] else m)
 
     def fused_update(self, params: list[nn.Parameter], group: dict) -> None:
         """Move all ``params`` in one pass over the memory."""
         b = group["momentum"]
-        self.advance(params)
         sgd_kernel(
             values(params),
             gradients(params),

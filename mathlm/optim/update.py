@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -39,10 +39,13 @@ class Eager(torch.optim.Optimizer):
 class Update(Eager):
     """An optimizer whose equation is a subclass.
 
-    The state of a parameter is ``step``, the number of its updates, and the tensors that
-    :meth:`slots` names. A parameter without a gradient is left alone and its clock stands.
+    The state of a parameter is ``step``, the number of its updates, if ``clocked``, and the
+    tensors that :meth:`slots` names. A parameter without a gradient is left alone and its clock
+    stands.
     Of a sharded parameter each rank keeps the state of its part, and kernels see that alone.
     """
+
+    clocked: ClassVar[bool] = True
 
     def __init__(
         self, params: Iterable[nn.Parameter] | Iterable[dict], **defaults: Any
@@ -103,8 +106,10 @@ class Update(Eager):
 
     def prepare(self, p: nn.Parameter, slots: tuple[str, ...]) -> None:
         """Begin what the state of a parameter lacks."""
+        if not (self.clocked or slots):
+            return  # nothing to remember
         state = self.state[p]
-        if "step" not in state:
+        if self.clocked and "step" not in state:
             state["step"] = torch.zeros((), dtype=torch.float32, device=p.device)
         for name in slots:
             if name not in state:
