@@ -11,6 +11,7 @@ compared with it. Exits with 1 and a line for each fault.
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import sys
@@ -447,7 +448,11 @@ def write(folder: Path, said: Callable[[str], None] = print) -> int:
 
 
 def main(argv: list[str]) -> int:
-    folder = Path(argv[0]) if argv else FOLDER
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
+    folder = parser.parse_args(argv).folder
     if not (bad := write(folder)):
         print(f"{len(notebooks())} notebooks without MyST: {folder}")
     return bad > 0
