@@ -59,10 +59,6 @@ TESTED_ELSEWHERE = {
         "adapt/test_bottleneck.py",
         "layers/test_prefix.py",
     ],
-    "reference/arrays.py": [
-        "reference/training/test_loss.py",
-        "reference/network/test_recurrent.py",
-    ],
     "reference/calculus/broadcasting.py": [
         "reference/calculus/test_broadcasting.py",
         "reference/calculus/test_autodiff.py",

@@ -12,6 +12,7 @@ from mathlm.reference import (
     eigenvalues_2x2,
     frobenius_norm,
     gram_schmidt,
+    linear_algebra,
     p_norm,
     power_iteration,
     projection,
@@ -78,8 +79,15 @@ def test_cosine_does_not_see_length():
 
 
 def test_cosine_of_a_zero_vector_is_refused():
-    with pytest.raises(InputError, match="zero vector"):
-        cosine_similarity(np.zeros(2), np.ones(2))
+    for u, v in [(np.zeros(2), np.ones(2)), (np.ones(2), np.zeros(2))]:
+        with pytest.raises(InputError, match="zero vector"):
+            cosine_similarity(u, v)
+
+
+def test_rounding_leaves_no_cosine_beyond_one(rng):
+    u = rng.normal(size=(1000, 5))
+    assert np.max(cosine_similarity(u, u)) == 1
+    assert np.min(cosine_similarity(u, -u)) == -1
 
 
 def test_what_a_projection_leaves_is_perpendicular(rng):
@@ -109,6 +117,12 @@ def test_gram_schmidt_stays_orthonormal_when_columns_are_nearly_dependent():
 def test_gram_schmidt_refuses_dependent_columns():
     with pytest.raises(InputError, match="column 2 depends"):
         gram_schmidt(np.array([[1.0, 0, 2], [0, 1, 3], [0, 0, 0]]))
+    with pytest.raises(InputError, match="column 1 depends"):
+        gram_schmidt(np.array([[1.0, 0], [0, 0]]))
+
+
+def test_gram_schmidt_takes_short_columns_for_what_they_are():
+    assert gram_schmidt(np.diag([1e-12, 1e12])).tolist() == [[1, 0], [0, 1]]
 
 
 def test_coordinates_rebuild_the_vector(rng):
@@ -130,6 +144,13 @@ def test_cofactors_give_the_determinant(rng, n):
 def test_determinant_of_a_product_is_the_product(rng):
     A, B = rng.normal(size=(2, 3, 3))
     assert determinant(A @ B) == pytest.approx(determinant(A) * determinant(B), rel=1e-12)
+
+
+def test_eight_rows_are_the_most_that_are_expanded(rng, monkeypatch):
+    """The minors of 7 rows, 5040 products each, are left to NumPy."""
+    A = rng.normal(size=(8, 8))
+    monkeypatch.setattr(linear_algebra, "determinant", np.linalg.det)
+    assert determinant(A) == pytest.approx(np.linalg.det(A), rel=1e-12)
 
 
 @pytest.mark.parametrize(("shape", "message"), [((2, 3), r"\(2, 3\)"), ((9, 9), "N=9")])
@@ -160,9 +181,21 @@ def test_eigenvalues_solve_the_characteristic_equation(A):
         assert abs(np.linalg.det(A - eigenvalue * np.eye(2))) < 1e-12
 
 
-def test_larger_eigenvalue_comes_first():
-    """λ² - 7λ + 10 = (λ - 5)(λ - 2)."""
-    np.testing.assert_allclose(eigenvalues_2x2(np.array([[4.0, 1], [2, 3]])), [5, 2])
+@pytest.mark.parametrize(
+    ("A", "expected"),
+    [
+        ([[4.0, 1], [2, 3]], [5, 2]),
+        ([[7.0, 2], [1, 3]], [5 + 6**0.5, 5 - 6**0.5]),
+        ([[1.0, 0], [0, 2]], [2, 1]),
+        ([[1.0, 1], [0, 1]], [1, 1]),
+        ([[1.0, -2], [2, 1]], [1 + 2j, 1 - 2j]),
+    ],
+)
+def test_larger_eigenvalue_comes_first(A, expected):
+    """The first by λ² - 7λ + 10 = (λ - 5)(λ - 2), the second by λ² - 10λ + 19."""
+    found = eigenvalues_2x2(np.array(A))
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    assert np.iscomplexobj(found) == np.iscomplexobj(expected)
 
 
 def test_power_iteration_finds_the_leading_pair(rng):
@@ -178,6 +211,20 @@ def test_power_iteration_finds_a_negative_leading_eigenvalue():
     eigenvalue, v = power_iteration(np.diag([1.0, -3.0, 2.0]))
     assert eigenvalue == pytest.approx(-3.0, rel=1e-9)
     np.testing.assert_allclose(v, [0, 1, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_power_iteration_settles_in_any_unit_and_the_same_each_time(unit):
+    A = unit * np.array([[2.0, 1], [1, 2]])
+    (eigenvalue, v), again = power_iteration(A), power_iteration(A)
+    assert eigenvalue == pytest.approx(3 * unit, rel=1e-12)
+    assert (again[0], again[1].tolist()) == (eigenvalue, v.tolist())
+
+
+def test_power_iteration_finds_the_eigenvalue_of_zeros():
+    eigenvalue, v = power_iteration(np.zeros((2, 2)))
+    assert eigenvalue == 0
+    assert p_norm(v) == pytest.approx(1, rel=1e-15)
 
 
 def test_power_iteration_starts_with_length_one():

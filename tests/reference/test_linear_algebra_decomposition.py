@@ -22,6 +22,13 @@ def test_covariance_is_the_unbiased_one_of_numpy(rng):
     np.testing.assert_allclose(covariance(X), np.cov(X, rowvar=False), rtol=1e-12)
 
 
+def test_two_rows_have_a_variance():
+    """(0, 0) and (2, 4) are (1, 2) away from their mean, twice: C = 2 (1, 2)ᵀ (1, 2)."""
+    X = np.array([[0.0, 0], [2, 4]])
+    np.testing.assert_allclose(covariance(X), [[2, 4], [4, 8]], rtol=1e-15)
+    np.testing.assert_allclose(pca_by_svd(X)[0], [10, 0], atol=1e-14)
+
+
 def test_variance_along_an_axis_is_its_eigenvalue(rng):
     X = cloud(rng)
     variances, axes = pca(X)

@@ -213,7 +213,7 @@ def jacobian_by_columns(f: Callable[[Any], Any], x: ndarray) -> ndarray:
     for e in np.eye(len(x)):
         outputs = _entries(f(Dual(x, e)))
         columns.append([y.tangent if isinstance(y, Dual) else 0.0 for y in outputs])
-    return np.array(columns, dtype=float).T
+    return np.array(columns).T
 
 
 def hessian(f: Callable[[Any], Any], x: ndarray) -> ndarray:

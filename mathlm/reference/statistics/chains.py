@@ -6,7 +6,7 @@ Row i of a transition matrix P is the distribution of the token behind token i.
 import numpy as np
 from numpy import ndarray
 
-from ...checks import require_share
+from ...checks import require_counts, require_share
 from ...errors import InputError
 from ...shapes import Float, Int
 from ..arrays import Numbers, finite_array
@@ -75,7 +75,7 @@ def draw_chain(
         ((3, 4), True)
     """
     P = transition_matrix(P)
-    require_steps(min(number, steps))
+    require_counts(1, number=number, steps=steps)
     edges = np.cumsum(np.vstack([stationary(P), P]), axis=1)
     edges[:, -1] = 1.0  # rounding of the sum
     ids, row = np.empty((number, steps), np.int64), np.zeros(number, np.int64)
@@ -107,7 +107,7 @@ def steps_ahead_entropy(P: Numbers, steps: int) -> float:
         0.462098
     """
     P = transition_matrix(P)
-    require_steps(steps)
+    require_counts(1, steps=steps)
     ahead = np.linalg.matrix_power(P, steps)
     ahead = ahead / ahead.sum(1, keepdims=True)  # rounding of the power
     return float(stationary(P) @ np.atleast_1d(entropy(ahead)))
@@ -145,7 +145,7 @@ def text_divergence(P: Numbers, Q: Numbers, start: Numbers, steps: int) -> Float
         raise InputError(
             f"P {P.shape}, Q {Q.shape} and start {mu.shape} are of different sizes"
         )
-    require_steps(steps)
+    require_counts(1, steps=steps)
     rows, found = np.atleast_1d(kl_divergence(P, Q)), []
     for _ in range(steps):
         found.append(float(rows[mu > 0] @ mu[mu > 0]))
@@ -253,12 +253,6 @@ def distribution(p: Numbers, name: str) -> Float[ndarray, " K"]:
             f"{array.min():g}, sum {array.sum():.12g}"
         )
     return array
-
-
-def require_steps(steps: int) -> None:
-    """Refuse a number of steps below 1."""
-    if steps < 1:
-        raise InputError(f"steps={steps} must be at least 1")
 
 
 __all__ = [

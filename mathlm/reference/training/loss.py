@@ -285,7 +285,7 @@ def token_cross_entropy(
         >>> token_cross_entropy([[0.0, 0.0], [0.0, -1000.0]], [1, 1])[0].round(6).tolist()
         [0.693147, 1000.0]
     """
-    z, y = np.asarray(logits, dtype=np.float64), np.asarray(targets)
+    z, y = np.asarray(logits), np.asarray(targets)
     _require_rows(z, y, ignore_index, label_smoothing)
     log_p = log_softmax(z)
     counts = y != ignore_index
@@ -474,7 +474,7 @@ def _labels(z: ndarray, labels: Any, mask: Any) -> tuple[ndarray, ndarray]:
             f"logits {z.shape} and labels {np.shape(labels)} do not fit: logits need one more "
             "axis, the vocabulary, behind those of the labels"
         )
-    y = integer_array(labels, z.shape[-1], "label").astype(np.int64, copy=False)
+    y = integer_array(labels, z.shape[-1], "label").astype(np.int64)
     counts = np.ones(shape, dtype=bool) if mask is None else np.asarray(mask)
     if counts.dtype != np.bool_:
         raise InputTypeError(f"mask has dtype {counts.dtype}; give booleans, True = real")

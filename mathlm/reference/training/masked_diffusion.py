@@ -245,7 +245,7 @@ def _over_subsets(x: Sequence[int], denoise: Denoiser, weights: Sequence[float])
 
 def _require_world(p: ndarray) -> tuple[int, int]:
     """T and V of a table of probabilities."""
-    if p.ndim < 1 or len(set(p.shape)) != 1 or (p < 0).any() or abs(p.sum() - 1) > 1e-9:
+    if len(set(p.shape)) != 1 or (p < 0).any() or abs(p.sum() - 1) > 1e-9:
         raise InputError(
             f"p {p.shape} must be a table (V, ..., V) of probabilities that sum to 1, they sum "
             f"to {p.sum():.4g}"

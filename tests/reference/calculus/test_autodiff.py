@@ -148,6 +148,19 @@ def test_constants_are_not_on_the_tape():
     ]
 
 
+def test_the_tape_names_its_operations_and_a_variable_its_name_or_operation():
+    x = Variable([[3.0, 4.0]], name="x")
+    y = x.reshape(2, 1).T[0].sum()
+    assert [v.op for v in topological_order(y)] == ["input", "reshape", "T", "pick", "sum"]
+    assert repr(x) == "Variable(x, array([[3., 4.]]))"
+    assert repr(Variable(3.0)) == "Variable(input, array(3.))"
+
+
+def test_comparisons_are_those_of_the_values():
+    x = Variable([1.0, 2.0])
+    assert (x > 1.5).tolist() == [False, True]
+
+
 def test_tape_is_freed_with_its_result():
     gc.collect()
     x = Variable(1.0)
@@ -180,6 +193,10 @@ def test_an_infinite_slope_is_refused():
 def test_functions_without_a_rule_are_refused():
     with pytest.raises(InputTypeError, match=r"no rule for floor.__call__; rules: add, "):
         np.floor(Variable(1.0))
+    with pytest.raises(InputTypeError, match=r"no rule for add\.reduce"):
+        np.add.reduce(Variable([1.0, 2.0]))
+    with pytest.raises(InputTypeError, match=r"no rule for exp\.__call__"):
+        np.exp(Variable([1.0, 2.0]), where=[True, False])
 
 
 @pytest.mark.parametrize("value", ["a", 1j, [None]])

@@ -11,7 +11,14 @@ from mathlm.reference.calculus.broadcasting import (
     summed,
 )
 
-PAIRS = [((3,), (2, 3)), ((2, 1), (2, 3)), ((), (4,)), ((1, 3), (5, 2, 3)), ((2, 3), (2, 3))]
+PAIRS = [
+    ((3,), (2, 3)),
+    ((1,), (2,)),
+    ((2, 1), (2, 3)),
+    ((), (4,)),
+    ((1, 3), (5, 2, 3)),
+    ((2, 3), (2, 3)),
+]
 
 
 @pytest.mark.parametrize(("small", "large"), PAIRS, ids=str)

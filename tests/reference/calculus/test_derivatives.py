@@ -37,6 +37,17 @@ def test_symmetric_slope_of_a_cubic_is_off_by_h_squared():
     assert_allclose(symmetric_slope(lambda x: x**3, 2.0, 0.1), 12.01, rtol=1e-12)
 
 
+def test_steps_that_are_not_given_are_near_the_best():
+    """Rounding of 1e-16 over h, and the error of the slope: 1e-8 and 1e-10 or so."""
+    assert secant_slope(math.exp, 1.0) == pytest.approx(math.e, rel=1e-7)
+    assert symmetric_slope(math.exp, 1.0) == pytest.approx(math.e, rel=1e-9)
+
+
+def test_complex_step_of_a_square_is_exact_for_every_step():
+    """Im (3 + i h)² = 6 h."""
+    assert [complex_step_slope(lambda z: z * z, 3.0, h) for h in (0.5, 1, 2)] == [6, 6, 6]
+
+
 def test_complex_step_is_exact_where_differences_have_no_digit_left():
     """The slope of exp(x)/x at 1 is 0; of sin at 1, cos(1)."""
     assert complex_step_slope(np.sin, 1.0) == pytest.approx(math.cos(1), rel=1e-15)

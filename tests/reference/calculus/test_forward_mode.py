@@ -60,6 +60,39 @@ def test_square_of_a_dual_number_is_the_definition():
     assert (y.value, y.tangent) == (9, 6)
 
 
+def test_sums_of_a_dual_number_are_those_of_its_parts():
+    x = Dual([[1.0, 2.0]], [[3.0, 5.0]])
+    assert (x.sum().value, x.sum().tangent) == (3, 8)
+    assert x.sum(axis=1, keepdims=True).tangent.tolist() == [[8]]
+    with pytest.raises(InputError, match="a value gave 1 entry that is not finite"):
+        Dual([1e308, 1e308], [0.0, 0.0]).sum()
+
+
+def test_at_a_tie_of_a_maximum_the_constant_does_not_move():
+    x = Dual([-1.0, 0.0, 2.0], np.ones(3))
+    for y in (np.maximum(x, 0), np.maximum(0, x)):
+        assert y.tangent.tolist() == [0, 0, 1]
+
+
+def test_comparisons_are_those_of_the_values():
+    assert (Dual([1.0, 2.0], [0.0, 0.0]) > 1.5).tolist() == [False, True]
+
+
+def test_a_dual_number_shows_both_parts():
+    assert repr(Dual(3.0, 1.0)) == "Dual(array(3.), array(1.))"
+
+
+def test_a_constant_of_whole_numbers_is_read_in_float64():
+    y, dy = push_forward(lambda x: 3, np.zeros(2), np.ones(2))
+    assert (y, y.dtype, dy) == (3, np.float64, 0)
+
+
+@pytest.mark.parametrize(("parts", "name"), [((1j, 1.0), "value"), ((1.0, 1j), "tangent")])
+def test_parts_that_are_not_real_are_refused(parts, name):
+    with pytest.raises(InputTypeError, match=f"{name} has dtype complex128"):
+        Dual(*parts)
+
+
 def test_a_function_that_ignores_x_does_not_move():
     y, dy = push_forward(lambda x: np.ones(2), np.zeros(3), np.ones(3))
     assert (y.tolist(), dy.tolist()) == ([1, 1], [0, 0])
@@ -97,6 +130,11 @@ def test_hessian_of_a_linear_function_is_zero():
 def test_hessian_of_a_constant_is_zero():
     value, gradient, Ht = hessian_vector_product(lambda x: 5.0, np.ones(3), np.ones(3))
     assert (value, gradient.tolist(), Ht.tolist()) == (5, [0, 0, 0], [0, 0, 0])
+
+
+def test_a_constant_that_is_no_number_has_no_hessian():
+    with pytest.raises(InputError, match="constant gave 1 entry that is not finite"):
+        hessian_vector_product(lambda x: np.nan, np.ones(3), np.ones(3))
 
 
 def test_a_value_that_is_not_one_number_has_no_hessian():

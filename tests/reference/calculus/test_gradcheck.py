@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mathlm.errors import InputError, MathLMError
+from mathlm.errors import InputError, InputTypeError, MathLMError
 from mathlm.reference import numerical_gradient, numerical_vjp
 
 
@@ -20,6 +20,16 @@ def test_gradient_keeps_the_shape_of_x(rng):
 def test_vjp_of_a_linear_map_is_its_transpose(rng):
     w, x, dy = rng.normal(size=(3, 5)), rng.normal(size=5), rng.normal(size=3)
     assert_allclose(numerical_vjp(lambda x: w @ x, x, dy), w.T @ dy, rtol=1e-8)
+
+
+def test_vjp_of_a_curve_is_its_slope_times_dy(rng):
+    x, dy = rng.normal(size=(2, 3))
+    assert_allclose(numerical_vjp(np.sin, x, dy), np.cos(x) * dy, rtol=1e-8)
+
+
+def test_an_array_of_one_number_is_one_number():
+    f = lambda x: np.array([[x @ x]])  # noqa: E731
+    assert_allclose(numerical_gradient(f, np.array([3.0, 4.0])), [6, 8], rtol=1e-8)
 
 
 def test_vjp_of_several_arguments_has_one_gradient_each(rng):
@@ -49,6 +59,13 @@ def test_x_is_left_as_it_was(rng):
 def test_other_dtypes_are_refused(dtype):
     with pytest.raises(TypeError, match=rf"args\[0\] has dtype {np.dtype(dtype)}"):
         numerical_vjp(np.sin, (np.ones(3, dtype),), np.ones(3))
+
+
+def test_the_argument_that_is_no_array_of_float64_is_named(unchecked):
+    with pytest.raises(InputTypeError, match=r"args\[1\] has dtype float32"):
+        numerical_vjp(np.multiply, (np.ones(3), np.ones(3, np.float32)), np.ones(3))
+    with pytest.raises(InputTypeError, match=r"args\[0\] has dtype list"):
+        numerical_vjp(np.sin, [1.0], np.ones(1))
 
 
 def test_array_function_has_no_gradient():

@@ -38,6 +38,15 @@ def test_outcomes_drawn_from_the_stated_probabilities_are_calibrated(rng):
     assert expected_calibration_error(c, rng.uniform(size=c.size) < c**2) > 0.1
 
 
+def test_ten_bins_are_taken_where_none_are_named():
+    """0.05 and 0.14 lie in two of ten bins; 0 is in the first."""
+    c, hit = np.array([0.0, 0.05, 0.14]), np.array([False, True, False])
+    curve = reliability_curve(c, hit)
+    assert_allclose(curve.confidence, [0.025, 0.14])
+    assert curve.counts.tolist() == [2, 1]
+    assert_allclose(expected_calibration_error(c, hit), (2 * 0.475 + 0.14) / 3)
+
+
 def test_one_bin_compares_the_averages(rng):
     c, hit = rng.uniform(size=50), rng.uniform(size=50) < 0.5
     assert_allclose(expected_calibration_error(c, hit, bins=1), abs(c.mean() - hit.mean()))
@@ -94,6 +103,8 @@ def test_where_no_temperature_is_best_there_is_an_error():
         fit_temperature(z, np.array([0, 1]))
     with pytest.raises(InputError, match="do not favor the targets"):
         fit_temperature(z, np.array([2, 0]))
+    with pytest.raises(InputError, match="do not favor the targets"):
+        fit_temperature(np.array([[1.0, 0.0]] * 2), np.array([0, 1]))
     with pytest.raises(InputError, match="top score"):
         fit_temperature(np.zeros((2, 3)), np.array([0, 1]))
 
@@ -120,7 +131,8 @@ def test_logits_that_do_not_fit_are_refused(z, y, message):
         ([0.5], [True, False], 10, "must be rows of one length"),
         ([[0.5]], [[True]], 10, "must be rows of one length"),
         ([], [], 10, "at least 1"),
-        ([1.5], [True], 10, "the entry 1.5"),
+        ([0.5, 1.5], [True, True], 10, "the entry 1.5"),
+        ([0.5, -0.5], [True, True], 10, "the entry -0.5"),
         ([np.nan], [True], 10, "the entry nan"),
         ([0.5], [True], 0, "bins=0"),
     ],

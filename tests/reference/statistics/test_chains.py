@@ -113,12 +113,36 @@ def test_scheduled_sampling_ends_by_forgetting_the_first_token():
     assert_allclose(scheduled_optimum([0.5, 0.5], P, 1), [[0.55, 0.45]] * 2)
 
 
+def test_texts_of_no_tokens_are_refused(rng):
+    with pytest.raises(InputError, match="number=0 must be an integer of at least 1"):
+        draw_chain([[1.0]], 0, 3, rng)
+    with pytest.raises(InputError, match="steps=0 must be an integer of at least 1"):
+        draw_chain([[1.0]], 3, 0, rng)
+
+
+def test_one_token_has_one_text(rng):
+    assert draw_chain([[1.0]], 1, 1, rng).tolist() == [[0]]
+    assert text_divergence([[1.0]], [[1.0]], [1.0], 1).tolist() == [0]
+
+
 def test_what_is_no_chain_is_refused():
+    with pytest.raises(InputError, match=r"P has shape \(2,\); give a matrix"):
+        stationary([0.5, 0.5])
+    with pytest.raises(InputError, match=r"row 0 of P .* smallest entry -0\.5, sum 1"):
+        stationary([[1.5, -0.5], [0.5, 0.5]])
+    with pytest.raises(InputError, match=r"start is no distribution: shape \(1, 2\)"):
+        text_divergence([[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5]], 1)
+    with pytest.raises(InputError, match="different sizes"):
+        text_divergence([[1.0]], [[1.0]], [0.5, 0.5], 2)
+    with pytest.raises(InputError, match="steps=0 must be an integer of at least 1"):
+        text_divergence([[1.0]], [[1.0]], [1.0], 0)
+    with pytest.raises(InputError, match="recovery=2 is outside"):
+        lost_share(1, 0.5, 2)
     with pytest.raises(InputError, match="row 1 of P is no distribution"):
         stationary([[0.5, 0.5], [0.5, 0.6]])
     with pytest.raises(InputError, match="a transition matrix is square"):
         steps_ahead_entropy([[0.5, 0.5]], 1)
-    with pytest.raises(InputError, match="steps=0 must be at least 1"):
+    with pytest.raises(InputError, match="steps=0 must be an integer of at least 1"):
         steps_ahead_entropy([[1.0]], 0)
     with pytest.raises(InputError, match="different sizes"):
         text_divergence([[1.0]], [[0.5, 0.5], [0.5, 0.5]], [1.0], 2)

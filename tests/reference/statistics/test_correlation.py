@@ -36,6 +36,11 @@ def test_the_ends_of_the_scale_are_one_and_minus_one(f, rng):
     assert (f(x, 3 * x + 1), f(x, -x)) == pytest.approx((1.0, -1.0), rel=1e-12)
 
 
+def test_rounding_leaves_no_correlation_beyond_one(rng):
+    found = [(pearson(x, x), pearson(x, -x)) for x in rng.normal(size=(300, 7))]
+    assert (np.max(found), np.min(found)) == (1, -1)
+
+
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
 def test_numbers_whose_squares_leave_float64_are_correlated(scale):
     assert pearson([scale, 2 * scale, 4 * scale], [1, 2, 4]) == pytest.approx(1.0, rel=1e-12)
@@ -54,6 +59,7 @@ def test_a_constant_list_is_refused(f):
     ([1, 2], [1, 2, 3], "must agree"),
     ([1], [1], "at least 2 entries"),
     ([[1, 2]], [[1, 2]], "expected one axis"),
+    ([[1, 2], [3, 4]], [[1, 2], [3, 4]], "expected one axis"),
     ([1, np.nan], [1, 2], "x holds 1 NaN or infinite"),
     ([1, 2], [1, np.nan], "y holds 1 NaN or infinite"),
     ([], [], "x is empty"),
@@ -78,6 +84,17 @@ def test_intervals_hold_the_truth_as_often_as_they_say(rng):
         low, high = bootstrap_interval(pearson, x, 0.6 * x + 0.8 * noise, rng, 200, 0.9)
         missed += not low < 0.6 < high
     assert 4 <= missed <= 20
+
+
+def test_ends_of_the_interval_leave_out_equal_shares(rng):
+    """Samples with the values 0 to 100: a share of 0.05 lies below 5, and above 95."""
+    values = iter(range(101))
+    found = bootstrap_interval(lambda x, y: next(values), [1, 2], [1, 2], rng, 101, 0.9)
+    assert found == pytest.approx((5, 95), rel=1e-12)
+
+
+def test_one_sample_is_an_interval_of_its_own(rng):
+    assert bootstrap_interval(lambda x, y: 7.0, [1, 2], [1, 2], rng, draws=1) == (7, 7)
 
 
 def test_interval_draws_pairs_and_not_lists(rng):

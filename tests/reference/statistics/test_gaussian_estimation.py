@@ -23,6 +23,17 @@ def test_relative_frequencies_beat_every_other_distribution(rng):
     assert (np.log(q) @ COUNTS < best).all()
 
 
+def test_each_row_of_counts_is_a_sample_of_its_own():
+    assert categorical_mle([[3, 1], [0, 5]]).tolist() == [[0.75, 0.25], [0, 1]]
+
+
+def test_counts_and_numbers_of_a_narrow_kind_are_added_in_float64():
+    counts = np.array([255, 0], dtype=np.uint8)
+    assert_allclose(categorical_posterior_mean(counts, 1), [256 / 257, 1 / 257])
+    x = np.array([0, 1, 1], dtype=np.float32)
+    assert_allclose(gaussian_mle(x), [2 / 3, 2 / 9], rtol=1e-15)
+
+
 def test_map_is_the_maximum_of_the_dirichlet_posterior():
     """The posterior is Dirichlet(n + α); scipy's density is maximized over softmax(z)."""
     alpha = 2.5
@@ -113,8 +124,14 @@ def test_samples_must_be_finite_rows(x):
             f(x)
 
 
-def test_variances_must_be_positive():
-    with pytest.raises(InputError, match=r"variance=0\.0 and prior_variance=1.0"):
-        gaussian_map_mean([1.0], 0.0, 0.0, 1.0)
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])
+def test_variances_must_be_positive(bad):
+    with pytest.raises(InputError, match=f"variance={bad} and prior_variance=1.0"):
+        gaussian_map_mean([1.0], bad, 0.0, 1.0)
+    with pytest.raises(InputError, match=f"variance=1.0 and prior_variance={bad}"):
+        gaussian_map_mean([1.0], 1.0, 0.0, bad)
+
+
+def test_the_mean_of_a_prior_must_be_finite():
     with pytest.raises(InputError, match="prior_mean=nan"):
         gaussian_map_mean([1.0], 1.0, np.nan, 1.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.reference import (
     chain_factors,
     conditional,
@@ -67,6 +67,7 @@ def test_each_row_has_its_own_mean_and_variance(rng):
     for i, row in enumerate(rows):
         assert_allclose(expectation(x, p)[i], row.expect(lambda k, i=i: x[i][k.astype(int)]))
     assert_allclose(variance(x, p), [variance(a, b) for a, b in zip(x, p, strict=True)])
+    assert_allclose(variance_by_moments(x, p), variance(x, p))
 
 
 def test_mean_of_a_sum_is_the_sum_of_means_for_dependent_variables(joint, rng):
@@ -127,6 +128,13 @@ def test_posterior_of_a_rare_disease():
     """1 in 1000 ill, 99 % of them found, 5 % false alarms: 0.00099 / (0.00099 + 0.04995)."""
     found = posterior([0.001, 0.999], np.log([0.99, 0.05]))
     assert_allclose(found[0], 0.00099 / (0.00099 + 0.04995))
+
+
+def test_each_row_of_the_posterior_is_bayes_rule(rng):
+    prior, log_likelihood = softmax(rng.normal(size=(3, 4))), rng.normal(size=(3, 4))
+    joint = prior * np.exp(log_likelihood)
+    expected = joint / joint.sum(1, keepdims=True)
+    assert_allclose(posterior(prior, log_likelihood), expected, rtol=1e-13)
 
 
 def test_posterior_after_two_data_is_the_posterior_of_the_posterior(rng):
@@ -200,6 +208,11 @@ def test_likelihoods_of_other_hypotheses_are_refused(shape):
 def test_an_outcome_outside_of_the_table_is_refused(outcome):
     with pytest.raises(InputError, match=r"is outside of joint, shape \(2, 2\)"):
         chain_factors(np.full((2, 2), 0.25), outcome)
+
+
+def test_an_outcome_that_is_no_place_is_refused(unchecked):
+    with pytest.raises(InputTypeError, match=r"outcome \(0, 1\.0\) must hold integers"):
+        chain_factors(np.full((2, 2), 0.25), (0, 1.0))
 
 
 def test_an_outcome_of_another_length_is_refused():

@@ -58,6 +58,15 @@ def test_backward_matches_central_differences(f, backward, axis, shape, temperat
     assert_allclose(ours, numeric, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("f", "backward"), [(softmax, softmax_backward), (log_softmax, log_softmax_backward)]
+)
+def test_backward_is_that_of_the_last_axis_and_of_temperature_one_unless_told(f, backward, rng):
+    z, dy = rng.normal(size=(2, 2, 3, 5))
+    assert_allclose(backward(dy, f(z)), numerical_vjp(f, z, dy), rtol=1e-6, atol=1e-8)
+    assert_allclose(logsumexp_backward(dy[..., 0], z), dy[..., :1] * softmax(z), rtol=1e-13)
+
+
 @TEMPERATURES
 def test_jacobian_matches_torch(temperature, rng):
     z = torch.tensor(rng.normal(size=5))
@@ -160,6 +169,14 @@ def test_odds_of_two_to_one_and_the_square_at_half_the_temperature():
 
 def test_small_temperature_is_argmax_and_shares_ties():
     assert_array_equal(softmax([1.0, 3.0, 3.0, 0.0], temperature=1e-300), [0, 0.5, 0.5, 0])
+
+
+@pytest.mark.parametrize(
+    ("z", "temperature"), [([0.0, 1000.0], 1e-307), ([-1.5e308, 1.5e308], 1.0)]
+)
+def test_a_gap_beyond_float64_is_weight_zero(z, temperature):
+    assert_array_equal(softmax(z, temperature), [0, 1])
+    assert_array_equal(log_softmax(z, temperature), [-np.inf, 0])
 
 
 def test_minus_infinity_is_weight_zero():

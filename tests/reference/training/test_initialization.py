@@ -72,11 +72,21 @@ def test_he_weights_keep_the_mean_square_through_a_rectifier(rng, make):
     assert np.mean(y**2) == pytest.approx(np.mean(x**2), rel=0.02)
 
 
-@pytest.mark.parametrize(("n_out", "n_in"), [(5, 5), (7, 3), (3, 7), (1, 4)])
+@pytest.mark.parametrize(("n_out", "n_in"), [(5, 5), (7, 3), (3, 7), (1, 4), (4, 1)])
 def test_orthogonal_weights_have_equal_singular_values(rng, n_out, n_in):
     W = orthogonal(rng, n_out, n_in, gain=1.5)
     assert W.shape == (n_out, n_in)
     np.testing.assert_allclose(np.linalg.svd(W, compute_uv=False), 1.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_out", "n_in"), [(4, 4), (5, 3), (3, 5)])
+def test_orthogonal_weights_are_the_factor_of_the_matrix_that_is_drawn(n_out, n_in):
+    """G = QR with a positive diagonal of R, where G is as tall as it is wide or taller."""
+    G = np.random.default_rng(3).normal(size=sorted((n_out, n_in), reverse=True))
+    W = orthogonal(np.random.default_rng(3), n_out, n_in)
+    R = (W if n_out >= n_in else W.T).T @ G
+    np.testing.assert_allclose(R, np.triu(R), atol=1e-14)
+    assert (np.diag(R) > 0).all()
 
 
 def test_orthogonal_weights_favor_no_direction():

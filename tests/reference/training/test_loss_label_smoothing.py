@@ -44,6 +44,15 @@ def test_it_is_the_mean_of_the_unreduced_loss_of_the_package(rng):
     losses, _ = token_cross_entropy(logits, labels, label_smoothing=0.3)
     loss, _ = label_smoothed_cross_entropy(logits, labels, 0.3)
     assert_allclose(loss, losses.mean(), rtol=1e-13)
+    plain, _ = label_smoothed_cross_entropy(logits, labels)
+    assert_allclose(plain, token_cross_entropy(logits, labels)[0].mean(), rtol=1e-13)
+
+
+def test_one_label_has_one_row_of_logits():
+    loss, cache = label_smoothed_cross_entropy([0.0, math.log(3.0)], 0)
+    assert_allclose(loss, math.log(4), rtol=1e-14)
+    gradient = label_smoothed_cross_entropy_backward(1, cache)
+    assert_allclose(gradient, [-0.75, 0.75], rtol=1e-14)
 
 
 def test_backward_matches_central_differences(rng):
@@ -77,6 +86,7 @@ def test_the_smoothed_loss_is_least_at_the_smoothed_label_and_grows_with_confide
     ("arguments", "message"),
     [
         (([[1.0, 2.0]], [[0]]), r"logits \(1, 2\) and labels \(1, 1\) do not fit"),
+        ((1.0, 0), r"logits \(\) and labels \(\) do not fit"),
         (([[1.0, 2.0]], [2]), r"label 2 at \[0\] is outside 0..1"),
         (([[1.0, np.inf]], [0]), "logits holds 1 NaN or infinite"),
         (([[1.0, 2.0]], [0], 1.5), "smoothing=1.5 is outside 0..1"),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -160,6 +161,7 @@ def test_a_group_loses_at_most_its_entropies_but_the_largest(rng, equal):
     if equal:  # all places the same token: the bound is reached
         p = np.zeros((V,) * T)
         p[0, 0, 0], p[1, 1, 1] = 0.3, 0.7
+        np.testing.assert_allclose(parallel_commits(p, [[0], [1], [2]]), p)
     H = [entropy(p.sum(tuple({*range(T)} - {t}))) for t in range(T)]
     lost = kl_divergence(p.ravel(), parallel_commits(p, [range(T)]).ravel())
     assert 0 < lost <= sum(H) - max(H) + 1e-12
@@ -193,6 +195,13 @@ def test_the_loss_by_hand():
     np.testing.assert_allclose(loss, [4 * math.log(2), 4 * math.log(2)], rtol=1e-12)
 
 
+def test_at_level_one_each_hidden_token_counts_once():
+    """Log odds of 1 : 3 for the token that is hidden: log 4."""
+    logits, targets = np.array([[[0.0, math.log(3)]]]), np.array([[0]])
+    loss, _ = masked_diffusion_loss(logits, targets, np.ones(1))
+    np.testing.assert_allclose(loss, math.log(4), rtol=1e-14)
+
+
 def test_backward_matches_central_differences(rng):
     logits, targets = rng.normal(size=(2, 4, 5)), rng.integers(0, 5, (2, 4))
     targets[rng.random((2, 4)) < 0.4] = -100
@@ -212,14 +221,21 @@ def test_backward_matches_central_differences(rng):
 def test_what_is_no_world_no_schedule_or_no_level_is_refused(rng):
     with pytest.raises(InputError, match=r"sum to 1, they sum to 4"):
         exact_denoiser(np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"\(2, 3\) must be a table"):
-        exact_denoiser(np.full((2, 3), 1 / 6))
+    for shape in [(2, 3), ()]:
+        with pytest.raises(InputError, match=rf"{re.escape(str(shape))} must be a table"):
+            exact_denoiser(np.full(shape, 1 / math.prod(shape)))
+    for p in ([1.5, -0.5], [0.75, 0.75]):
+        with pytest.raises(InputError, match=r"\(2,\) must be a table"):
+            exact_denoiser(np.array(p))
     for alphas in ([1, 0.5], [0.9, 0], [1, 0.5, 0.5, 0], [1]):
         with pytest.raises(InputError, match="must fall from 1 to 0"):
             absorbing_bound((0, 1, 1), wrong_denoiser(rng), alphas)
     with pytest.raises(InputError, match=r"each place 0\.\.2 once"):
         parallel_commits(world(rng), [[0, 1], [1, 2]])
-    with pytest.raises(InputError, match="0 < level <= 1"):
-        masked_diffusion_loss(np.zeros((1, 1, 2)), np.zeros((1, 1), int), np.array([0.0]))
+    for level in (0.0, 1.5):
+        with pytest.raises(InputError, match="0 < level <= 1"):
+            masked_diffusion_loss(np.zeros((1, 1, 2)), np.zeros((1, 1), int), np.array([level]))
     with pytest.raises(InputError, match=r"targets \(1, 2\)"):
         masked_diffusion_loss(np.zeros((1, 1, 2)), np.zeros((1, 2), int), np.array([0.5]))
+    with pytest.raises(InputError, match=r"levels \(2,\) do not fit"):
+        masked_diffusion_loss(np.zeros((1, 1, 2)), np.zeros((1, 1), int), np.array([0.5, 1]))

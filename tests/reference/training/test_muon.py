@@ -89,6 +89,12 @@ def test_a_hundred_steps_are_those_of_torch(monkeypatch, shape, scale, nesterov)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-11)
 
 
+def test_numbers_that_are_not_given_are_those_of_torch(monkeypatch):
+    theirs, gradients = torch_muon(monkeypatch, (4, 3), 20)
+    ours = descend(lambda x: next(gradients), theirs[0], muon_step, 20)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
 def test_the_cast_of_torch_to_bfloat16_is_all_that_differs():
     rng = np.random.default_rng(5)
     theta, g = rng.normal(size=(2, 6, 4))

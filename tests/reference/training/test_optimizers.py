@@ -72,6 +72,23 @@ def test_a_hundred_steps_are_those_of_torch(step, numbers, make, size):
     assert np.abs(ours[-1] - ours[-2]).max() > 1e-9
 
 
+@pytest.mark.parametrize(
+    ("step", "numbers", "make"),
+    [
+        (ref.rmsprop_step, {"lr": 0.03}, lambda p: RMSprop(p, 0.03)),
+        (ref.adam_step, {}, Adam),
+        (ref.adamw_step, {}, AdamW),
+    ],
+    ids=["rmsprop", "adam", "adamw"],
+)
+def test_numbers_that_are_not_given_are_those_of_torch(step, numbers, make):
+    gradient, theta = problem(np.random.default_rng(7), 1e-6)
+    ours = ref.descend(gradient, theta, step, 20, **numbers)
+    gradient, theta = problem(np.random.default_rng(7), 1e-6)
+    theirs = torch_trajectory(make, gradient, theta, 20)
+    np.testing.assert_allclose(ours - theta, theirs - theta, rtol=1e-9, atol=1e-14)
+
+
 def first_two(step, **numbers):
     """Displacements after one and two steps with gradients 1 and 1, from 0."""
     path = ref.descend(lambda x: np.ones(1), np.zeros(1), step, 2, **numbers)
@@ -112,6 +129,8 @@ def test_epsilon_hat_is_epsilon_over_the_bias_correction(t):
     path = ref.descend(lambda x: g, np.zeros(1), ref.adam_epsilon_hat_step, t, lr=1.0)
     effective = 1e-8 / math.sqrt(1 - 0.999**t)
     assert path[-1] - path[-2] == pytest.approx(-1e-6 / (1e-6 + effective), rel=1e-9)
+    path = ref.descend(lambda x: g, np.zeros(1), ref.adam_epsilon_hat_step, t)
+    assert path[-1] - path[-2] == pytest.approx(-1e-9 / (1e-6 + effective), rel=1e-9)
 
 
 def test_the_two_places_of_epsilon_differ_for_small_gradients(rng):
@@ -193,6 +212,7 @@ def test_learning_rates_outside_their_range_are_refused(step, numbers, lr):
         (ref.rmsprop_step, {"eps": 0}, "eps=0 must be finite and positive"),
         (ref.adam_step, {"betas": (0.9, 1.0)}, r"betas=\(0.9, 1.0\) must lie in"),
         (ref.adam_step, {"eps": math.nan}, "eps=nan must be finite and positive"),
+        (ref.adam_step, {"eps": math.inf}, "eps=inf must be finite and positive"),
         (ref.adamw_step, {"weight_decay": -1.0}, "weight_decay=-1.0 must be finite"),
     ],
 )

@@ -20,6 +20,16 @@ def test_it_rises_in_a_line_and_falls_with_the_root():
     assert_allclose(noam_rate(399, 16, 100), noam_rate(99, 16, 100) / 2, rtol=1e-14)
 
 
+def test_a_width_of_one_and_one_step_of_warmup_are_the_least():
+    """min(1, 1), then 1 / √2."""
+    assert [noam_rate(0, 1, 1), noam_rate(1, 1, 1)] == [1, 2**-0.5]
+
+
+def test_half_a_step_is_refused(unchecked):
+    with pytest.raises(ConfigError, match=r"step=0\.5 must be a whole number"):
+        noam_rate(0.5, 8, 4)
+
+
 def test_it_is_the_schedule_of_the_other_half():
     for step in (0, 1, 7, 8, 100, 10_000):
         assert math.isclose(noam_rate(step, 24, 8), noam(24, 8)(step), rel_tol=1e-15)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mathlm.errors import ConfigError, NonFiniteLossError
+from mathlm.errors import ConfigError, InputTypeError, NonFiniteLossError
 from mathlm.reference import descend, momentum_step, sgd_step
 
 
@@ -54,6 +54,30 @@ def test_a_descent_that_diverges_says_where():
     text = "the descent stops in step 323 of 400: theta overflows.*use a smaller lr"
     with pytest.raises(NonFiniteLossError, match=text):
         descend(lambda x: x, np.array([1.0]), sgd_step, 400, lr=10.0)
+
+
+@pytest.mark.parametrize("gradient", [lambda x: np.exp(1e3 * x), lambda x: np.sqrt(-x)])
+def test_a_gradient_that_overflows_or_is_none_stops_the_descent(gradient):
+    text = "stops in step 1 of 2: 1 of 1 entries of gradient are not finite"
+    with pytest.raises(NonFiniteLossError, match=text):
+        descend(gradient, np.array([1.0]), sgd_step, 2, lr=0.1)
+
+
+def test_a_step_without_a_value_is_an_error():
+    """m = 0.9 · 1.7e308 + 1.7e308 is infinite, and 0 · ∞ is no number."""
+    huge = np.array([1.7e308])
+    with pytest.raises(NonFiniteLossError, match="theta overflows"):
+        momentum_step(np.ones(1), huge, {"t": 1, "m": huge}, lr=0.0)
+
+
+def test_steps_of_size_zero_stay():
+    path = descend(lambda x: x, np.array([8.0]), momentum_step, 2, lr=0)
+    assert path[:, 0].tolist() == [8, 8, 8]
+
+
+def test_a_list_is_no_array(unchecked):
+    with pytest.raises(InputTypeError, match="theta must be a float64 array, got list"):
+        sgd_step([1.0], np.ones(1), lr=0.1)
 
 
 def test_negative_numbers_of_steps_are_refused():

@@ -109,17 +109,18 @@ def test_gradient_of_the_cbow_context_is_certified(rng, batch):
     assert_certified((ref.cbow_context_backward(dy, cache),), numerical)
 
 
-def test_expected_loss_is_the_mean_of_the_loss_over_all_pairs_and_draws(rng):
+@pytest.mark.parametrize("noise", [[0.3, 0.7], [1.0, 0.0], None])
+def test_expected_loss_is_the_mean_of_the_loss_over_all_pairs_and_draws(rng, noise):
     """Two words, k = 1: every pair and every draw listed, with its probability."""
-    counts, w, c = np.array([[3, 1], [2, 4]]), rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
-    q = np.array([0.3, 0.7])
+    counts, w, c = np.array([[3, 1], [4, 2]]), rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+    q = noise or [0.7, 0.3]  # 3 + 4 and 1 + 2 of the 10 pairs
     terms = [
         counts[i, j] / 10 * q[n] * ref.negative_sampling(w[i], c[j], c[[n]])[0]
         for i in range(2)
         for j in range(2)
         for n in range(2)
     ]
-    loss, _ = ref.expected_negative_sampling(w @ c.T, counts, 1, q)
+    loss, _ = ref.expected_negative_sampling(w @ c.T, counts, 1, noise)
     assert_allclose(loss, sum(terms), rtol=1e-14)
 
 
@@ -186,7 +187,12 @@ BAD = [
     (ref.cbow_context, (np.ones((0, 3)),), "vectors is empty"),
     (ref.expected_negative_sampling, (np.ones((2, 2)), np.eye(3), 1), r"x has shape \(2, 2\)"),
     (ref.expected_negative_sampling, (np.eye(2), np.eye(2), 0), "k=0 negative samples"),
-    (ref.expected_negative_sampling, (np.eye(2), -np.eye(2), 1), r"count -1.0 at \[0, 0\]"),
+    (ref.expected_negative_sampling, (np.eye(2), np.eye(2), np.inf), "k=inf negative samples"),
+    (
+        ref.expected_negative_sampling,
+        (np.eye(2), [[0, 1], [0.5, -1]], 1),
+        r"count -1.0 at \[1, 1\]",
+    ),
     (ref.expected_negative_sampling, (np.eye(2), np.zeros((2, 2)), 1), "all counts"),
     (ref.expected_negative_sampling, (np.eye(2), np.eye(2), 1, [0.5, 0.6]), "sum 1.1"),
     (ref.expected_negative_sampling, (np.eye(2), np.eye(2), 1, [1.5, -0.5]), "minimum -0.5"),
@@ -228,6 +234,15 @@ def test_products_that_overflow_are_refused():
 def test_the_mean_of_a_window_does_not_overflow():
     h, _ = ref.cbow_context(np.full((4, 2), 1.5e308))
     assert_allclose(h, 1.5e308)
+
+
+def test_counts_may_sum_to_the_largest_number():
+    """All four scores are 0, so that each pair and its k = 1 draw cost log 2."""
+    counts = np.full((2, 2), np.finfo(np.float64).max / 4)
+    loss, _ = ref.expected_negative_sampling(np.zeros((2, 2)), counts, 1)
+    assert_allclose(loss, 2 * np.log(2), rtol=1e-15)
+    with pytest.raises(InputError, match="may have an infinite sum"):
+        ref.expected_negative_sampling(np.zeros((2, 2)), 1.5 * counts, 1)
 
 
 def test_gradients_that_are_not_finite_are_refused():
