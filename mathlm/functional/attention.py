@@ -171,7 +171,7 @@ def fused_attention(
     if causal and mask is not None:
         raise InputError("give causal=True or a mask, not both: combine them into one mask")
     aligned = causal and T == S and bias is None  # the kernel aligns the first query and key
-    if causal and not aligned and (T > 1 or bias is not None):
+    if causal and not aligned and T > 1:  # one query sees every key
         mask = causal_mask(T, S, device=q.device)
     if mask is None:
         bias = None if bias is None else bias.to(q.dtype)

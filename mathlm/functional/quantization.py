@@ -43,7 +43,7 @@ class Levels:
     def values(self, dtype: torch.dtype | None = None) -> Float[Tensor, "*rows I"]:
         """ŵ, in rows again, in this dtype; None = that of the steps."""
         dtype = self.step.dtype if dtype is None else dtype
-        w = self.codes.to(dtype) * self.step.to(dtype)
+        w = self.codes * self.step.to(dtype)
         w = w if self.zero is None else w + self.zero.to(dtype)
         return w.flatten(-2)[..., : self.width]
 
@@ -71,7 +71,7 @@ def symmetric_levels(
         w: Numbers, each row in groups of its own.
         bits: b, 2 … 8.
         group: g, numbers that share a grid; the last of a row may be fewer. None = all of it.
-        dtype: That Δ is kept in, rounded up; None = that of ``w``.
+        dtype: That Δ is kept in, rounded up; None = that of ``w``, at least float32.
 
     Returns:
         Codes and steps.
@@ -113,7 +113,7 @@ def affine_levels(
         w: Numbers, each row in groups of its own.
         bits: b, 2 … 8.
         group: g, numbers that share a grid; the last of a row may be fewer. None = all of it.
-        dtype: That zero and Δ are kept in; None = that of ``w``.
+        dtype: That zero and Δ are kept in; None = that of ``w``, at least float32.
 
     Returns:
         Codes, steps and zeros.
@@ -130,9 +130,9 @@ def affine_levels(
     half = 2 ** (bits - 1)
     low, high = w.aminmax(dim=-1, keepdim=True)
     zero = (low + half * ((high - low) / (2 * half - 1))).to(dtype or w.dtype)
-    above, below = (high - zero.to(w)) / (half - 1), (zero.to(w) - low) / half
+    above, below = (high - zero) / (half - 1), (zero - low) / half
     step = rounded_up(torch.maximum(above, below), dtype or w.dtype)
-    return Levels(nearest_codes(w - zero.to(w), step, -half, half - 1), step, zero, width)
+    return Levels(nearest_codes(w - zero, step, -half, half - 1), step, zero, width)
 
 
 def rounding_variance(step: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -186,7 +186,7 @@ def product_variance(x: Float[Tensor, "*batch I"], levels: Levels) -> Float[Tens
     if x.shape[-1] != width:
         raise InputError(f"rows of {width} weights meet {x.shape[-1]} inputs: give those of W")
     power = pad(x.square(), (0, N * g - width)).unflatten(-1, (N, g)).sum(-1)  # |x|² of groups
-    return power @ rounding_variance(levels.step.squeeze(-1)).mT.to(power)
+    return power @ rounding_variance(levels.step.squeeze(-1).to(power)).mT
 
 
 def decibels(w: Float[Tensor, "*shape"], rounded: Float[Tensor, "*shape"]) -> float:
@@ -269,7 +269,7 @@ def nearest_codes(w: Tensor, step: Tensor, lowest: int, highest: int) -> Tensor:
 def rounded_up(x: Tensor, dtype: torch.dtype) -> Tensor:
     """The least number of a format that is not below ``x``."""
     y = x.to(dtype)
-    return torch.where(y.to(x) < x, torch.nextafter(y, torch.full_like(y, math.inf)), y)
+    return torch.where(y < x, torch.nextafter(y, torch.full_like(y, math.inf)), y)
 
 
 def in_groups(w: Tensor, bits: int, group: int | None) -> Tensor:
@@ -355,7 +355,7 @@ def aware_rounding(
         s: Factors of the columns, positive.
         bits: Of the levels, :func:`affine_levels`.
         group: Columns that share a grid; None = all.
-        dtype: That the grid is kept in; None = that of ``w``.
+        dtype: That the grid is kept in; None = as of :func:`affine_levels`.
 
     Returns:
         Ŵ, in the dtype of ``w``.
@@ -409,7 +409,7 @@ def best_activation_scale(
         size: a = mean |x_i|, over more inputs perhaps.
         bits: Of the levels.
         group: Columns that share a grid; None = all.
-        dtype: That the grid is kept in; None = that of the weights.
+        dtype: That the grid is kept in; None = as of :func:`affine_levels`.
         alphas: Tried, the first of the best is taken.
 
     Returns:

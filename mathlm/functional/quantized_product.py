@@ -97,8 +97,7 @@ def byte_product(
         blocks.flatten(0, 1), ids, offsets, False, 0, False, x.expand(n, B, I).flatten(),
         None, True,
     )  # fmt: skip
-    y = y if B == 1 else y.view(n, B, -1).transpose(0, 1)
-    return y.reshape(B, -1)[:, : len(step)] * step
+    return y.view(n, B, -1).transpose(0, 1).reshape(B, -1)[:, : len(step)] * step
 
 
 def byte_row_product(

@@ -30,8 +30,8 @@ def zero_order_hold(
         (tensor([1.]), tensor([2.]))
     """
     z = delta * a
-    gain = torch.where(z == 0, delta, delta * torch.expm1(z) / torch.where(z == 0, 1.0, z))
-    return z.exp(), gain
+    ratio = torch.expm1(z) / torch.where(z == 0, 1.0, z)
+    return z.exp(), delta * torch.where(z == 0, 1 + z / 2, ratio)  # 1 + z/2: its gradient at 0
 
 
 def selective_scan(

@@ -45,7 +45,7 @@ def test_attention_matches_torch(qkv):
     torch.testing.assert_close(dot_product_attention(*qkv, mask), theirs, **TIGHT)
 
 
-@pytest.mark.parametrize("T", [1, 4, 6])
+@pytest.mark.parametrize("T", [1, 2, 4, 6])
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_fused_causal_attention_is_the_plain_form_with_the_causal_mask(T, with_bias, qkv):
     q, (_, k, v) = torch.randn(2, 3, T, 5), qkv
@@ -140,6 +140,11 @@ def test_a_window_of_one_shows_each_query_only_itself():
     assert torch.equal(causal_mask(2, 4, window=1), expected)
 
 
+def test_the_causal_mask_of_fused_attention_lies_where_the_queries_do():
+    q, k = torch.empty(2, 3, device="meta"), torch.empty(4, 3, device="meta")
+    assert fused_attention(q, k, k, causal=True).is_meta
+
+
 def test_the_causal_mask_lies_where_it_is_asked_for():
     assert causal_mask(2, 4, device=torch.device("meta")).device.type == "meta"
 
@@ -177,6 +182,7 @@ def test_both_forms_keep_the_dtype(dtype, qkv):
     bias = torch.randn(4, 6)
     assert dot_product_attention(q, k, v, causal_mask(4, 6)).dtype == dtype
     assert fused_attention(q, k, v, causal_mask(4, 6), bias).dtype == dtype
+    assert fused_attention(q, k, v, None, bias).dtype == dtype
 
 
 @FORMS
@@ -210,15 +216,19 @@ def test_no_keys_are_refused(qkv):
         dot_product_attention(q, k[:, :, :0], v[:, :, :0])
 
 
-def test_shapes_are_checked(qkv):
+@FORMS
+def test_shapes_that_do_not_fit_are_refused(attention, unchecked, qkv):
     q, k, v = qkv
-    with pytest.raises(Exception, match="k"):
-        dot_product_attention(q, k[..., :-1], v)
+    with pytest.raises(InputError, match=r"k \(2, 3, 6, 4\).* q and k need one width"):
+        attention(q, k[..., :-1], v)
+    with pytest.raises(InputError, match=r"v \(2, 3, 5, 5\).* same number of positions"):
+        attention(q, k, v[:, :, :-1])
 
 
-def test_dropout_is_unbiased_over_many_draws():
+@pytest.mark.parametrize("mask", [None, causal_mask(1, 1)])
+def test_dropout_is_unbiased_over_many_draws(mask):
     q, k, v = torch.zeros(1, 2), torch.zeros(1, 2), torch.ones(1, 1).expand(1, 2)
-    draws = [fused_attention(q, k, v, dropout=0.5)[0, 0].item() for _ in range(400)]
+    draws = [fused_attention(q, k, v, mask, dropout=0.5)[0, 0].item() for _ in range(400)]
     assert set(draws) == {0.0, 2.0}
     assert sum(draws) / 400 == pytest.approx(1.0, abs=0.2)  # 4 standard deviations
 
@@ -252,10 +262,29 @@ def test_shared_heads_of_keys_equal_repeated_ones(seen):
         torch.testing.assert_close(ours, expected, rtol=0, atol=1e-12)
 
 
-def test_heads_of_keys_that_do_not_divide_those_of_queries_are_refused():
-    q, k = torch.randn(1, 4, 2, 3), torch.randn(1, 3, 2, 3)
+@pytest.mark.parametrize(("G", "T", "S"), [(2, 2, 4), (1, 3, 3)])
+def test_a_head_of_keys_is_shared_whatever_the_numbers_of_positions(G, T, S):
+    """Also where there are as many queries as heads of keys, or as many keys as heads."""
+    q, k, v = torch.randn(2, 4, T, 3), *torch.randn(2, 2, G, S, 3)
+    all_k, all_v = (x.repeat_interleave(4 // G, 1) for x in (k, v))
+    expected = dot_product_attention(q, all_k, all_v)
+    torch.testing.assert_close(fused_attention(q, k, v), expected, **TIGHT)
+
+
+def test_without_heads_there_may_be_any_number_of_queries():
+    q, k, v = torch.randn(2, 4, 5), torch.randn(2, 3, 5), torch.randn(2, 3, 5)
+    for mask in (None, torch.rand(2, 4, 3) < 0.5):
+        expected = dot_product_attention(q, k, v, mask)
+        torch.testing.assert_close(fused_attention(q, k, v, mask), expected, **TIGHT)
+
+
+@pytest.mark.parametrize(
+    ("of_k", "of_v"), [((1, 3), (1, 3)), ((1, 0), (1, 0)), ((1, 2), (1, 1)), ((2, 2), (2, 2))]
+)
+def test_heads_of_keys_that_do_not_divide_those_of_queries_are_refused(of_k, of_v, unchecked):
+    q, k, v = torch.randn(1, 4, 2, 3), torch.randn(*of_k, 2, 3), torch.randn(*of_v, 2, 3)
     with pytest.raises(InputError, match="divide"):
-        F.fused_attention(q, k, k)
+        F.fused_attention(q, k, v)
 
 
 @pytest.mark.parametrize("attend", [dot_product_attention, fused_attention])
@@ -268,7 +297,9 @@ def test_what_one_sequence_of_a_batch_hides_does_not_matter(attend, hidden):
         mask[1, 2], q[1, 2] = False, math.nan
     else:
         mask[1, :, 2], k[1, 2], v[1, 2] = False, math.nan, math.nan
-    assert attend(q, k, v, mask).isfinite().all()
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    y = attend(*leaves, mask)
+    assert all(x.isfinite().all() for x in (y, *torch.autograd.grad(y.sum(), leaves)))
 
 
 @pytest.mark.parametrize("attend", [dot_product_attention, fused_attention])

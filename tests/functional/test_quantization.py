@@ -26,6 +26,37 @@ def test_affine_levels_of_a_row_by_hand():
     assert levels.values().tolist() == [4, 10, 6, 8]
 
 
+def test_a_zero_that_was_rounded_down_is_made_up_for_by_the_step():
+    """2 bits: zero = 256.5 + 2 · 3/3, which bfloat16 rounds to 258; (259.5 - 258)/1 is left."""
+    w = torch.tensor([256.5, 259.5])
+    levels = F.affine_levels(w, 2, dtype=torch.bfloat16)
+    assert (levels.step.item(), levels.value_of_zero().item()) == (1.5, 258)
+    assert levels.codes.tolist() == [[-1, 1]]
+    assert torch.equal(levels.values(torch.float64), w)
+
+
+@pytest.mark.parametrize(
+    ("round_to", "numbers", "codes"),
+    [
+        (F.symmetric_levels, [-190.0, 190.0], [-127, 127]),
+        (F.affine_levels, [0.0, 317.0], [-128, 127]),
+    ],
+)
+def test_numbers_too_small_for_an_exact_step_end_at_the_outer_levels(round_to, numbers, codes):
+    """In units of the least float32 a step of 190/127 or 317/255 is rounded to 1."""
+    w = (2.0**-149 * torch.tensor(numbers)).float()
+    assert round_to(w, 8).codes.tolist() == [codes]
+
+
+@pytest.mark.parametrize("round_to", [F.symmetric_levels, F.affine_levels])
+def test_numbers_of_few_digits_are_rounded_as_in_float32(round_to):
+    w = torch.randn(3, 24).bfloat16()
+    levels, expected = round_to(w, 4, 8), round_to(w.float(), 4, 8)
+    assert levels.step.dtype == torch.float32
+    assert torch.equal(levels.codes, expected.codes)
+    assert torch.equal(levels.values(), expected.values())
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from([F.symmetric_levels, F.affine_levels]),
@@ -62,11 +93,12 @@ def test_groups_have_grids_of_their_own():
     assert two.values().tolist() == w.tolist()
 
 
-def test_the_last_group_of_a_row_may_be_shorter():
+@pytest.mark.parametrize("round_to", [F.symmetric_levels, F.affine_levels])
+def test_the_last_group_of_a_row_may_be_shorter(round_to):
     w = torch.randn(3, 10)
-    parts = [F.affine_levels(part, 3).values() for part in w.split(4, 1)]
-    assert torch.equal(F.affine_levels(w, 3, 4).values(), torch.cat(parts, 1))
-    assert torch.equal(F.affine_levels(w, 3, 64).values(), F.affine_levels(w, 3).values())
+    parts = [round_to(part, 3).values() for part in w.split(4, 1)]
+    assert torch.equal(round_to(w, 3, 4).values(), torch.cat(parts, 1))
+    assert torch.equal(round_to(w, 3, 64).values(), round_to(w, 3).values())
 
 
 def test_one_outlier_widens_the_steps_of_its_group_alone():
@@ -108,6 +140,9 @@ def test_the_variance_of_a_product_by_hand():
     codes, steps = torch.zeros(1, 2, 2, dtype=torch.int8), torch.tensor([6.0, 0.0])
     levels = Levels(codes[:, :, :1].repeat(1, 1, 3)[:, :1], torch.full((1, 1, 1), 2.0))
     assert F.product_variance(x, levels).item() == pytest.approx(14 / 3)
+    assert F.product_variance(x[0], levels).item() == pytest.approx(14 / 3)  # no batch
+    few_digits = Levels(levels.codes, levels.step.bfloat16())
+    assert F.product_variance(x, few_digits).item() == pytest.approx(14 / 3)
     levels = Levels(codes, steps.view(1, 2, 1))
     assert F.product_variance(torch.ones(1, 4), levels).item() == pytest.approx(6)
     levels = Levels(codes, torch.tensor([0.0, 6.0]).view(1, 2, 1), width=3)
@@ -135,10 +170,18 @@ def test_a_bit_more_is_six_decibels_and_so_is_half_the_crest():
     )
 
 
+def test_the_ratio_of_two_bits_and_numbers_all_as_large_is_twelve():
+    assert F.expected_decibels(2, 1) == pytest.approx(10 * math.log10(12))
+
+
 def test_levels_in_a_format_of_few_digits_are_kept_in_it():
     w = torch.randn(20, 8)
     levels, even = (f(w, 4, 4, torch.bfloat16) for f in (F.affine_levels, F.symmetric_levels))
     assert levels.step.dtype == levels.value_of_zero().dtype == torch.bfloat16
+    assert even.value_of_zero().tolist() == [[[0.0]] * 2] * 20
+    for found in (levels, even):
+        assert found.values().dtype == torch.bfloat16
+        assert found.values(torch.float16).dtype == torch.float16
     assert (7 * even.step.double() >= w.view(20, 2, 4).abs().amax(-1, keepdim=True)).all()
 
 
@@ -171,6 +214,8 @@ def test_errors_that_have_no_measure_are_refused():
         F.decibels(torch.ones(3), torch.ones(2))
     with pytest.raises(InputError, match=r"crest=0\.5"):
         F.expected_decibels(4, 0.5)
+    with pytest.raises(InputError, match="crest=inf"):
+        F.expected_decibels(4, math.inf)
     with pytest.raises(InputError, match="rows of 4 weights meet 3 inputs"):
         F.product_variance(torch.ones(1, 3), F.affine_levels(torch.ones(2, 4), 4))
 

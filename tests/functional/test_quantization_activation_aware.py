@@ -11,6 +11,8 @@ def test_scales_by_hand():
     """a = (1, 4, 16), α = 1/2: powers 1, 2, 4, divided by √(4 · 1)."""
     s = F.activation_scale(torch.tensor([1.0, 4.0, 16.0]), 0.5)
     torch.testing.assert_close(s, torch.tensor([0.5, 1.0, 2.0]))
+    s = F.activation_scale(torch.tensor([1.0, 4.0]), 1)  # divided by √(4 · 1)
+    torch.testing.assert_close(s, torch.tensor([0.5, 2.0]))
 
 
 def test_without_a_power_and_without_inputs_nothing_is_scaled():
@@ -24,10 +26,11 @@ def test_an_input_that_is_never_there_has_a_finite_scale():
     torch.testing.assert_close(s, torch.tensor([0.1, 10.0]))
 
 
-def test_scaling_by_one_number_changes_nothing():
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_scaling_by_one_number_changes_nothing(dtype):
     w = torch.randn(5, 16)
-    plain = F.affine_levels(w, 4, 8).values()
-    torch.testing.assert_close(F.aware_rounding(w, torch.full((16,), 4.0), 4, 8), plain)
+    plain = F.affine_levels(w, 4, 8, dtype).values(w.dtype)
+    torch.testing.assert_close(F.aware_rounding(w, torch.full((16,), 4.0), 4, 8, dtype), plain)
 
 
 def test_the_error_of_a_column_falls_with_its_scale():
@@ -49,14 +52,15 @@ def test_output_error_by_hand():
     assert F.output_error(w, w - 1, x) == 9
 
 
-def test_one_large_input_makes_scaling_worth_while():
+@pytest.mark.parametrize(("group", "dtype"), [(None, None), (8, torch.bfloat16)])
+def test_one_large_input_makes_scaling_worth_while(group, dtype):
     w, x = torch.randn(64, 32), torch.randn(200, 32)
     x[:, 5] *= 30
     size = x.abs().mean(0)
-    s, errors = F.best_activation_scale([w], x, size, 4)
+    s, errors = F.best_activation_scale([w], x, size, 4, group, dtype=dtype)
     assert min(errors) < 0.2 * errors[0]
     assert s.argmax() == 5
-    rounded = F.aware_rounding(w, s, 4)
+    rounded = F.aware_rounding(w, s, 4, group, dtype)
     assert F.output_error(w, rounded, x) == pytest.approx(min(errors))
 
 
@@ -74,5 +78,10 @@ def test_scales_out_of_range_are_refused():
     for bad in (-1.0, math.nan, math.inf):
         with pytest.raises(InputError, match="negative, NaN or infinite"):
             F.activation_scale(torch.tensor([1.0, bad]), 0.5)
+    w, x, size = torch.ones(1, 2), torch.ones(1, 2), torch.ones(2)
     with pytest.raises(InputError, match="0 matrices, 1 inputs and 10 values"):
-        F.best_activation_scale([], torch.ones(1, 2), torch.ones(2), 4)
+        F.best_activation_scale([], x, size, 4)
+    with pytest.raises(InputError, match="1 matrices, 0 inputs and 10 values"):
+        F.best_activation_scale([w], x[:0], size, 4)
+    with pytest.raises(InputError, match="1 matrices, 1 inputs and 0 values"):
+        F.best_activation_scale([w], x, size, 4, alphas=[])

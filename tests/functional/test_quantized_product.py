@@ -52,27 +52,33 @@ def test_the_product_with_nibbles_is_right_to_eight_binary_digits(outputs, input
     assert (y - expected).norm() < 2**-8 * expected.norm()
 
 
-def test_one_row_goes_the_same_way():
-    codes, x = random_codes(50, 64, 128), torch.randn(1, 64).float()
-    blocks, step = q.pack_bytes(codes), torch.rand(50).float()
+def test_codes_are_packed_where_they_lie():
+    codes = random_codes(7, 4, 128).to("meta")
+    assert q.pack_bytes(codes).is_meta
+
+
+@pytest.mark.parametrize("outputs", [50, 130, 192])
+def test_one_row_of_bytes_goes_the_same_way(outputs):
+    """Part of one block, of three, and all of two."""
+    codes, x = random_codes(outputs, 64, 128), torch.randn(1, 64).float()
+    blocks, step = q.pack_bytes(codes), torch.rand(outputs).float()
     product = q.byte_row_product(blocks, step)
     first = q.byte_product(x, blocks, step)
     assert torch.equal(product(x), first)
     assert torch.equal(product(2 * x), 2 * first)  # nothing of the row before is left
-    codes, grid = random_codes(50, 64, 8), grids(50, 64, 32)
-    if q.nibble_kernel():
-        blocks = q.pack_nibbles(codes)
-        expected = q.nibble_product(x, blocks, grid)[:, :50]
-        assert torch.equal(q.nibble_row_product(blocks, grid, 64, 50)(x), expected)
 
 
 @pytest.mark.skipif(not q.nibble_kernel(), reason="torch has no kernel of 4 bits here")
-def test_inputs_that_the_last_group_lacks_are_zeros_to_one_row_too():
-    codes, grid, x = random_codes(64, 64, 8), grids(64, 64, 32), torch.randn(1, 54).float()
-    blocks = q.pack_nibbles(codes)
-    filled = torch.cat((x, torch.zeros(1, 10).float()), 1)
-    expected = q.nibble_product(filled, blocks, grid)[:, :64]
-    assert torch.equal(q.nibble_row_product(blocks, grid, 54, 64)(x), expected)
+@pytest.mark.parametrize(("outputs", "missing"), [(50, 0), (64, 10), (64, 1)])
+def test_one_row_of_nibbles_goes_the_same_way(outputs, missing):
+    """Inputs that the last group lacks are zeros."""
+    codes, grid = random_codes(outputs, 64, 8), grids(outputs, 64, 32)
+    x, blocks = torch.randn(1, 64 - missing).float(), q.pack_nibbles(codes)
+    filled = torch.cat((x, torch.zeros(1, missing).float()), 1)
+    expected = q.nibble_product(filled, blocks, grid)[:, :outputs]
+    assert expected.dtype == torch.float32
+    row = q.nibble_row_product(blocks, grid, 64 - missing, outputs)
+    assert torch.equal(row(x), expected)
 
 
 def test_blocks_waste_the_fewest_outputs():

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -85,6 +87,8 @@ def test_a_key_that_is_written_again_is_overwritten_by_the_delta_rule():
     v, ones = torch.randn(1, 3, 1, P), torch.ones(1, 3, 1)
     _, state = F.delta_rule(k, k, v, ones)
     torch.testing.assert_close(state[0, 0, :2], v[0, [2, 1], 0], **TIGHT)
+    _, chunked = F.delta_rule_chunked(k, k, v, ones)
+    torch.testing.assert_close(chunked, state, **TIGHT)
     _, summed = F.selective_scan(k, k, v, 0 * ones)
     torch.testing.assert_close(summed[0, 0, 0], v[0, 0, 0] + v[0, 2, 0], **TIGHT)
 
@@ -127,6 +131,16 @@ def test_zero_order_hold_solves_the_equation_exactly():
     assert abs(gain[0] - 0.4323323584) < 1e-9  # (1 - e^-2)/2
 
 
+def test_zero_order_hold_has_the_gradient_of_its_series_at_rate_zero():
+    """(e^(aΔ) - 1)/a = Δ + aΔ²/2 + …; at a = Δ = 1 it is e - 1, its slopes e and 1."""
+    delta = torch.tensor([3.0, 0.0, 1.0], requires_grad=True)
+    a = torch.tensor([0.0, -2.0, 1.0], requires_grad=True)
+    _, gain = F.zero_order_hold(delta, a)
+    of_delta, of_a = torch.autograd.grad(gain.sum(), (delta, a))
+    torch.testing.assert_close(of_delta, torch.tensor([1.0, 1.0, math.e]), **TIGHT)
+    torch.testing.assert_close(of_a, torch.tensor([4.5, 0.0, 1.0]), **TIGHT)
+
+
 def test_decay_mask_by_hand():
     L = F.decay_mask(torch.tensor([0.9, 0.5, 0.2]).log())
     torch.testing.assert_close(
@@ -139,6 +153,8 @@ def test_short_convolution_is_that_of_torch_and_goes_on_from_its_past():
     expected = conv(x.mT)[..., :9].mT
     y = F.causal_convolution(x, conv.weight[:, 0], conv.bias)
     torch.testing.assert_close(y, expected, **TIGHT)
+    plain = F.causal_convolution(x, conv.weight[:, 0])
+    torch.testing.assert_close(plain, expected - conv.bias, **TIGHT)
     late = F.causal_convolution(x[:, 5:], conv.weight[:, 0], conv.bias, x[:, 2:5])
     torch.testing.assert_close(late, expected[:, 5:], **TIGHT)
     with pytest.raises(InputError, match="past has 2 tokens; a window of 4 needs 3"):
@@ -153,7 +169,28 @@ def test_shapes_that_do_not_fit_are_refused(unchecked):
         F.ssd_chunked(q, k, v, log_decay, 4, torch.zeros(H, N, P))
     with pytest.raises(InputError, match="T=13 tokens, chunks of 0"):
         F.ssd_chunked(q, k, v, log_decay, 0)
+    with pytest.raises(InputError, match="T=13 tokens, chunks of 0"):
+        F.delta_rule_chunked(q, k, v, beta, log_decay, 0)
+    with pytest.raises(InputError, match="T=13 tokens, chunks of 0"):
+        F.gated_linear_attention(q, k, v, log_decay[..., None].expand(k.shape), 0)
     with pytest.raises(InputError, match=r"beta \(2, 12, 3\) and log_decay"):
         F.delta_rule(q, k, v, beta[:, 1:], log_decay)
     with pytest.raises(InputError, match="needs the shape of k"):
         F.gated_linear_attention(q, k, v, log_decay[..., None])
+
+
+@pytest.mark.parametrize("short", [{0}, {3}, {2, 3}, {0, 1}])
+def test_each_argument_must_have_all_tokens(unchecked, short):
+    q, k, v, _, log_decay = drawn()
+    cut = [x[:, 1:] if i in short else x for i, x in enumerate((q, k, v, log_decay))]
+    with pytest.raises(InputError, match="q, k, v and log_decay have shapes"):
+        F.selective_scan(*cut)
+
+
+def test_one_token_is_a_sequence_and_none_is_not():
+    q, k, v, _, log_decay = drawn(1)
+    y, state = F.selective_scan(q, k, v, log_decay)
+    torch.testing.assert_close(y, (q * k).sum(-1, keepdim=True) * v, **TIGHT)
+    torch.testing.assert_close(state, k[:, 0, :, :, None] * v[:, 0, :, None], **TIGHT)
+    with pytest.raises(InputError, match="T=0 tokens"):
+        F.selective_scan(*(x[:, 1:] for x in (q, k, v, log_decay)))
