@@ -17,6 +17,7 @@ from ..arrays import Numbers, finite_array, gradient_array
 from .attention import full_mask, require_finite, require_shapes, scaled_scores
 
 Tile = tuple[slice, slice]  # queries, keys
+NO_KEY = np.zeros(1), np.full(1, -np.inf), np.zeros(1)  # o, μ, λ, alike for every query
 
 
 def online_softmax_sum(
@@ -52,9 +53,7 @@ def online_softmax_sum(
     """
     _require_block(block)
     values = _require_values(scores, values)
-    shape = (*scores.shape[:-1], 1)
-    state = _empty_state(shape, values.shape[-1])
-    maxima, sums = [], []
+    state, maxima, sums = NO_KEY, [], []
     for start in range(0, scores.shape[-1], block):
         part = slice(start, start + block)
         state = _absorb(state, scores[..., None, part], values[..., part, :])
@@ -119,7 +118,7 @@ def flash_attention(
     q, k, v = _hide_unseen(q, k, v, mask, block, causal)
     y, logsum = np.empty((*q.shape[:-1], v.shape[-1])), np.empty((*q.shape[:-1], 1))
     for rows in _row_tiles(T, block):
-        state = _empty_state((*q.shape[:-2], rows.stop - rows.start), v.shape[-1])
+        state = NO_KEY
         for columns in _column_tiles(rows, T, S, block, causal):
             scores = tile_scores(q, k, mask, (rows, columns), causal)
             state = _absorb(state, scores, v[..., columns, :])
@@ -226,11 +225,6 @@ def _shown(mask: ndarray, tile: Tile, causal: bool) -> ndarray:
         return shown
     t, s = np.arange(T)[rows, None], np.arange(S)[columns]
     return shown & (s <= t + S - T)
-
-
-def _empty_state(shape: tuple[int, ...], width: int) -> tuple[ndarray, ndarray, ndarray]:
-    """The mixture o, the maximum μ and the sum λ before any key."""
-    return np.zeros((*shape, width)), np.full((*shape, 1), -np.inf), np.zeros((*shape, 1))
 
 
 def _absorb(state: tuple, scores: ndarray, values: ndarray) -> tuple[ndarray, ndarray, ndarray]:

@@ -142,6 +142,7 @@ def test_a_third_that_drops_everything_is_as_if_it_were_not_there(third, rng):
     ("change", "message"),
     [
         ({"cross_attention_norm.gamma": np.ones(3)}, r"norm.gamma'\] has shape \(3,\)"),
+        ({"feed_forward_norm.beta": np.ones(5)}, r"norm.beta'\] .* expected \(4,\)"),
         ({"cross_attention.W_o.weight": np.ones((3, D))}, r"W_o.weight'\] .* expected 4 rows"),
         ({"cross_attention.W_k.weight": np.ones((D, 3))}, r"W_k.weight'\] .* \(out, 4\)"),
         ({"memory_norm.gamma": np.ones(D)}, r"unknown names \['memory_norm.gamma'\]"),

@@ -257,6 +257,8 @@ def test_the_online_sum_refuses_what_does_not_fit(scores, values, block, message
         ({"mask": np.ones((4, 5), bool)}, InputError, r"mask has shape \(4, 5\)"),
         ({"k": np.ones((4, K + 1))}, InputError, "width 3 and k has width 4"),
         ({"k": np.ones((5, K))}, InputError, "5 positions and v has 4"),
+        ({"q": np.full((4, K), np.nan)}, InputError, "q holds 12 NaN"),
+        ({"k": np.full((4, K), np.inf)}, InputError, "k holds 12 NaN"),
         ({"v": np.full((4, V), np.nan)}, InputError, r"v holds 8 NaN .* first at \(0, 0\)"),
         (
             {"q": np.full((4, K), 1e308)},
@@ -271,9 +273,18 @@ def test_flash_attention_refuses_what_does_not_fit(options, error, message):
         flash_attention(**(arguments | options))
 
 
-def test_sizes_without_a_query_or_a_key_have_no_tiles():
-    with pytest.raises(InputError, match="T=0 queries and S=5 keys"):
-        attention_tiles(0, 5, 2)
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("T", "S", "message"),
+    [
+        (0, 5, "T=0 queries and S=5 keys"),
+        (4.0, 5, "T=4.0 and S=5 must be whole numbers"),
+        (4, 5.0, "T=4 and S=5.0 must be whole numbers"),
+    ],
+)
+def test_sizes_that_are_not_whole_numbers_of_at_least_one_have_no_tiles(T, S, message):
+    with pytest.raises(InputError, match=message):
+        attention_tiles(T, S, 2)
 
 
 @pytest.mark.parametrize(

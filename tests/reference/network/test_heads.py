@@ -339,13 +339,14 @@ def test_a_position_cut_off_from_the_others_does_not_matter(poison, rng):
         assert_array_equal(poisoned, clean)
 
 
-def test_a_position_that_sees_nothing_is_still_seen_by_the_others(rng):
+@pytest.mark.parametrize("apart", [np.s_[1, :], np.s_[:, 1]], ids=["sees not", "not seen"])
+def test_a_position_that_sees_nothing_is_seen_and_one_that_nobody_sees_sees(apart, rng):
     *args, dy = draw_single(rng)
     x, W_q, W_k, W_v = args
-    mask = causal(T, T)
-    mask[1] = False
+    mask = np.ones((T, T), dtype=bool)
+    mask[apart] = False
     y, cache = self_attention(*args, mask)
-    assert_array_equal(y[1], 0)
+    assert_array_equal(y[~mask.any(-1)], 0)
     close(y, dot_product_attention(x @ W_q.T, x @ W_k.T, x @ W_v.T, mask)[0])
     numeric = numerical_vjp(lambda x: self_attention(x, *args[1:], mask)[0], x, dy)
     certify(self_attention_backward(dy, cache)[0], numeric)

@@ -50,11 +50,37 @@ def test_without_a_rotary_part_in_the_scores_it_is_multi_head_attention_of_low_r
     np.testing.assert_allclose(latent_attention(x, weights, H)[0], expected, rtol=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("options", "turn"), [({}, 0.01), ({"base": 10.0}, 10**-0.5)], ids=["default", "ten"]
+)
+def test_one_head_that_looks_at_distances_only_by_hand(options, turn):
+    """Queries and keys 10 in the second of two turned pairs: scores 100 cos(t - s)ω / √(1 + 4).
+
+    ω is base^(-2/4), 1/100 for the usual base; C and V are the first number of x.
+    """
+    c, T = np.array([3.0, -1.0, 4.0, 1.0, -5.0]), 5
+    maps = {"W_q": np.zeros((1, 2)), "W_uk": np.zeros((1, 1)), "W_dkv": np.eye(1, 2)}
+    maps |= {name: np.zeros((4, 2)) for name in ("W_qr", "W_kr")}
+    maps["W_qr"][1, 1] = maps["W_kr"][1, 1] = 10.0
+    maps |= {"W_uv": np.ones((1, 1)), "W_o": np.ones((1, 1))}
+    weights, seen = {f"{n}.weight": W for n, W in maps.items()}, np.tri(T, dtype=bool)
+    y, _ = latent_attention(np.stack((c, np.ones(T)), -1), weights, 1, seen, **options)
+    distance = np.arange(T)[:, None] - np.arange(T)
+    w = np.exp(100 * np.cos(turn * distance) / 5**0.5) * seen
+    np.testing.assert_allclose(y[:, 0], w @ c / w.sum(1), rtol=1e-10)
+
+
 def test_weights_that_do_not_fit_are_refused(rng):
     x = np.ones((3, D))
-    for name, shape in (("W_uk", (H * K + 2, C)), ("W_qr", (R, D)), ("W_q", (5, D))):
+    for shapes in (
+        {"W_uk": (H * K + 2, C)},
+        {"W_qr": (R, D)},
+        {"W_q": (5, D)},
+        {"W_q": (5, D), "W_uk": (5, C)},
+        {"W_uv": (5, C), "W_o": (7, 5)},
+    ):
         with pytest.raises(InputError, match="do not fit 2 heads"):
-            latent_attention(x, drawn(rng, **{name: shape}), H)
+            latent_attention(x, drawn(rng, **shapes), H)
     with pytest.raises(InputError, match="n_heads=0 must be"):
         latent_attention(x, drawn(rng), 0)
     with pytest.raises(InputError, match="W_dkv"):

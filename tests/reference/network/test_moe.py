@@ -52,6 +52,20 @@ def test_gates_are_those_of_the_torch_half(rng, ours, theirs):
     np.testing.assert_allclose(ours(z, 3)[0], right, rtol=1e-12)
 
 
+def test_scores_so_large_that_a_thousand_less_is_the_same_share_alike():
+    np.testing.assert_array_equal(top_k_softmax(np.full(3, 1e20), 2)[0], [0.5, 0.5, 0])
+
+
+def test_a_single_expert_has_the_gate_one():
+    np.testing.assert_array_equal(sigmoid_top_k(np.zeros((2, 1)), 1)[0], [[1], [1]])
+
+
+def test_of_many_equal_scores_the_first_are_chosen():
+    """More than the few that NumPy sorts by insertion."""
+    scores = np.tile([1.0, 2.0], 100)
+    assert np.flatnonzero(top_k_softmax(scores, 3)[0]).tolist() == [1, 3, 5]
+
+
 def test_a_bias_takes_part_in_the_choice_only():
     g, _ = sigmoid_top_k(np.zeros((1, 3)), 2, bias=[-1.0, 0.0, 1.0])
     np.testing.assert_allclose(g, [[0, 0.5, 0.5]])
@@ -73,8 +87,16 @@ def test_groups_by_hand():
     assert expert_groups(scores, 3, 2).tolist() == [[True, True, True, True, False, False]]
     three = np.array([[5.0, -9, 5, 1, 2, 2]])  # sums of two 10 and 4, of three 1 and 5
     assert expert_groups(three, 2, 1).tolist() == [[True] * 3 + [False] * 3]
+    assert expert_groups(scores, 3, 3).all()
     equal = expert_groups(np.zeros((1, 6)), 3, 1)  # the first of equals
     assert equal.tolist() == [[True, True] + [False] * 4]
+
+
+def test_all_experts_of_one_group_by_hand():
+    """Sigmoids 0.75, 0.5 | 0.9, 0.6 | 0.5, 0.5: the second pair has the largest sum, 1.5."""
+    s = np.array([0.75, 0.5, 0.9, 0.6, 0.5, 0.5])
+    g, _ = sigmoid_top_k(np.log(s / (1 - s)), 2, n_groups=3, top_groups=1)
+    np.testing.assert_allclose(g, [0, 0, 0.6, 0.4, 0, 0], rtol=1e-14)
 
 
 def test_the_gradient_within_groups_is_the_numerical_one(rng):
@@ -84,6 +106,17 @@ def test_the_gradient_within_groups_is_the_numerical_one(rng):
     assert not np.array_equal(g > 0, sigmoid_top_k(z, 3)[0] > 0)
     (numeric,) = numerical_vjp(lambda z: sigmoid_top_k(z, 3, **groups)[0], (z,), dg)
     np.testing.assert_allclose(sigmoid_top_k_backward(dg, cache), numeric, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("k", [1, 2, E])
+def test_a_token_gets_the_sum_of_its_experts_times_their_gates(rng, k):
+    """Every expert on every token, most of them with gate 0."""
+    x, weights = rng.normal(size=(N, D)), drawn(rng)
+    gates = top_k_softmax(x @ weights["W_router.weight"].T, k)[0]
+    inner, gate = (np.einsum("efd,nd->nef", weights[f"W_{m}"], x) for m in ("in", "gate"))
+    hidden = gate / (1 + np.exp(-gate)) * inner
+    y = np.einsum("ne,edf,nef->nd", gates, weights["W_out"], hidden)
+    np.testing.assert_allclose(mixture_of_experts(x, weights, k)[0], y, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 2, E])
@@ -125,16 +158,33 @@ def test_the_balance_loss_and_its_gradient_are_those_of_torch(rng, k, unchecked)
         balance_loss_backward(np.ones(E), cache)
 
 
+@pytest.mark.parametrize("of", [top_k_softmax, sigmoid_top_k, balance_loss])
+def test_scores_that_are_not_finite_are_refused(of):
+    with pytest.raises(InputError, match="logits holds 1 NaN"):
+        of(np.array([[0.0, np.nan]]), 1)
+
+
+@pytest.mark.parametrize("k", [True, 2.0, 0])
+def test_a_number_of_experts_is_a_whole_number_of_at_least_one(k, unchecked):
+    with pytest.raises(InputError, match=f"k={k} must be an integer of 1 to n_experts=5"):
+        top_k_softmax(np.zeros((2, E)), k)
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_what_does_not_fit_is_refused(rng):
     with pytest.raises(InputError, match="k=6 must be an integer of 1 to n_experts=5"):
         top_k_softmax(np.zeros((2, E)), 6)
     weights = drawn(rng) | {"W_out": np.ones((E, D + 1, WIDTH))}
     with pytest.raises(InputError, match="do not fit; expected"):
         mixture_of_experts(np.ones((N, D)), weights, 2)
+    with pytest.raises(InputError, match=r"x \(4,\) and weights"):
+        mixture_of_experts(np.ones(D), drawn(rng), 2)
     for groups in ((2, 1), (5, 1), (1, 2)):  # of 5 experts
         with pytest.raises(InputError, match=f"n_groups={groups[0]} must divide n_experts=5"):
             expert_groups(np.zeros((2, E)), *groups)
     with pytest.raises(InputError, match="n_groups=0 must be an integer of at least 1"):
         expert_groups(np.zeros((2, E)), 0, 1)
+    with pytest.raises(InputError, match="top_groups=0 must be an integer of at least 1"):
+        expert_groups(np.zeros((2, 6)), 3, 0)
     with pytest.raises(InputError, match="k=3 must be at most the 2 experts of top_groups=1"):
         sigmoid_top_k(np.zeros((2, 6)), 3, n_groups=3, top_groups=1)

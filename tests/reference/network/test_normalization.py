@@ -190,6 +190,7 @@ def test_every_vector_of_a_batch_changes_the_others(rng):
     )
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("x", "options", "error", "message"),
     [
@@ -198,6 +199,7 @@ def test_every_vector_of_a_batch_changes_the_others(rng):
         (np.ones((2, 6)), {"mask": np.array([True, False])}, InputError, "1 of the vectors"),
         (np.ones((2, 6)), {"mask": np.ones((2, 1), bool)}, InputError, r"must be \(2,\)"),
         (np.ones((2, 6)), {"mask": np.ones(2)}, InputTypeError, "got float64"),
+        (np.ones((2, 6)), {"mask": [True, True]}, InputTypeError, "got list"),
         (np.full((2, 6), np.nan), {}, InputError, "x where it counts holds 12 NaN"),
         (np.ones((2, 6)), {"eps": 0.0}, InputError, r"variance over the batch at \(0,\) is 0"),
         (np.ones((2, 6)), {"eps": -1.0}, InputError, r"eps=-1\.0 must not be negative"),
@@ -224,13 +226,35 @@ def test_batch_norm_of_a_feature_with_one_value_is_its_shift(constant, rng):
 @pytest.mark.parametrize("norm", [layer_norm, rms_norm, batch_norm])
 @pytest.mark.parametrize(
     ("change", "eps", "message"),
-    [(np.nan, 1e-5, "NaN"), (1e200, 1e-5, "squares"), (0.0, np.nan, "eps=nan")],
+    [
+        (np.nan, 1e-5, "NaN"),
+        (1e200, 1e-5, "squares"),
+        (0.0, np.nan, "eps=nan"),
+        (0.0, np.inf, "eps=inf"),
+    ],
 )
 def test_numbers_that_would_give_nan_are_refused(norm, change, eps, message, rng):
     x, parameters = rng.normal(size=(3, 4)), [np.ones(4)] * (1 if norm is rms_norm else 2)
     x[1, 2] += change
     with pytest.raises(InputError, match=message):
         norm(x, *parameters, eps)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("norm", "name"),
+    [
+        (layer_norm, "gamma"),
+        (layer_norm, "beta"),
+        (rms_norm, "gamma"),
+        (batch_norm, "gamma"),
+        (batch_norm, "beta"),
+    ],
+)
+def test_gains_and_shifts_are_not_broadcast(norm, name, rng):
+    parameters = {n: np.ones(4) for n in ("gamma", "beta")[: 1 if norm is rms_norm else 2]}
+    with pytest.raises(InputError, match=rf"{name} has shape \(1,\), but x \(3, 4\) needs"):
+        norm(rng.normal(size=(3, 4)), **parameters | {name: np.ones(1)})
 
 
 @pytest.mark.parametrize("backward", [layer_norm_backward, rms_norm_backward])

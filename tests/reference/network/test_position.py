@@ -27,6 +27,15 @@ def test_sinusoids_of_two_pairs_at_the_first_positions():
     np.testing.assert_allclose(ref.sinusoidal_table(2, 4), expected, rtol=1e-15)
 
 
+def test_one_position_is_a_table_of_one_row():
+    assert ref.sinusoidal_table(1, 4).tolist() == [[0, 1, 0, 1]]
+
+
+def test_frequencies_rise_where_the_base_is_below_one():
+    """ω₁ = base^(-2/4) = √4."""
+    assert ref.rotary_frequencies(4, 0.25).tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("d_model", [2, 6, 64])
 def test_sinusoids_are_those_of_the_torch_half(d_model):
     table = F.sinusoidal_table(300, d_model).numpy()
@@ -112,6 +121,12 @@ def test_the_permutation_turns_one_pairing_into_the_other(rng):
     np.testing.assert_array_equal(order, F.half_split_order(8).numpy())
 
 
+def test_the_slow_pair_of_four_features_turns_by_one_radian_in_a_hundred_tokens():
+    """ω₁ = 10000^(-2/4) = 1/100."""
+    y, _ = ref.rotary(np.array([[0.0, 1.0, 0.0, 0.0]]), [100])
+    np.testing.assert_allclose(y, [[0, math.cos(1), 0, math.sin(1)]], **TIGHT)
+
+
 def test_every_vector_may_have_a_position_of_its_own(rng):
     x, positions = rng.standard_normal((2, 3, 4)), np.array([[0, 1, 2], [5, 6, 7]])
     y, _ = ref.rotary(x, positions)
@@ -137,6 +152,8 @@ def test_odd_widths_are_refused(call):
         (lambda x: ref.rotary(x, [[0, 1, 2]]), InputError, r"shape \(1, 3\), but x \(3, 4\)"),
         (lambda x: ref.rotary(x, []), InputError, "there is no position"),
         (lambda x: ref.rotary(x, [0, 1, 2], -1.0), InputError, r"base=-1\.0 .* positive"),
+        (lambda x: ref.rotary(x, [0, 1, 2], 0.0), InputError, r"base=0\.0 .* positive"),
+        (lambda x: ref.rotary(x, [0, 1, 2], math.inf), InputError, "base=inf .* finite"),
         (lambda x: ref.rotary(x, [0, 1, 2], pairing="neox"), InputError, "pairing='neox'"),
         (lambda x: ref.rotary(x * math.nan, [0, 1, 2]), InputError, "x holds 12 NaN"),
         (lambda x: ref.rotary(np.float64(1), 0), InputError, r"x \(\) has vectors"),

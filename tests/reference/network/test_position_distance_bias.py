@@ -15,6 +15,10 @@ def test_slopes_of_three_heads_borrow_from_four():
     np.testing.assert_allclose(ref.alibi_slopes(3), [1 / 16, 1 / 256, 1 / 4], rtol=1e-15)
 
 
+def test_the_slope_of_a_single_head():
+    assert ref.alibi_slopes(1).tolist() == [2.0**-8]
+
+
 def test_slopes_are_those_published_for_bloom():
     """The formula of transformers' BLOOM for twelve heads, after a power of two and not."""
     import torch
@@ -43,6 +47,21 @@ def test_buckets_of_t5_looking_both_ways():
     """8 exact ones, then 8 + 8 ln(n/8) / ln 16: 16 tokens give 10, 32 give 12; ahead + 16."""
     found = ref.relative_buckets([-16, -1, 0, 1, 16, 32, 500], bidirectional=True)
     assert found.tolist() == [10, 1, 0, 17, 26, 28, 31]
+
+
+def test_two_and_three_buckets_by_hand():
+    """0 and the rest; with three, 1 + 2 ln n / ln 16 is 2 from 4 tokens on."""
+    assert ref.relative_buckets([0, -1, -99], 2).tolist() == [0, 1, 1]
+    assert ref.relative_buckets([0, -1, -3, -4, -99], 3, 16).tolist() == [0, 1, 1, 2, 2]
+
+
+def test_each_key_reads_the_entry_of_its_bucket():
+    """The buckets of T5 above; 16 + 16 ln(n/16) / ln 8 is 26.90 at 66 tokens, 27.02 at 67."""
+    table = np.arange(32.0)[:, None]
+    back = ref.relative_bias(table, 1, 200)[0][0, 0, ::-1]
+    assert back[[0, 1, 15, 64, 66, 67, 127, 199]].tolist() == [0, 1, 15, 26, 26, 27, 31, 31]
+    ways = ref.relative_bias(table, 2, 17, bidirectional=True)[0][0]
+    assert ways[:, [0, 14, 15, 16]].tolist() == [[9, 1, 0, 17], [10, 2, 1, 0]]
 
 
 def test_buckets_never_go_back_with_distance():

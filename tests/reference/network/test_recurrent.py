@@ -146,7 +146,10 @@ def test_large_inputs_saturate_and_stay_finite(rng, kind):
         (0, (2, 5), r"W_ih has shape \(12, 3\), but x of width 5 .* need \(12, 5\): 3 blocks"),
         (1, (3, H), r"h has shape \(3, 4\), but x of \(2, 3\) with H=4 needs \(2, 4\)"),
         (2, (H, D), r"W_ih has shape \(4, 3\), .* need \(12, 3\)"),
+        (0, (), r"W_ih has shape \(12, 3\), but x of width 1 .* need \(12, 1\)"),
         (3, (H, 3 * H), r"W_hh has shape \(4, 12\), expected \(36, 12\)"),
+        (3, (5,), r"W_hh has shape \(5,\), expected \(15, 5\)"),
+        (3, (), r"W_hh has shape \(\), expected \(3, 1\)"),
         (4, (H,), r"b_ih has shape \(4,\), expected \(12,\)"),
         (5, (3 * H, 1), r"b_hh has shape \(12, 1\)"),
     ],
@@ -188,19 +191,23 @@ def test_an_overflow_inside_a_cell_is_refused(rng, kind):
 
 @KINDS
 def test_an_overflow_of_the_sum_alone_is_refused(rng, kind):
-    """1e308 + 1e308 is beyond float64, 1e308 - 1e308 is 0."""
+    """1e308 + 1e308 is beyond float64, 1e308 - 1e308 is 0, and ∞ - ∞ has no value."""
     args = [np.ones_like(a) / a.shape[-1] for a in draw(rng, kind)]
     args[0], args[1] = 1e308 * np.ones((2, D)), 1e308 * np.ones((2, H))
     with pytest.raises(ValueError, match=r"x W_ihᵀ .* holds"):
         step(kind, *args)
     args[1] *= -1
     assert np.isfinite(step(kind, *args)).all()
+    args[-4], args[-3] = 4 * args[-4], 4 * args[-3]
+    with pytest.raises(ValueError, match=r"x W_ihᵀ .* holds"):
+        step(kind, *args)
 
 
-def test_a_gradient_of_two_parts_is_refused_by_a_cell_of_one(rng, unchecked):
-    _, cache = rnn_cell(*draw(rng, "rnn"))
-    with pytest.raises(ValueError, match="dy has 2 parts; that of the cell 'rnn' is one"):
-        reference.rnn_cell_backward((np.ones((2, H)),) * 2, cache)
+@pytest.mark.parametrize("kind", ["rnn", "gru"])
+def test_a_gradient_of_two_parts_is_refused_by_a_cell_of_one(rng, kind, unchecked):
+    _, cache = getattr(reference, f"{kind}_cell")(*draw(rng, kind))
+    with pytest.raises(ValueError, match=f"dy has 2 parts; that of the cell '{kind}' is one"):
+        getattr(reference, f"{kind}_cell_backward")((np.ones((2, H)),) * 2, cache)
 
 
 @KINDS

@@ -206,6 +206,12 @@ def test_batches_without_sequences_steps_or_features_are_refused(rng, shape):
         reference.gru(np.zeros(shape), None, *weights)
 
 
+def test_nested_lists_are_refused_as_inputs(rng, unchecked):
+    x, h, *weights = draw(rng, "gru")
+    with pytest.raises(ValueError, match=r"expected \(B, T, D\) with at least one sequence"):
+        reference.gru(x.tolist(), h, *weights)
+
+
 def test_a_state_of_another_batch_or_width_is_refused(rng):
     x, h, *weights = draw(rng, "gru")
     with pytest.raises(ValueError, match=r"h has shape \(2, 4\), but a batch of 3 with H=4"):

@@ -37,12 +37,13 @@ def read(kind, x, state, weights, **options):
 
 
 @KINDS
-def test_the_jacobian_of_a_step_matches_central_differences(rng, kind):
+@pytest.mark.parametrize("rows", [np.s_[:], 0], ids=["batch", "one row"])
+def test_the_jacobian_of_a_step_matches_central_differences(rng, kind, rows):
     x, state, weights = draw(rng, kind)
-    cell = getattr(reference, f"{kind}_cell")
-    _, cache = cell(x[:, 0], parted(kind, state), *weights)
+    x, state, cell = x[rows, ..., 0, :], state[rows], getattr(reference, f"{kind}_cell")
+    _, cache = cell(x, parted(kind, state), *weights)
     ours = getattr(reference, f"{kind}_cell_jacobian")(cache)
-    numeric = rows_of(lambda s: joined(cell(x[:, 0], parted(kind, s), *weights)[0]), state)
+    numeric = rows_of(lambda s: joined(cell(x, parted(kind, s), *weights)[0]), state)
     assert_allclose(ours, numeric, rtol=1e-6, atol=1e-8)
 
 
@@ -117,6 +118,19 @@ def test_what_is_no_chain_of_square_matrices_is_refused(shape, unchecked):
         jacobian_products(np.zeros(shape))
 
 
-def test_a_product_that_overflows_is_refused():
+def test_the_products_of_two_matrices_by_hand():
+    """J₂ swaps the rows of J₁; in the other order it would swap its columns."""
+    products = jacobian_products(np.array([[[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]]]))
+    assert_array_equal(products, [[[1, 2], [3, 4]], [[3, 4], [1, 2]]])
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
+def test_a_product_that_overflows_is_refused(batch):
     with pytest.raises(ValueError, match="product of the first 3 Jacobians is not finite"):
-        jacobian_products(np.full((2, 4, 1, 1), 1e150))
+        jacobian_products(np.full((*batch, 4, 1, 1), 1e150))
+
+
+def test_a_product_whose_terms_overflow_with_both_signs_is_refused():
+    """The rows of the second product would be ∞ - ∞."""
+    with pytest.raises(ValueError, match="product of the first 2 Jacobians is not finite"):
+        jacobian_products(1e200 * np.array([[[1.0, 1.0], [-1.0, -1.0]], [[1.0, 1.0]] * 2]))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -32,11 +34,30 @@ def part(weights, prefix):
     return {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)}
 
 
+OTHER = replace(CONFIG, activation="gelu", norm_eps=0.1)
+
+
 def test_an_encoder_is_its_blocks_one_after_another(rng):
     weights, x = weights_of("encoder.", rng), rng.normal(size=(2, 3, 4))
-    once, _ = post_norm_block(x, part(weights, "0."), 2)
-    twice, _ = post_norm_block(once, part(weights, "1."), 2)
-    assert_array_equal(encoder(x, weights, CONFIG)[0], twice)
+    seen = np.array([True, True, False])[None]
+    factors = {f"{i}.attention": rng.integers(0, 3, x.shape) / 2 for i in range(2)}
+    y = x
+    for i in ("0.", "1."):
+        maps, thin = part(weights, i), part(factors, i)
+        y, _ = post_norm_block(y, maps, 2, seen, "layer", "gelu", 0.1, thin)
+    assert_array_equal(encoder(x, weights, OTHER, seen, factors)[0], y)
+
+
+def test_a_decoder_is_its_blocks_one_after_another(rng):
+    weights, memory = weights_of("decoder.", rng), rng.normal(size=(2, 4, 4))
+    x, causal = rng.normal(size=(2, 3, 4)), np.tril(np.ones((3, 3), dtype=bool))
+    seen = np.array([True, True, False, True])[None]
+    factors = {f"{i}.cross_attention": rng.integers(0, 3, x.shape) / 2 for i in range(3)}
+    y = x
+    for i in ("0.", "1.", "2."):
+        maps, thin = part(weights, i), part(factors, i)
+        y, _ = decoder_block(y, memory, maps, 2, causal, seen, "gelu", 0.1, thin)
+    assert_array_equal(decoder(x, memory, weights, OTHER, causal, seen, factors)[0], y)
 
 
 def assert_slopes(value, arrays, gradients, dy, rng, h=1e-6):
@@ -100,22 +121,23 @@ def test_the_gradient_of_a_decoder_matches_central_differences(rng):
 
 def test_tokens_become_scaled_rows_at_positions_that_count_real_tokens(rng):
     table = rng.normal(size=(5, 4))
-    ids = np.array([[3, 1, 0, 2]])
-    real = np.array([[False, True, False, True]])
+    ids = np.array([[3, 1, 0, 2], [4, 0, 1, 3]])
+    real = np.array([[False, True, False, True], [True, True, False, False]])
     x, _ = positioned_embedding(ids, table, real)
     P = sinusoidal_table(2, 4)
-    assert_array_equal(x[0, [0, 2]], 0)
+    assert_array_equal(x[~real], 0)
     assert_allclose(x[0, [1, 3]], 2 * table[[1, 2]] + P, rtol=1e-14)
+    assert_allclose(x[1, :2], 2 * table[[4, 0]] + P, rtol=1e-14)
 
 
 def test_the_gradient_of_a_table_gathers_real_tokens_only(rng):
-    """Token 3 stands at two real places and at one of padding: 2 = √D times the sum of two."""
+    """Token 3 stands at two real places and at one of padding: 4 = √D times the sum of two."""
     ids, real = np.array([[3, 3, 1, 3]]), np.array([[True, True, True, False]])
-    dy = rng.normal(size=(1, 4, 4))
-    _, cache = positioned_embedding(ids, rng.normal(size=(5, 4)), real)
+    dy = rng.normal(size=(1, 4, 16))
+    _, cache = positioned_embedding(ids, rng.normal(size=(5, 16)), real)
     dtable = positioned_embedding_backward(dy, cache)
-    assert_allclose(dtable[3], 2 * (dy[0, 0] + dy[0, 1]), rtol=1e-14)
-    assert_allclose(dtable[1], 2 * dy[0, 2], rtol=1e-14)
+    assert_allclose(dtable[3], 4 * (dy[0, 0] + dy[0, 1]), rtol=1e-14)
+    assert_allclose(dtable[1], 4 * dy[0, 2], rtol=1e-14)
     assert_array_equal(dtable[[0, 2, 4]], 0)
 
 

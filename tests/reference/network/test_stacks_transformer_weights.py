@@ -20,12 +20,16 @@ def test_names_order_and_shapes_are_those_of_the_torch_half(tie, bias, activatio
 
 
 def test_first_weights_have_the_spread_that_the_equations_ask_for(rng):
-    """Var of U(-a, a) is a² / 3 with a² = 6 / (n_in + n_out); tables have 1 / D."""
+    """Var of U(-a, a) is a² / 3 with a² = 6 / (n_in + n_out); tables have 1 / D.
+
+    The mean of the 40 · 24 numbers of a table has a standard deviation of 0.0066.
+    """
     weights = Transformer(TransformerConfig(**SIZES), rng).weights
     W = weights["encoder.0.feed_forward.W_in.weight"]
     assert_allclose(W.var(), 2 / (24 + 96), rtol=0.1)
     assert np.abs(W).max() <= np.sqrt(6 / (24 + 96))
     assert_allclose(weights["source_embedding.weight"].var(), 1 / 24, rtol=0.15)
+    assert abs(weights["source_embedding.weight"].mean()) < 0.03
     assert_array_equal(weights["decoder.1.cross_attention_norm.gamma"], 1)
     assert_array_equal(weights["decoder.1.cross_attention.W_q.bias"], 0)
 

@@ -323,6 +323,14 @@ def test_ids_that_do_not_fit_are_refused(ids, message, rng):
         make(rng).logits(ids, [[1, 2]])
 
 
+def test_a_target_that_does_not_fit_is_called_so(rng):
+    model, ids = make(rng), np.array([[1, 2]])
+    with pytest.raises(InputError, match=r"target has shape \(2,\), expected \(rows, tokens\)"):
+        model.logits(ids, [1, 2])
+    with pytest.raises(InputError, match=r"target_mask has shape \(2,\), expected \(1, 2\)"):
+        model.logits(ids, ids, None, np.array([True, True]))
+
+
 def test_sentences_that_hold_nothing_to_predict_are_refused(rng):
     model, ids = make(rng), np.array([[1, 2, 3]])
     with pytest.raises(InputError, match=r"\(1, 1\); a sentence needs at least 2 tokens"):
