@@ -89,6 +89,7 @@ TESTED_ELSEWHERE = {
         "scaling/test_parameters.py",
         "scaling/test_parameters_counts.py",
         "models/test_block_variant.py",
+        "models/test_mixture_gpt.py",
     ],
 }
 NOTICED = ("killed", "timeout")

@@ -179,7 +179,7 @@ def training_memory(
         True
     """
     gradient_bytes = bytes_per_number if gradient_bytes is None else gradient_bytes
-    require_counts(1, batch=batch, bytes_per_number=bytes_per_number)
+    require_counts(1, bytes_per_number=bytes_per_number)
     require_counts(1, gradient_bytes=gradient_bytes, state_bytes=state_bytes)
     require_counts(0, master_bytes=master_bytes)
     if optimizer not in STATES:
@@ -228,7 +228,7 @@ def inference_memory(
         >>> inference_memory(PRESETS["gpt2"], 1024)["weights"] == 2 * 124439808
         True
     """
-    require_counts(1, tokens=tokens, batch=batch, bytes_per_number=bytes_per_number)
+    require_counts(1, tokens=tokens)
     return {
         "weights": count_parameters(config) * bytes_per_number,
         "cache": kv_cache_bytes(config, tokens, batch, bytes_per_number),

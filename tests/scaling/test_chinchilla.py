@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 from scipy.optimize import minimize
 
 from mathlm.errors import InputError
@@ -53,6 +54,15 @@ def test_the_scale_of_the_loss_does_not_change_the_answer(rng):
     for other in fits[1:]:
         assert constants(other) == pytest.approx(constants(fits[0]), rel=1e-6)
         assert other.huber == pytest.approx(fits[0].huber, rel=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_the_unit_of_the_loss_does_not_change_the_exponents(rng, unit):
+    loss = runs(rng)
+    here, there = fit_chinchilla(N, D, loss), fit_chinchilla(N, D, unit * loss)
+    A, B, E, *exponents = constants(here)
+    expected = (unit * A, unit * B, unit * E, *exponents)
+    assert constants(there) == pytest.approx(expected, rel=1e-6)
 
 
 def test_no_search_of_scipy_s_goes_lower(rng):
@@ -152,6 +162,20 @@ def test_an_interval_of_a_mean_is_students(rng):
     assert (high - low) / 2 == pytest.approx(reach, rel=0.1)
 
 
+def test_the_ends_are_quantiles_of_fits_to_runs_drawn_anew(rng):
+    """Half of the fits to draws from 16 runs, and more for what 5 constants take from them."""
+    some = rng.permutation(len(N))[:16]
+    n, d, loss = N[some], D[some], runs(rng)[some]
+    fit = fit_chinchilla(n, d, loss)
+    law, middles = additive(n, d, loss, 1e-3)
+    drawn = resampled(law, 5, 40, np.random.default_rng(2))
+    alpha = minimise(drawn, np.repeat(minimise(law, warm(fit, middles)), 40, 0))[:, 3]
+    t = scipy.stats.t.ppf(0.75, 16 - 5)
+    outside = scipy.stats.norm.cdf(-t * np.sqrt(16 / (16 - 5)))
+    expected = np.quantile(alpha, [outside, 1 - outside])
+    assert fit.intervals(level=0.5, resamples=40, seed=2)["alpha"] == pytest.approx(expected)
+
+
 def test_a_point_that_counts_twice_is_a_point_that_stands_there_twice(rng):
     one, middles = additive(N, D, runs(rng), 1e-3)
     counts = rng.multinomial(len(N), np.full(len(N), 1 / len(N)))
@@ -210,11 +234,22 @@ def test_intervals_hold_the_fit(rng):
 @pytest.mark.parametrize("delta", [1e-3, 0.01])
 def test_a_fit_gives_the_intervals_of_its_own_runs(rng, delta):
     loss, few = runs(rng), {"level": 0.8, "resamples": 25, "seed": 3}
-    fit = fit_chinchilla(N, D, loss, delta=delta)
-    expected = chinchilla_intervals(N, D, loss, fit, delta=delta, **few)
+    sizes = N.astype(int)
+    fit = fit_chinchilla(sizes, D, loss, delta=delta)
+    assert {row.dtype for row in fit.runs} == {np.dtype(float)}
+    expected = chinchilla_intervals(sizes, D, loss, fit, delta=delta, **few)
     loss *= 2  # the fit keeps what it was fitted to
     assert fit.intervals(**few) == expected
     assert fit.intervals(**few | {"seed": 4}) != expected
+
+
+def test_what_is_not_said_is_400_draws_of_seed_0_and_a_level_of_95_percent(rng):
+    some, loss = rng.permutation(len(N))[:16], runs(rng)
+    args = N[some], D[some], loss[some]
+    fit = fit_chinchilla(*args)
+    said = {"delta": 1e-3, "level": 0.95, "resamples": 400, "seed": 0}
+    expected = chinchilla_intervals(*args, fit, **said)
+    assert fit.intervals() == chinchilla_intervals(*args, fit) == expected
 
 
 def test_a_fit_is_a_law_and_prints_as_short_as_one():
@@ -249,6 +284,10 @@ BAD = {
     "lengths": (N, D[1:], N, "have 49, 48 and 49 numbers"),
     "few": (N[:5], D[:5], N[:5], "at least 6 runs"),
     "zero": (N, D, 0 * N, r"loss\[0\]=0.0 must be positive"),
+    "no size": (0 * N, D, N, r"^n\[0\]=0.0 must be positive"),
+    "no tokens": (N, 0 * D, N, r"^d\[0\]=0.0 must be positive"),
+    "more worse": (N, D, 1 + 400 * N**-0.34 + D**0.1, "loss does not fall with size and"),
+    "larger worse": (N, D, 1 + 400 * D**-0.28 + N**0.1, "loss does not fall with size and"),
     "one size": (0 * N + 5, D, D, "n and d must both vary"),
     "fixed ratio": (N, 20 * N, N**-0.1, "not in one fixed relation"),
 }
@@ -260,15 +299,24 @@ def test_bad_runs_are_refused(n, d, loss, message):
         fit_chinchilla(n, d, loss)
 
 
-@pytest.mark.parametrize("change", [{"alpha": 0.0}, {"E": -1.0}, {"B": float("nan")}])
-def test_bad_constants_are_refused(change):
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("name", ["A", "B", "E", "alpha", "beta"])
+def test_bad_constants_are_refused(name, bad):
     good = {"A": 1.0, "B": 1.0, "E": 1.0, "alpha": 0.3, "beta": 0.3}
-    with pytest.raises(InputError, match="must be a positive, finite number"):
-        ChinchillaLaw(**good | change)
+    with pytest.raises(InputError, match=f"^{name}={bad} must be a positive, finite number"):
+        ChinchillaLaw(**good | {name: bad})
 
 
-def test_a_constant_that_no_float_holds_is_said():
-    """Powers of 60 about 10⁸: A = e^(60 · 18.4) = e^1105."""
+def test_a_law_has_no_loss_for_models_or_texts_of_nothing():
+    with pytest.raises(InputError, match=r"^n\[1\]=0.0 must be positive"):
+        PAPER.loss([1, 0], [1, 1])
+    with pytest.raises(InputError, match=r"^d\[1\]=0.0 must be positive"):
+        PAPER.loss([1, 1], [1, 0])
+
+
+@pytest.mark.parametrize(("powers", "message"), [((60, 50), "^A"), ((10, 60), "^B")])
+def test_a_constant_that_no_float_holds_is_said(powers, message):
+    """A power of 60 about 10⁸: e^(60 · 18.4) = e^1105."""
     n, d = np.repeat(np.linspace(1, 1.2, 4), 4), np.tile(np.linspace(1, 1.2, 4), 4)
-    with pytest.raises(InputError, match=r"A = e\^1105 is larger than any float"):
-        fit_chinchilla(1e8 * n, 1e10 * d, 1.7 + n**-60 + d**-50)
+    with pytest.raises(InputError, match=rf"{message} = e\^1105 is larger than any float"):
+        fit_chinchilla(1e8 * n, 1e8 * d, 1.7 + n ** -powers[0] + d ** -powers[1])

@@ -71,7 +71,7 @@ def test_the_peak_of_an_encoder_decoder_is_the_sum_of_all_parts():
 
 
 @pytest.mark.parametrize(
-    ("changes", "rel"), [({"vocab_size": 2000}, 0.001), (LLAMA, 0.02)], ids=str
+    ("changes", "rel"), [({"vocab_size": 2000}, 0.001), ({}, 0.02), (LLAMA, 0.02)], ids=str
 )
 @torch.no_grad()
 def test_reading_takes_the_counted_memory(changes, rel):
@@ -91,12 +91,13 @@ FORMS = {
     12: {"optimizer": "momentum"},
     8: {"optimizer": "sgd"},
     4: {"optimizer": "sgd", "bytes_per_number": 2},
+    5: {"bytes_per_number": 2, "gradient_bytes": 1, "state_bytes": 1},
 }
 
 
 @pytest.mark.parametrize(("each", "options"), FORMS.items(), ids=str)
 def test_bytes_of_a_parameter_by_hand(each, options):
-    """Weights, gradients, states: 4 + 4 + 8; 2 + 4 + 4 + 8; 4 + 4 + 4; 4 + 4; 2 + 2."""
+    """Weights, gradients, states: 4 + 4 + 8; 2 + 4 + 4 + 8; 4 + 4 + 4; 4 + 4; 2 + 2; 2+1+2."""
     parts = training_memory(GPTConfig(), 8, **options)
     n = sum(parts[name] for name in ("weights", "gradients", "optimizer"))
     assert n == each * 124_439_808
@@ -114,6 +115,14 @@ def test_mixed_precision_takes_as_much_as_single_but_for_activations():
 def test_seventy_billion_parameters_take_138_gigabytes_at_two_bytes():
     config = PUBLISHED["llama2-70b"]
     assert inference_memory(config, 1)["weights"] == 2 * 68_976_648_192
+
+
+@pytest.mark.parametrize("count", [training_memory, inference_memory])
+def test_what_is_not_said_is_one_sequence(count):
+    one, three = count(GPTConfig(), 8), count(GPTConfig(), 8, 3)
+    assert one == count(GPTConfig(), 8, 1)
+    grown = {name for name, size in one.items() if three[name] == 3 * size > 0}
+    assert grown == {*one} - {"weights", "gradients", "optimizer"}
 
 
 def test_a_bert_has_no_logits():

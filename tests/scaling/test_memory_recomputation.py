@@ -27,7 +27,9 @@ def test_the_least_is_at_the_root_for_blocks_that_keep_what_they_read():
 BAD = {
     "blocks": ((0, 1, 1, 1), "blocks=0 must be an integer of at least 1"),
     "segments": ((4, 5, 1, 1), "segments=5 must be at most blocks=4"),
+    "no segments": ((4, 0, 1, 1), "segments=0 must be an integer of at least 1"),
     "stream": ((4, 2, 0, 1), "stream=0 must be an integer"),
+    "block": ((4, 2, 1, 0), "block=0 must be an integer of at least 1"),
 }
 
 

@@ -36,7 +36,9 @@ BAD = {
     "parameters": ({"parameters": 0}, "parameters=0 must be an integer of at least 1"),
     "devices": ({"devices": 0}, "devices=0 must be an integer of at least 1"),
     "stage": ({"stage": 4}, "stage=4 is none of 0, 1, 2 and 3"),
-    "bytes": ({"gradient_bytes": -2}, "gradient_bytes=-2 must be an integer of at least 0"),
+    "weights": ({"weight_bytes": -2}, "weight_bytes=-2 must be an integer of at least 0"),
+    "gradients": ({"gradient_bytes": -2}, "gradient_bytes=-2 must be an integer of at least 0"),
+    "states": ({"optimizer_bytes": -2}, "optimizer_bytes=-2 must be an integer of at least 0"),
 }
 
 

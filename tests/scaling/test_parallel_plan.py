@@ -59,8 +59,17 @@ def test_a_stage_holds_its_blocks_and_one_table_divided_by_the_tensor_group():
 
 def test_uneven_stages_are_as_large_as_the_largest():
     """Four blocks in three stages: two, with two quarters of the final norm."""
-    held = BLOCKS // 2 + NORM // 2 + TABLE
-    assert state(ParallelPlan(pipeline=3))[0] == 2 * held
+    uneven, even = (ParallelPlan(pipeline=p, tensor=2) for p in (3, 2))
+    assert state(uneven)[0] == BLOCKS // 2 + NORM // 2 + TABLE  # of two devices
+    assert memory_per_device(SMALL, uneven) == memory_per_device(SMALL, even)
+    sent = [traffic_per_device(SMALL, plan)["tensor"] for plan in (uneven, even)]
+    assert sent[0] == sent[1] > 0
+
+
+def test_positions_are_in_the_stage_of_the_table_of_tokens():
+    held = BLOCKS // 2 + NORM // 2 + TABLE + 16 * 32
+    config = replace(SMALL, position="learned")
+    assert state(ParallelPlan(pipeline=2), config)[0] == 2 * held
 
 
 @pytest.mark.parametrize("tensor", [1, 8])
@@ -71,6 +80,14 @@ def test_activations_of_gpt3_are_those_of_korthikanti(tensor):
     T, D, L = GPT3.context, GPT3.d_model, GPT3.n_layers
     plan = ParallelPlan(tensor=tensor, micro_batch=3)
     by_paper = 3 * T * D * L * 32 / tensor
+    assert memory_per_device(GPT3, plan)["activations"] == pytest.approx(by_paper, rel=1e-3)
+
+
+def test_scores_that_are_kept_are_divided_with_the_heads():
+    """Korthikanti et al. (2022), table 2: s b h (34 / t + 5 a s / (h t)), without the masks."""
+    T, D, L, H = GPT3.context, GPT3.d_model, GPT3.n_layers, GPT3.n_heads
+    plan = ParallelPlan(tensor=8, activation_checkpointing="none")
+    by_paper = T * D * L * (32 / 8 + 5 * H * T / (D * 8))
     assert memory_per_device(GPT3, plan)["activations"] == pytest.approx(by_paper, rel=1e-3)
 
 
@@ -92,11 +109,15 @@ def test_selective_recomputation_saves_the_share_that_the_paper_prints(config, s
     assert 1 - kept[0] / kept[1] == pytest.approx(saved, abs=0.02)
 
 
-def test_full_recomputation_keeps_inputs_and_one_block():
-    T, D, L = SMALL.context, SMALL.d_model, SMALL.n_layers
+@pytest.mark.parametrize(("changes", "inputs"), [
+    ({}, 4), ({"tensor": 2}, 4), ({"pipeline": 2, "tensor": 4, "accumulate": 8}, 2 * 2),
+])  # fmt: skip
+def test_full_recomputation_keeps_inputs_and_one_block(changes, inputs):
+    """Inputs of the blocks of a device for each micro-batch in flight; a share of each."""
+    T, D = SMALL.context, SMALL.d_model
     one, two = (saved_numbers(replace(SMALL, n_layers=n), T) for n in (1, 2))
-    plan = ParallelPlan(micro_batch=2, activation_checkpointing="full")
-    by_hand = 2 * 2 * (L * T * D + two - one)
+    plan = ParallelPlan(micro_batch=2, activation_checkpointing="full", **changes)
+    by_hand = 2 * 2 * (inputs * T * D + two - one) / plan.tensor
     assert memory_per_device(SMALL, plan)["activations"] == by_hand
 
 
@@ -119,6 +140,11 @@ def test_logits_and_their_gradient_count_where_the_only_stage_has_them():
     plan = ParallelPlan(micro_batch=3, tensor=2)
     assert memory_per_device(SMALL, plan)["logits"] == 2 * 3 * 16 * 128 * 2 // 2
     assert memory_per_device(SMALL, replace(plan, pipeline=2))["logits"] == 0
+
+
+def test_all_parts_are_whole_bytes():
+    parts = memory_per_device(SMALL, ParallelPlan(data=3, tensor=4, shard="all"))
+    assert {type(size) for size in parts.values()} == {int}
 
 
 @pytest.mark.parametrize(("shard", "turns"), [
@@ -167,20 +193,36 @@ def test_a_step_by_hand():
     tensor, pipeline, data = sent["tensor"] / 1e6, sent["pipeline"] / 1e5, sent["data"] / 1e5
     step = (1 + 1 / 4) * (compute + tensor + pipeline) + data - compute * 2 / 3 / 4
     assert sum(run.seconds.values()) == pytest.approx(step)
+    waits = {"tensor": tensor, "pipeline": pipeline, "data": data - compute * 2 / 3 / 4,
+             "compute": compute, "bubble": (compute + tensor + pipeline) / 4}  # fmt: skip
+    assert run.seconds == pytest.approx(waits)
+    assert run.memory == memory_per_device(SMALL, plan)
     assert (run.tokens_per_step, run.tokens_per_second) == (128, pytest.approx(128 / step))
     assert run.hours == pytest.approx(8 * 10 * step / 3600)
     assert run.days == pytest.approx(10 * step / 86_400)
     assert run.dollars == pytest.approx(3 * run.hours)
 
 
-def test_alone_a_device_reaches_its_efficiency():
+@pytest.mark.parametrize("efficiency", [0.4, 1])
+def test_alone_a_device_reaches_its_efficiency(efficiency):
     """Nothing is sent and nothing waits: HFU is the efficiency, MFU its share of the model."""
-    plan = ParallelPlan(activation_checkpointing="full")
-    run = training_time(SMALL, Cluster(device=UNIT, count=1), plan, 1e6, efficiency=0.4)
-    assert run.hardware_utilization == pytest.approx(0.4)
+    plan, alone = ParallelPlan(activation_checkpointing="full"), Cluster(device=UNIT, count=1)
+    run = training_time(SMALL, alone, plan, 1e6, efficiency=efficiency)
+    assert run.hardware_utilization == pytest.approx(efficiency)
     again = forward_flops(SMALL, 16) / 16 - 2 * 128 * 32
     needed = flops_per_token(SMALL, 16, training=True)
-    assert run.utilization == pytest.approx(0.4 * needed / (needed + again))
+    assert run.utilization == pytest.approx(efficiency * needed / (needed + again))
+
+
+def test_a_device_may_be_full_and_not_fuller():
+    plan = ParallelPlan()
+    needed = sum(memory_per_device(SMALL, plan).values())
+    full, fuller = (
+        Cluster(device=UNIT._replace(memory=room), count=1) for room in (needed, needed - 1)
+    )
+    assert training_time(SMALL, full, plan, 1e6).tokens_per_step == 16
+    with pytest.raises(InputError, match="a device needs"):
+        training_time(SMALL, fuller, plan, 1e6)
 
 
 def test_products_reach_more_in_wide_models_and_half_of_the_most_at_1200():
@@ -209,8 +251,6 @@ def test_a_node_has_the_fast_link():
 
 
 BAD_PLANS = {
-    "replicas": ({"data": 0}, "data=0 must be an integer of at least 1"),
-    "micro-batches": ({"accumulate": 0}, "accumulate=0 must be an integer of at least 1"),
     "pieces": ({"interleave": 2}, "interleave=2 needs a pipeline of 2 or more"),
     "a stage of ZeRO": ({"shard": "zero3"}, "shard='zero3' is not one of none, optimizer"),
     "recomputation": ({"activation_checkpointing": "half"}, "'half' is not one of none"),
@@ -224,14 +264,30 @@ def test_plans_that_cannot_be_are_refused(changes, message):
         ParallelPlan(**changes)
 
 
+@pytest.mark.parametrize(
+    "name", ["data", "tensor", "pipeline", "micro_batch", "accumulate", "interleave"]
+)
+def test_a_plan_with_nothing_of_a_kind_is_refused(name):
+    with pytest.raises(InputError, match=f"{name}=0 must be an integer of at least 1"):
+        ParallelPlan(**{name: 0})
+
+
+@pytest.mark.parametrize("name", ["count", "per_node", "link_within", "link_between"])
+def test_a_cluster_with_nothing_of_a_kind_is_refused(name):
+    with pytest.raises(InputError, match=f"{name}=0 must be"):
+        Cluster(**{name: 0})
+
+
 BAD_RUNS = {
     "heads": ({"tensor": 3}, 3, {}, "tensor=3 must divide n_heads=4"),
     "blocks": ({"pipeline": 4, "interleave": 2}, 4, {}, "more pieces than n_layers=4"),
+    "stages": ({"pipeline": 7}, 7, {}, "pipeline=7 times interleave=1 are more pieces"),
     "devices": ({"data": 2}, 8, {}, "are 2 devices, and the cluster has 8"),
-    "room": ({"micro_batch": 20_000}, 1, {}, "a device needs .* GB and has 1 GB"),
+    "room": ({"micro_batch": 20_000}, 1, {}, r"has 1 GB \(weights .*, logits 0\.2\)"),
     "efficiency": ({}, 1, {"efficiency": 1.5}, "efficiency=1.5 is a share: at most 1"),
     "no efficiency": ({}, 1, {"efficiency": 0}, "efficiency=0 must be a positive"),
     "tokens": ({}, 1, {"tokens": 0}, "tokens=0 must be a positive, finite number"),
+    "price": ({}, 1, {"price": 0}, "price=0 must be a positive, finite number"),
 }
 
 
@@ -242,6 +298,12 @@ def test_runs_that_do_not_fit_are_refused(plan, count, changes, message):
     cluster = Cluster(device=UNIT, count=count)
     with pytest.raises(InputError, match=message):
         training_time(SMALL, cluster, ParallelPlan(**plan), **{"tokens": 1e6} | changes)
+
+
+def test_the_ends_may_be_stages_of_their_own():
+    """Four blocks, the table of tokens and the head."""
+    parts = memory_per_device(SMALL, ParallelPlan(pipeline=6))
+    assert parts["weights"] == 2 * ((BLOCKS + NORM) // 4 + TABLE)
 
 
 def test_unknown_devices_and_other_models_are_refused():

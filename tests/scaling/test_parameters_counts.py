@@ -5,7 +5,7 @@ import torch
 
 from mathlm.errors import InputError
 from mathlm.models import GPT, PRESETS, GPTConfig
-from mathlm.scaling import kv_cache_bytes, latent_cache_bytes
+from mathlm.scaling import kv_cache_bytes, latent_cache_bytes, window_cache_bytes
 
 SIZES = {"vocab_size": 10, "context": 32, "d_model": 24, "n_layers": 3, "n_heads": 6}
 
@@ -32,7 +32,7 @@ def test_sharing_heads_divides_the_cache():
 
 
 def test_no_tokens_take_no_memory():
-    assert kv_cache_bytes(GPTConfig(), 0) == 0
+    assert kv_cache_bytes(GPTConfig(), 0) == window_cache_bytes(GPTConfig(), 0) == 0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,17 @@ def test_deepseek_v2_says_that_it_keeps_a_fifteenth_of_deepseek_67b():
     assert round(100 * (1 - bits / (8 * kv_cache_bytes(before, 1))), 1) == 93.3
 
 
-@pytest.mark.parametrize("bad", [{"d_latent": 0}, {"tokens": -1}, {"n_layers": 0}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"d_latent": 0},
+        {"d_rotary": -1},
+        {"tokens": -1},
+        {"n_layers": 0},
+        {"batch": 0},
+        {"bytes_per_number": 0},
+    ],
+)
 def test_sizes_of_a_latent_cache_that_make_no_sense_are_refused(bad):
     (name,) = bad
     with pytest.raises(InputError, match=f"{name}="):
