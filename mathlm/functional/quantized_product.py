@@ -97,7 +97,8 @@ def byte_product(
         blocks.flatten(0, 1), ids, offsets, False, 0, False, x.expand(n, B, I).flatten(),
         None, True,
     )  # fmt: skip
-    return y.view(n, B, -1).transpose(0, 1).reshape(B, -1)[:, : len(step)] * step
+    y = y if B == 1 else y.view(n, B, -1).transpose(0, 1)  # spares one row three calls
+    return y.reshape(B, -1)[:, : len(step)] * step
 
 
 def byte_row_product(
