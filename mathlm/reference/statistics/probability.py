@@ -239,7 +239,7 @@ def posterior(prior: Numbers, log_likelihood: Numbers) -> ndarray:
     """
     prior = require_distribution(prior, "prior")
     log_prior = np.log(prior, where=prior > 0, out=np.full_like(prior, -np.inf))
-    log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
+    log_likelihood = np.asarray(log_likelihood)
     _require_one_axis(log_likelihood, prior, "log_likelihood", "prior")
     if not (log_likelihood < np.inf).all():
         bad = log_likelihood[~(log_likelihood < np.inf)][0]

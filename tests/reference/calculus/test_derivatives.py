@@ -53,10 +53,12 @@ def test_complex_step_is_exact_where_differences_have_no_digit_left():
     assert complex_step_slope(np.sin, 1.0) == pytest.approx(math.cos(1), rel=1e-15)
 
 
+@pytest.mark.parametrize("h", [1e-17, 1e-16])
 @pytest.mark.parametrize("slope", [secant_slope, symmetric_slope])
-def test_a_step_that_is_lost_in_rounding_is_refused(slope):
-    with pytest.raises(InputError, match=r"x \+ h rounds to x for x=1.0, h=1e-17"):
-        slope(math.exp, 1.0, 1e-17)
+def test_a_step_that_is_lost_in_rounding_is_refused(slope, h):
+    """1 - 1e-16 does not round to 1, but 1 + 1e-16 does."""
+    with pytest.raises(InputError, match=rf"x \+ h rounds to x for x=1.0, h={h}"):
+        slope(math.exp, 1.0, h)
 
 
 def test_complex_step_refuses_functions_that_drop_the_imaginary_part():
@@ -90,6 +92,11 @@ def test_directions_that_are_not_of_length_one_are_refused(u):
 def test_jacobian_by_hand(jacobian):
     """(x² + y, xy) has rows (2x, 1) and (y, x)."""
     assert_allclose(jacobian(two_outputs, np.array([3.0, 2.0])), [[6, 1], [2, 3]])
+
+
+@JACOBIANS
+def test_jacobian_of_one_number_is_a_slope(jacobian):
+    assert jacobian(lambda x: x * x, np.array([3.0])).tolist() == [[6]]
 
 
 @JACOBIANS

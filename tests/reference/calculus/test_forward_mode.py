@@ -62,7 +62,7 @@ def test_square_of_a_dual_number_is_the_definition():
 
 def test_sums_of_a_dual_number_are_those_of_its_parts():
     x = Dual([[1.0, 2.0]], [[3.0, 5.0]])
-    assert (x.sum().value, x.sum().tangent) == (3, 8)
+    assert (x.sum().value, x.sum().tangent, x.sum().shape) == (3, 8, ())
     assert x.sum(axis=1, keepdims=True).tangent.tolist() == [[8]]
     with pytest.raises(InputError, match="a value gave 1 entry that is not finite"):
         Dual([1e308, 1e308], [0.0, 0.0]).sum()

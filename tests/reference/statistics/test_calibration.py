@@ -26,6 +26,11 @@ def test_bins_by_hand():
     )
 
 
+def test_one_prediction_has_one_bin():
+    curve = reliability_curve(np.array([0.25]), np.array([True]))
+    assert [x.tolist() for x in curve] == [[0.25], [1], [1]]
+
+
 def test_empty_bins_are_left_out():
     curve = reliability_curve(np.array([0.05, 0.95]), np.array([False, True]), bins=10)
     assert curve.counts.tolist() == [1, 1]
@@ -77,6 +82,24 @@ def test_temperature_matches_a_general_minimizer(predictions, scale):
         loss, bounds=(-8, 8), method="bounded", options={"xatol": 1e-9}
     )
     assert fit_temperature(z, y) == pytest.approx(np.exp(best.x), rel=1e-5)
+
+
+@pytest.mark.parametrize(("V", "right", "N"), [(2, 501, 1001), (2, 9, 10), (1000, 50, 100)])
+def test_temperature_of_one_top_score_over_equals_by_hand(V, right, N):
+    """p = 1 / (1 + (V - 1) exp(-3/T)) is the share s that is right: at 501 of 1001 a whole step
+    of Newton's would end below 0, and with 1000 outcomes far beyond the optimum."""
+    z, y = np.zeros((N, V)), np.ones(N, dtype=int)
+    z[:, 0], y[:right] = 3.0, 0
+    best = 3 / np.log((V - 1) * right / (N - right))
+    assert fit_temperature(z, y) == pytest.approx(best, rel=1e-9)
+
+
+def test_one_step_is_newtons():
+    """Scores 0 and -2, of mean -1, with 3 of 4 right: from β = 1, where p = σ(2)."""
+    z, y = np.array([[2.0, 0.0]] * 4), np.array([0, 0, 0, 1])
+    p = 1 / (1 + np.exp(-2))
+    beta = 1 - (2 * p - 2 * 3 / 4) / (4 * p * (1 - p))
+    assert fit_temperature(z, y, steps=1) == pytest.approx(1 / beta, rel=1e-12)
 
 
 def test_at_the_best_temperature_mean_scores_agree(predictions):

@@ -94,6 +94,8 @@ def test_the_lost_share_is_that_of_a_chain_of_two_states():
 
 def test_without_slips_nothing_is_lost_and_without_return_all_is():
     assert lost_share(50, 0.0, 0.0) == 0
+    assert lost_share([0, 50], 0.0, 0.0).tolist() == [0, 0]
+    assert lost_share(1, 1.0, 0.5) == pytest.approx(1)
     assert lost_share(3, 0.5, 0.0) == pytest.approx(1 - 0.5**3)
 
 
@@ -136,6 +138,11 @@ def test_what_is_no_chain_is_refused():
         text_divergence([[1.0]], [[1.0]], [0.5, 0.5], 2)
     with pytest.raises(InputError, match="steps=0 must be an integer of at least 1"):
         text_divergence([[1.0]], [[1.0]], [1.0], 0)
+    for first, text in [([0.5, 0.6], "is no distribution"), ([np.nan, 1], "holds 1 NaN")]:
+        with pytest.raises(InputError, match=f"^first {text}"):
+            scheduled_optimum(first, np.eye(2), 0.5)
+    with pytest.raises(InputError, match=r"^P holds 1 NaN"):
+        stationary([[np.nan, 1.0], [0.5, 0.5]])
     with pytest.raises(InputError, match="recovery=2 is outside"):
         lost_share(1, 0.5, 2)
     with pytest.raises(InputError, match="row 1 of P is no distribution"):

@@ -68,6 +68,8 @@ def test_each_row_has_its_own_mean_and_variance(rng):
         assert_allclose(expectation(x, p)[i], row.expect(lambda k, i=i: x[i][k.astype(int)]))
     assert_allclose(variance(x, p), [variance(a, b) for a, b in zip(x, p, strict=True)])
     assert_allclose(variance_by_moments(x, p), variance(x, p))
+    for f in (expectation, variance, variance_by_moments):
+        assert_allclose(f(x[None], p), f(x, p)[None], strict=True)
 
 
 def test_mean_of_a_sum_is_the_sum_of_means_for_dependent_variables(joint, rng):
@@ -124,6 +126,12 @@ def test_product_of_chain_factors_is_the_joint(rng):
         assert_allclose(factors[1], joint[outcome[:2]].sum() / joint[outcome[0]].sum())
 
 
+def test_chain_factors_of_half_the_digits_are_taken_in_float64(joint):
+    half = joint.astype(np.float32)
+    expected = chain_factors(half.astype(np.float64), (2, 1))
+    assert chain_factors(half, (2, 1)).tolist() == expected.tolist()
+
+
 def test_posterior_of_a_rare_disease():
     """1 in 1000 ill, 99 % of them found, 5 % false alarms: 0.00099 / (0.00099 + 0.04995)."""
     found = posterior([0.001, 0.999], np.log([0.99, 0.05]))
@@ -169,7 +177,8 @@ def test_sum_of_coins_is_binomial():
     [
         ([1.0, 2.0], [0.5, 0.6], "p sums to 1.1"),
         ([1.0, 2.0], [1.5, -0.5], "the entry -0.5"),
-        ([1.0, 2.0, 3.0], [0.5, 0.5], r"shape \(3,\) and p \(2,\)"),
+        ([1.0, 2.0, 3.0], [0.5, 0.5], r"^x has shape \(3,\) and p \(2,\)"),
+        ([1.0], [0.5, 0.5], r"^x has shape \(1,\) and p \(2,\)"),
         ([1.0, np.inf], [1.0, 0.0], "the entry inf"),
         ([np.nan, 1.0], [0.5, 0.5], "the entry nan"),
     ],
@@ -187,6 +196,15 @@ def test_tables_must_be_joint_distributions(f):
         f([[0.5, 0.5], [0.5, 0.5]])
 
 
+def test_what_is_no_distribution_is_refused_by_its_name():
+    with pytest.raises(InputError, match=r"^joint sums to 2 "):
+        chain_factors([[0.5, 0.5], [0.5, 0.5]], (0, 0))
+    with pytest.raises(InputError, match=r"^prior sums to 1\.5 "):
+        posterior([0.5, 1.0], [0.0, 0.0])
+    with pytest.raises(InputError, match=r"^p sums to 1\.5 "):
+        sum_distribution([0.5, 1.0], 2)
+
+
 def test_a_condition_that_cannot_occur_is_refused():
     with pytest.raises(InputError, match="row 1 of joint has probability 0"):
         conditional([[0.5, 0.5], [0.0, 0.0]])
@@ -199,7 +217,7 @@ def test_a_condition_that_cannot_occur_is_refused():
 @pytest.mark.parametrize("shape", [(3,), (), (3, 2)])
 def test_likelihoods_of_other_hypotheses_are_refused(shape):
     with pytest.raises(
-        InputError, match=r"log_likelihood has shape .* the last axes must agree"
+        InputError, match=r"^log_likelihood has shape .* and prior \(2, 2\); the last axes"
     ):
         posterior(np.full((2, 2), 0.5), np.zeros(shape))
 

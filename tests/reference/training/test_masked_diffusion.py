@@ -34,6 +34,7 @@ def wrong_denoiser(rng, T=T, V=V):
     rows = {}
 
     def denoise(x, hidden):
+        assert hidden.dtype == bool
         seen = tuple(-1 if h else token for h, token in zip(hidden, x, strict=True))
         if seen not in rows:
             rows[seen] = rng.dirichlet(np.ones(V), T)
@@ -182,6 +183,8 @@ def test_two_equal_tokens_by_hand():
     np.testing.assert_allclose(parallel_commits(p, [[0, 1]]), 0.25)
     np.testing.assert_allclose(parallel_commits(p, [[1], [0]]), p)
     assert absorbing_bound((0, 0), exact_denoiser(p), [1, 0]) == pytest.approx(2 * math.log(2))
+    whole = np.array([1, 0], dtype=np.uint8)
+    assert absorbing_bound((0, 0), exact_denoiser(p), whole) == pytest.approx(2 * math.log(2))
     # two steps of one half: in the second, both are still hidden in a quarter of the cases,
     # one in a half, where it is known; in the first, both are, and half of their cost counts
     expected = 1 / 2 * 2 * math.log(2) + 1 / 4 * 2 * math.log(2)
@@ -200,6 +203,8 @@ def test_at_level_one_each_hidden_token_counts_once():
     logits, targets = np.array([[[0.0, math.log(3)]]]), np.array([[0]])
     loss, _ = masked_diffusion_loss(logits, targets, np.ones(1))
     np.testing.assert_allclose(loss, math.log(4), rtol=1e-14)
+    alone, _ = masked_diffusion_loss(np.ones((1, 2, 1)), np.array([[0, -100]]), np.ones(1))
+    assert alone.tolist() == [0]
 
 
 def test_backward_matches_central_differences(rng):
