@@ -130,7 +130,10 @@ def test_a_product_that_overflows_is_refused(batch):
         jacobian_products(np.full((*batch, 4, 1, 1), 1e150))
 
 
-def test_a_product_whose_terms_overflow_with_both_signs_is_refused():
-    """The rows of the second product would be ∞ - ∞."""
+def test_steps_behind_an_overflow_of_both_signs_are_refused_too():
+    """The second product has rows of ∞ and -∞, and the third would be their sum."""
+    jacobians = np.array(
+        [[[1e200, 1e200], [-1e200, -1e200]], 1e200 * np.eye(2), [[1.0, 1.0]] * 2]
+    )
     with pytest.raises(ValueError, match="product of the first 2 Jacobians is not finite"):
-        jacobian_products(1e200 * np.array([[[1.0, 1.0], [-1.0, -1.0]], [[1.0, 1.0]] * 2]))
+        jacobian_products(jacobians)
