@@ -153,5 +153,6 @@ def test_numbers_out_of_range_are_refused(changes, message):
 def test_what_has_no_cache_is_refused():
     with pytest.raises(InputTypeError, match="config is a BertConfig, expected a GPTConfig"):
         inference_memory(BertConfig(), 4)
-    with pytest.raises(InputError, match="tokens=0 must be"):
-        inference_memory(GPTConfig(), 0)
+    for name in ("tokens", "batch", "bytes_per_number"):
+        with pytest.raises(InputError, match=f"{name}=0 must be an integer of at least 1"):
+            inference_memory(GPTConfig(), **{"tokens": 4} | {name: 0})

@@ -67,9 +67,9 @@ def test_uneven_stages_are_as_large_as_the_largest():
 
 
 def test_positions_are_in_the_stage_of_the_table_of_tokens():
-    held = BLOCKS // 2 + NORM // 2 + TABLE + 16 * 32
+    held = BLOCKS // 4 + NORM // 4 + TABLE + 16 * 32
     config = replace(SMALL, position="learned")
-    assert state(ParallelPlan(pipeline=2), config)[0] == 2 * held
+    assert state(ParallelPlan(pipeline=4), config)[0] == 2 * held
 
 
 @pytest.mark.parametrize("tensor", [1, 8])

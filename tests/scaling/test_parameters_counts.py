@@ -4,8 +4,13 @@ import pytest
 import torch
 
 from mathlm.errors import InputError
-from mathlm.models import GPT, PRESETS, GPTConfig
-from mathlm.scaling import kv_cache_bytes, latent_cache_bytes, window_cache_bytes
+from mathlm.models import GPT, PRESETS, GPTConfig, MixtureConfig
+from mathlm.scaling import (
+    count_parameters,
+    kv_cache_bytes,
+    latent_cache_bytes,
+    window_cache_bytes,
+)
 
 SIZES = {"vocab_size": 10, "context": 32, "d_model": 24, "n_layers": 3, "n_heads": 6}
 
@@ -49,6 +54,14 @@ def test_no_tokens_take_no_memory():
 def test_numbers_that_count_nothing_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         kv_cache_bytes(GPTConfig(), **{"tokens": 1} | changes)
+
+
+def test_experts_and_routers_are_parts_of_a_mixture():
+    """5 + 1 networks of 3 · 24 · 8 and 5 rows of 24 in each of 3 blocks."""
+    gpt = GPTConfig(**SIZES, d_ff=8, norm="rms", activation="swiglu", bias=False)
+    config = MixtureConfig(gpt=gpt, n_experts=5, top_k=2, n_shared=1)
+    parts, dense = (count_parameters(c, by_part=True) for c in (config, gpt))
+    assert parts == dense | {"feed_forward": 3 * 6 * 3 * 24 * 8, "router": 3 * 5 * 24}
 
 
 def test_a_latent_cache_is_counted_per_token_and_layer():
