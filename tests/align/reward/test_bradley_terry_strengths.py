@@ -115,7 +115,8 @@ def test_a_prior_gives_strengths_to_who_never_lost():
     one = fit_strengths([[0, 4], [0, 0]], prior_std=1.0)
     s = one.values[0]
     assert 4 / (1 + np.exp(2 * s)) == pytest.approx(s, abs=1e-9)  # slope of the posterior
-    assert one.standard_errors[0] < 1
+    p = 1 / (1 + np.exp(-2 * s))  # along (1, -1) the curvature is 2 · 4 p (1 - p) + 1
+    assert one.covariance[0, 0] == pytest.approx(0.5 / (8 * p * (1 - p) + 1), abs=1e-9)
 
 
 @pytest.mark.parametrize("std", [0, -1.0])
@@ -242,9 +243,12 @@ def test_a_small_ridge_decides_about_the_last_steps():
 
 
 def test_one_choice_by_one_feature_with_a_ridge():
-    """No exception is needed: w = σ(-w), where Σ log σ(w) - w²/2 is largest."""
-    w = fit_linear_reward([[1.0]], [[0.0]], ridge=1).weights[0]
+    """No exception is needed: w = σ(-w), where log σ(w) - w²/2 bends by w (1 - w) + 1."""
+    fit = fit_linear_reward([[1.0]], [[0.0]], ridge=1)
+    w = fit.weights[0]
     assert w == pytest.approx(1 / (1 + np.exp(w)), abs=1e-10)
+    assert fit.covariance[0, 0] == pytest.approx(1 / (w * (1 - w) + 1), abs=1e-10)
+    assert fit.log_likelihood == pytest.approx(np.log(1 - w), abs=1e-10)
 
 
 @pytest.mark.parametrize("unit", [1e-16, 1e-9, 1e9])
