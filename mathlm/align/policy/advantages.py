@@ -159,8 +159,7 @@ def rewards_with_kl(
     if not mask.any(1).all():
         row = int((~mask.any(1)).nonzero()[0])
         raise InputError(f"text {row} has no token to carry its reward; leave it out")
-    place = torch.arange(mask.shape[1], device=mask.device)
-    last = place == counted(place, mask).amax(1, keepdim=True)
+    last = mask & (mask.cumsum(1) == mask.sum(1, keepdim=True))
     paid = counted(beta * (logp_ref - logp), mask).detach()
     return paid + torch.where(last, rewards[:, None], 0.0)
 

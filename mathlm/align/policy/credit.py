@@ -142,7 +142,7 @@ class TokenCredit:
 
 def priced(batch: Batch, rewards: Tensor, beta: float | int) -> Tensor:
     """Reward of each token, (B, T): its KL penalty at once, the text's reward at its end."""
-    require_columns(batch, "a KL penalty", "logp_old", "targets")
+    require_columns(batch, "a KL penalty", "targets")
     logp, mask = batch["logp_old"], batch["targets"] != IGNORED
     if beta and "logp_ref" not in batch:
         raise ConfigError(f"beta={beta} is a KL coefficient and needs a reference: give one")
@@ -162,8 +162,7 @@ def value_behind(batch: Batch) -> Tensor:
     if "values" not in batch:
         raise ConfigError('cut="bootstrap" asks a value model what would follow: give one')
     values, mask = batch["values"], batch["targets"] != IGNORED
-    place = torch.arange(mask.shape[1], device=mask.device)
-    behind = torch.where(mask, place + 1, 0).amax(1)
+    behind = (mask.flip(1).cumsum(1) > 0).sum(1)  # places up to the last token
     if (cut := ~batch["finished"]).any() and int(behind[cut].max()) >= values.shape[1]:
         raise InputError(
             "a text was cut at the last position of the batch: its ids must hold its last "

@@ -191,7 +191,7 @@ def rollout_record(batch: Batch, group_size: int = 1) -> dict[str, Any]:
     }
     if "logp_ref" in batch:
         for name, estimate in (("kl", kl_k1), ("kl_k3", kl_k3)):
-            each = estimate(logp, batch["logp_ref"], mask)
+            each = estimate(logp, batch["logp_ref"])
             found[name] = float(sequence_sum(each, mask).mean())
     if "returns" in batch:
         values, returns = batch["values"], batch["returns"]

@@ -106,7 +106,7 @@ def clipped_surrogate(
     mask: Tensor | None = None,
 ) -> Tensor:
     """-min(ρ A, clip(ρ, 1 - ε_low, 1 + ε_high) A)."""
-    require_alike(ratios=log_rho, advantages=advantages, mask=mask)
+    require_alike(ratios=log_rho, advantages=advantages)  # the mask stood beside the ratios
     if not (0 < clip_low < 1 and 0 < clip_high < math.inf):
         raise InputError(
             f"the ratio may go {clip_low} below 1 and {clip_high} above: need numbers above 0, "
@@ -482,7 +482,7 @@ def sapo_loss(
     # σ is 1 to the last bit long before a ratio overflows
     rho = log_ratio(logp, logp_old, mask).clamp(max=80.0).exp()
     surrogate = -4 / tau * (tau * (rho - 1)).sigmoid() * A
-    return mean_of_each(counted(surrogate, mask), mask)
+    return mean_of_each(surrogate, mask)
 
 
 def corrected_grpo_loss(

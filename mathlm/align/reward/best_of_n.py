@@ -62,11 +62,9 @@ def _best_of_row(logp: Tensor, rewards: Tensor, n: int) -> Tensor:
     """The same for one row."""
     levels, level = rewards.unique(return_inverse=True)  # rising
     p = logp.softmax(-1)
-    mass = torch.zeros(len(levels), dtype=p.dtype, device=p.device).index_add(0, level, p)
-    below = mass.cumsum(0)
-    log_up_to = (below / below[-1]).log()  # log P(r <= level)
-    some = torch.where(mass > 0, mass / below, torch.ones_like(mass))
-    won = n * log_up_to + torch.log(-torch.expm1(n * torch.log1p(-some)))
+    mass = p.new_zeros(len(levels)).index_add(0, level, p)
+    up_to = mass.cumsum(0)  # P(r <= level)
+    won = n * up_to.log() + torch.log(-torch.expm1(n * torch.log1p(-mass / up_to)))
     q = logp + (won - mass.log())[level]
     return q.masked_fill(p == 0, -math.inf).log_softmax(-1)
 
@@ -168,17 +166,17 @@ def best_of_n_mean(
         raise InputError("a proxy or a value is NaN or infinite")
     _, level, count = proxy.unique(return_inverse=True, return_counts=True)
     up_to = count.cumsum(0)
-    log_all = _log_choose(torch.tensor(len(proxy)), n)
-    at_most = (_log_choose(up_to, n) - log_all).exp()  # P(the best of n has at most this level)
+    log_all = _log_ways(torch.tensor(len(proxy)), n)
+    at_most = (_log_ways(up_to, n) - log_all).exp()  # P(the best of n has at most this level)
     share = at_most.diff(prepend=at_most.new_zeros(1)) / count
     return (share[level].to(values) * values).sum()
 
 
-def _log_choose(m: Tensor, n: int) -> Tensor:
-    """Logarithm of C(m, n), -inf for m < n."""
+def _log_ways(m: Tensor, n: int) -> Tensor:
+    """Logarithm of m!/(m - n)!, the ways to take n of m in turn; -inf for m < n."""
     m = m.double()
     some = m.clamp(min=n)
-    value = torch.lgamma(some + 1) - math.lgamma(n + 1) - torch.lgamma(some - n + 1)
+    value = torch.lgamma(some + 1) - torch.lgamma(some - n + 1)
     return value.masked_fill(m < n, -math.inf)
 
 

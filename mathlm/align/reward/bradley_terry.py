@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...checks import require_nonnegative
+from ...checks import require_counts, require_nonnegative
 from ...errors import InputError
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ class LinearReward:
 
     def __call__(self, features: ArrayLike) -> Array:
         """Rewards of items with features (…, F)."""
-        return np.asarray(features, dtype=np.float64) @ self.weights
+        return np.asarray(features) @ self.weights
 
 
 def fit_linear_reward(
@@ -79,25 +79,28 @@ def fit_linear_reward(
     rows = x - y
     if ridge == 0:
         _require_rank(rows)
-    strength = float(ridge)
-    w, steps = maximize(
-        lambda v: log_likelihood(rows, v) - strength / 2 * float(v @ v),
-        lambda v: slope_and_curvature(rows, v, strength),
-        rows.shape[1],
-        None if strength else lambda *directions: _require_mixed(rows, *directions),
+    units = np.sqrt((rows**2).sum(0) / 4 + ridge)  # so that those of features do not matter
+    scaled, penalty = rows / units, ridge / units**2
+    v, steps = maximize(
+        lambda v: log_likelihood(scaled, v),
+        lambda v: slope_and_curvature(scaled, v),
+        len(units),
+        penalty,
+        None if ridge else lambda *found: _require_mixed(rows, *(d / units for d in found)),
     )
-    information = slope_and_curvature(rows, w, strength)[1]
-    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
-    return LinearReward(w, covariance, log_likelihood(rows, w), steps)
+    information = slope_and_curvature(scaled, v)[1] + np.diag(penalty)
+    covariance = np.linalg.inv(information) / np.outer(units, units)
+    return LinearReward(v / units, covariance, log_likelihood(scaled, v), steps)
 
 
 def maximize(
     value: Callable[[Array], float],
     derivatives: Callable[[Array], tuple[Array, Array]],
     size: int,
+    ridge: float | int | Array = 0.0,
     watch: Callable[[Array, Array], None] | None = None,
 ) -> tuple[Array, int]:
-    """The w at which a concave function is largest, by Newton's method from 0.
+    """The w at which a concave function less Σ λ w²/2 is largest, by Newton's method from 0.
 
     A step that would lower the value is halved until it does not.
 
@@ -105,6 +108,7 @@ def maximize(
         value: The function.
         derivatives: Its slope and its curvature, the negative of the second derivatives.
         size: Of w.
+        ridge: λ >= 0, for all numbers of w, or for each, (size,).
         watch: Sees w and the next step; may raise.
 
     Returns:
@@ -113,13 +117,18 @@ def maximize(
     Raises:
         InputError: If the steps do not become small.
     """
+
+    def penalized(w: Array) -> float:
+        return value(w) - float((ridge * w**2).sum()) / 2
+
     w = np.zeros(size)
     for step in range(1, STEPS + 1):
         slope, bend = derivatives(w)
-        move = np.asarray(np.linalg.lstsq(bend, slope, rcond=None)[0], dtype=np.float64)
+        bend, slope = bend + ridge * np.eye(size), slope - ridge * w
+        move = np.asarray(np.linalg.lstsq(bend, slope)[0], dtype=np.float64)
         if watch is not None:
             watch(w, move)
-        w, moved = _climb(value, w, move)
+        w, moved = _climb(penalized, w, move)
         if np.abs(moved).max() <= CLOSE * (1 + np.abs(w).max()):
             return w, step
     raise InputError(f"no maximum was found in {STEPS} steps: give a ridge or a prior")
@@ -135,12 +144,11 @@ def _climb(value: Callable[[Array], float], w: Array, move: Array) -> tuple[Arra
     return w + moved, moved
 
 
-def slope_and_curvature(rows: Array, w: Array, ridge: float) -> tuple[Array, Array]:
-    """Derivatives of Σ log σ(w·x) - ridge/2 ‖w‖²; the curvature is the Fisher information."""
+def slope_and_curvature(rows: Array, w: Array) -> tuple[Array, Array]:
+    """Derivatives of Σ log σ(w·x); the curvature is the Fisher information."""
     z = rows @ w
     wrong, right = np.exp(-np.logaddexp(0.0, z)), np.exp(-np.logaddexp(0.0, -z))
-    bend = (rows * (wrong * right)[:, None]).T @ rows
-    return wrong @ rows - ridge * w, bend + ridge * np.eye(len(w))
+    return wrong @ rows, (rows * (wrong * right)[:, None]).T @ rows
 
 
 def log_likelihood(rows: Array, w: Array) -> float:
@@ -283,13 +291,11 @@ def fit_strengths(wins: ArrayLike, prior_std: float | int | None = None) -> Stre
         raise InputError(f"prior_std={prior_std} must be positive")
     precision = 0.0 if prior_std is None else float(prior_std) ** -2
     s, steps = maximize(
-        lambda v: _log_likelihood(w, v) - precision / 2 * float(v @ v),
-        lambda v: _slope_and_curvature(w, v, precision),
-        len(w),
+        lambda v: _log_likelihood(w, v), lambda v: _slope_and_curvature(w, v), len(w), precision
     )
     s = s - s.mean()
     mean = np.full(w.shape, 1 / len(w))
-    information = _slope_and_curvature(w, s, precision)[1]
+    information = _slope_and_curvature(w, s)[1] + precision * np.eye(len(w))
     covariance = np.linalg.inv(information) - mean / (1 + precision)
     return Strengths(s, covariance, _log_likelihood(w, s), steps)
 
@@ -316,13 +322,14 @@ def fit_strengths_by_mm(
         The strengths, and how many steps it took.
 
     Raises:
-        InputError: As :func:`fit_strengths`, or if the steps are not enough.
+        InputError: As :func:`fit_strengths`, or if the steps are not enough, or below 1.
 
     Example:
         >>> values, steps = fit_strengths_by_mm([[0, 3], [1, 0]])  # ln 3 apart
         >>> round(float(values[0] - values[1]), 4)
         1.0986
     """
+    require_counts(1, most=most)
     w = require_wins(wins)
     require_connected(w)
     n, won, s = w + w.T, w.sum(1), np.zeros(len(w))
@@ -371,7 +378,7 @@ def require_connected(wins: Array) -> None:
     never_lost = [g for g in groups if reach[:, g[0]].sum() == len(g)]
     best = min(never_lost, key=lambda g: (len(g), g))
     rest = [i for i in range(len(wins)) if i not in best]
-    met = (wins + wins.T)[np.ix_(best, rest)].any()
+    met = wins[np.ix_(best, rest)].any()
     why = "never lost to any other" if met else "were never compared with any other"
     shown = ", ".join(map(str, best[:SHOWN])) + (" …" if len(best) > SHOWN else "")
     raise InputError(
@@ -384,19 +391,19 @@ def require_connected(wins: Array) -> None:
 def _reached(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which items can be reached from which along wins, themselves included."""
     reach = edges | np.eye(len(edges), dtype=bool)
-    for _ in range(max(1, len(edges) - 1).bit_length()):
-        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+    for _ in range(len(edges).bit_length()):
+        steps = reach.astype(np.float32)
+        reach = steps @ steps > 0
     return reach
 
 
-def _slope_and_curvature(wins: Array, s: Array, precision: float) -> tuple[Array, Array]:
-    """Derivatives of the log-posterior; the curvature along the free constant is 1."""
+def _slope_and_curvature(wins: Array, s: Array) -> tuple[Array, Array]:
+    """Derivatives of the log-likelihood; the curvature along the free constant is 1."""
     lost = np.exp(-np.logaddexp(0.0, s[:, None] - s))  # P(j beats i)
     surprise = wins * lost
-    slope = surprise.sum(1) - surprise.sum(0) - precision * s
     weight = (wins + wins.T) * lost * lost.T
     laplacian = np.diag(weight.sum(1)) - weight
-    return slope, laplacian + precision * np.eye(len(s)) + 1 / len(s)
+    return surprise.sum(1) - surprise.sum(0), laplacian + 1 / len(s)
 
 
 def _log_likelihood(wins: Array, s: Array) -> float:

@@ -84,6 +84,15 @@ def test_what_the_mask_leaves_out_changes_no_bit(poison):
     assert torch.equal(rewards_with_kl(final, bad_logp, torch.zeros(2, 4), mask, 0.5), paid)
 
 
+def test_without_places_there_are_no_advantages():
+    assert gae(torch.zeros(2, 0), torch.zeros(2, 0), 1, 1).shape == (2, 0)
+
+
+def test_the_last_value_takes_the_precision_of_the_others():
+    numbers = torch.zeros(2, 3, dtype=torch.float32)
+    assert gae(numbers, numbers, 1, 1, torch.ones(2)).dtype == torch.float32
+
+
 def test_returns_by_hand():
     """1 + 2/2 + 4/4 + 8/8 and its ends: what follows is discounted once more each token."""
     found = returns(torch.tensor([[1.0, 2.0, 4.0]]), 0.5, 8.0)
@@ -114,6 +123,8 @@ def test_no_gradient_passes_through_a_reward():
         ({"rewards": torch.tensor([[0.0, NAN]])}, "reward of row 0, position 1 is nan"),
         ({"values": torch.tensor([[math.inf, 0]])}, "value of row 0, position 0 is inf"),
         ({"last_value": torch.tensor([NAN])}, "last value of row 0 is nan"),
+        ({"values": torch.zeros(1, 1)}, r"rewards \(1, 2\), values \(1, 1\)"),
+        ({"mask": torch.ones(1, 1) > 0}, r"rewards \(1, 2\), values \(1, 2\), mask \(1, 1\)"),
         ({"last_value": torch.zeros(2)}, r"last_value has shape \(2,\), expected \(1,\)"),
     ],
 )
@@ -131,6 +142,17 @@ def test_rewards_that_cannot_be_placed_are_refused():
         rewards_with_kl(torch.tensor([0, NAN]), zeros, zeros, mask, 1)
     with pytest.raises(InputError, match="beta=-1 must be at least 0 and finite"):
         rewards_with_kl(torch.zeros(2), zeros, zeros, mask, -1)
+
+
+@pytest.mark.parametrize("odd", ["logp", "logp_ref", "mask"])
+def test_what_tells_the_divergence_has_one_shape(odd, unchecked):
+    shapes = {name: (2, 1) if name == odd else (2, 3) for name in ("logp", "logp_ref", "mask")}
+    given = {name: torch.zeros(shape) for name, shape in shapes.items()}
+    given["mask"] = given["mask"] == 0
+    with pytest.raises(InputError) as error:
+        rewards_with_kl(torch.zeros(2), **given, beta=1)
+    for name, shape in shapes.items():
+        assert f"{name} {shape}" in str(error.value)
 
 
 GROUPS = {

@@ -67,6 +67,20 @@ def test_a_reward_of_small_range_counts_as_much_as_a_large_one():
     assert_close(alone, gdpo_advantages(score[None]), rtol=0, atol=1e-3)
 
 
+def test_a_large_eps_lets_a_small_spread_count_less():
+    """ε = 1/2: spreads of 1/2 and 50 give advantages of 1/2 and 50/50.5, in all four pairs."""
+    form, score = torch.tensor([[[0.0, 1, 0, 1]], [[0.0, 0, 100, 100]]])
+    found = gdpo_advantages(torch.stack([form, score]), eps=0.5)
+    a, b = 1 / 2, 50 / 50.5
+    expected = torch.tensor([[-a - b, a - b, b - a, a + b]]) / (math.sqrt(a * a + b * b) + 1e-4)
+    assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+def test_weights_take_the_precision_of_the_rewards():
+    rewards = torch.zeros(2, 1, 3, dtype=torch.float32)
+    assert gdpo_advantages(rewards, torch.ones(2)).dtype == torch.float32
+
+
 def test_equal_rewards_give_exactly_zero():
     assert torch.equal(gdpo_advantages(torch.full((3, 2, 4), 0.1)), torch.zeros(2, 4))
 

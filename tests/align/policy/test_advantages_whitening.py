@@ -31,6 +31,11 @@ def test_noise_far_below_eps_is_not_blown_up():
     assert whiten(1 + 1e-9 * torch.tensor([1.0, -1.0])).abs().max() < 1.01e-5
 
 
+def test_a_mask_of_rows_is_refused(unchecked):
+    with pytest.raises(InputError, match=r"x \(2, 3\), mask \(2,\)"):
+        whiten(torch.randn(2, 3), torch.tensor([True, False]))
+
+
 def test_what_has_no_spread_is_refused():
     with pytest.raises(InputError, match="1 number counts: a spread needs at least two"):
         whiten(torch.ones(2), torch.tensor([True, False]))

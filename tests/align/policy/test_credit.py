@@ -79,10 +79,30 @@ def test_a_text_that_was_cut_bootstraps_and_one_that_ended_does_not():
     close(TokenCredit(lam=1.0)(batch, 1)["returns"], [[1.0, 1.0, 0.0], [3.0, 0.0, 0.0]])
 
 
-@pytest.mark.parametrize("credit", [
-    GroupCredit(baseline=no_baseline, cut=-1), TokenCredit(lam=1.0, cut=-1)
+def test_a_text_that_ended_at_the_last_position_needs_nothing_behind_it():
+    batch = {k: v[:, :2] if v.ndim == 2 else v for k, v in rollouts(values=True).items()}
+    found = TokenCredit(lam=1.0, cut="bootstrap")(batch, 1)
+    close(found["returns"], [[1.0, 1.0], [3.0, 0.0]])
+
+
+def test_without_a_reference_and_a_price_tokens_are_paid_at_the_end():
+    batch = {name: x for name, x in rollouts().items() if name != "logp_ref"}
+    close(TokenCredit(lam=1.0)(batch, 1)["advantages"], [[1.0, 1.0, 0.0], [3.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("credit", [GroupCredit(), GroupCredit(beta=0.1), TokenCredit()])
+def test_advantages_are_as_precise_as_the_log_probabilities(credit):
+    """Rewards and values have 64 bits."""
+    batch = rollouts(values=True)
+    batch |= {name: batch[name].float() for name in ("logp_old", "logp_ref")}
+    assert {x.dtype for x in credit(batch, 2).values()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("make", "options"), [
+    (GroupCredit, {"baseline": no_baseline}), (TokenCredit, {"lam": 1.0})
 ], ids=["group", "token"])  # fmt: skip
-def test_a_text_that_was_cut_may_have_a_reward_of_its_own(credit):
+def test_a_text_that_was_cut_may_have_a_reward_of_its_own(make, options):
+    credit = make(**options, cut=-1)
     found = credit(rollouts(finished=(False, True)), 1)["advantages"]
     assert found.flatten()[0] == -1
     assert 3.0 in found.flatten().tolist()
@@ -102,8 +122,9 @@ def test_whitened_advantages_have_mean_0_and_spread_1_over_the_tokens():
     (lambda: TokenCredit(cut=float("nan")), ConfigError, "cut=nan is neither"),
     (lambda: GroupCredit(beta=-1), InputError, "beta=-1 must be at least 0"),
     (lambda: TokenCredit(lam=1.5), InputError, "lam=1.5 is outside 0..1"),
+    (lambda: TokenCredit(gamma=-0.5), InputError, "gamma=-0.5 is outside 0..1"),
     (lambda: TokenCredit(cut="bootstrap")(rollouts(), 1), ConfigError, "asks a value model"),
-], ids=range(5))  # fmt: skip
+], ids=range(6))  # fmt: skip
 def test_what_makes_no_sense_is_refused(make, error, says):
     with pytest.raises(error, match=says):
         make()
@@ -129,9 +150,12 @@ def test_a_cut_text_whose_last_token_is_not_among_the_ids_is_refused():
         (GroupCredit(), "rewards", "GroupCredit needs rewards"),
         (GroupCredit(beta=0.1), "targets", "a KL penalty needs targets"),
         (GroupCredit(cut=0.0), "finished", "cut=0.0 needs finished"),
-        (TokenCredit(), "logp_old", "TokenCredit needs logp_old"),
+        (GroupCredit(), "logp_old", "GroupCredit needs logp_old"),
+        *(
+            (TokenCredit(), x, f"TokenCredit needs {x}")
+            for x in ("logp_old", "targets", "rewards")
+        ),
     ],
-    ids=["rewards", "targets", "finished", "logp_old"],
 )
 def test_a_missing_column_is_named(credit, name, says):
     batch = rollouts()

@@ -21,7 +21,14 @@ def test_a_token_is_cut_if_its_ratio_went_where_its_advantage_wants_it():
     logp = torch.tensor([1.3, 1.3, 0.7, 0.7, 1.19, 0.81]).log()
     A = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
     assert clip_share(logp[:4], ZERO, A[:4], 0.2) == 0.5
-    assert clip_share(logp, torch.zeros(6), A, 0.2) == 2 / 6
+    assert clip_share(logp, torch.zeros(6), A) == 2 / 6
+
+
+def test_a_ratio_at_the_bound_or_without_an_advantage_is_not_cut():
+    """ρ = 1.2 and 0.8 just so; ρ = 2 and 1/2 with A = 0; ρ = 1/2 of a small gain."""
+    log_rho = [math.log1p(0.2), math.log1p(-0.2), math.log(2), -math.log(2), -math.log(2)]
+    A = torch.tensor([1.0, -1.0, 0.0, 0.0, 0.5])
+    assert clip_share(torch.tensor(log_rho), torch.zeros(5), A, 0.2) == 0
 
 
 def test_the_divergence_from_the_policy_that_wrote_by_hand():
@@ -50,6 +57,23 @@ def test_explained_variance_by_hand():
 
 def test_what_is_all_equal_cannot_be_explained():
     assert explained_variance(torch.randn(4), torch.full((4,), 0.1)) is None
+    assert explained_variance(torch.randn(1), torch.ones(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("look", "names"),
+    [
+        (clip_share, ["logp", "logp_old", "advantages"]),
+        (explained_variance, ["values", "returns"]),
+    ],
+)
+def test_each_shape_is_compared_with_the_others(look, names, unchecked):
+    for odd in names:
+        shapes = {name: (2, 1) if name == odd else (2, 3) for name in names}
+        with pytest.raises(InputError) as error:
+            look(**{name: torch.zeros(shape) for name, shape in shapes.items()})
+        for name, shape in shapes.items():
+            assert f"{name} {shape}" in str(error.value)
 
 
 @pytest.mark.parametrize("poison", [1e6, -1e6, math.nan, math.inf])
@@ -67,6 +91,8 @@ def test_nothing_to_look_at_is_an_error(unchecked):
     for look in (approximate_kl, explained_variance):
         with pytest.raises(InputError, match="nothing counts: the mask is False everywhere"):
             look(ZERO, ZERO, none)
+        with pytest.raises(InputTypeError, match="mask must be bool"):
+            look(ZERO, ZERO, ZERO)
     with pytest.raises(InputTypeError, match="mask must be bool"):
         clip_share(ZERO, ZERO, ZERO, 0.2, ZERO)
 

@@ -120,7 +120,12 @@ def test_the_weight_of_sapo_is_the_ratio_over_a_squared_hyperbolic_cosine():
     ("loss", "options", "message"),
     [
         (cispo_loss, {"clip_low": 1.1}, r"may go 1\.1 below 1 and 4\.0 above"),
+        (cispo_loss, {"clip_low": 0.0}, r"may go 0\.0 below 1 and 4\.0 above"),
         (cispo_loss, {"clip_high": math.inf}, r"may go 1\.0 below 1 and inf above"),
+        (cispo_loss, {"clip_high": 0.0}, r"may go 1\.0 below 1 and 0\.0 above"),
+        (dapo_loss, {"clip_low": 0.0}, r"may go 0\.0 below 1 and 0\.28 above"),
+        (dapo_loss, {"clip_high": math.inf}, r"may go 0\.2 below 1 and inf above"),
+        (dapo_loss, {"clip_high": 0.0}, r"may go 0\.2 below 1 and 0\.0 above"),
         (sapo_loss, {"gate": 0.0}, r"gate=0\.0 must be a positive"),
         (sapo_loss, {"gate_negative": -1.0}, r"gate_negative=-1\.0 must be a positive"),
     ],
@@ -147,6 +152,28 @@ def test_what_the_mask_leaves_out_changes_no_bit(loss, poison):
         assert poisoned.isfinite().all()
 
 
+@pytest.mark.parametrize("loss", [dapo_loss, cispo_loss], ids=lambda f: f.__name__)
+def test_an_answer_without_tokens_counts_nothing_whatever_its_advantage(loss):
+    logp = torch.zeros(2, 3).requires_grad_()
+    found = loss(
+        logp,
+        torch.zeros(2, 3),
+        torch.tensor([math.nan, 1]),
+        MASK & torch.tensor([[False], [True]]),
+    )
+    found.sum().backward()
+    assert found[0].tolist() == [0, 0, 0]
+    assert logp.grad[0].tolist() == [0, 0, 0]
+
+
+@every
+def test_a_loss_is_as_precise_as_the_log_probabilities(loss):
+    """In float32 where the usual numbers have 64 bits."""
+    assert (
+        run(loss, *torch.zeros(3, 2, 3).float(), torch.ones(2).float()).dtype == torch.float32
+    )
+
+
 @every
 def test_gradients_pass_through_the_policy_alone(loss):
     given = [torch.randn(2, 3).requires_grad_() for _ in range(3)]
@@ -166,6 +193,13 @@ def test_an_empty_answer_is_refused_where_its_mean_would_be_taken(loss):
     empty = torch.tensor([[True, True, True], [False, False, False]])
     with pytest.raises(InputError, match="sequence 1 has no token that counts"):
         run(loss, *torch.zeros(3, 2, 3), torch.zeros(2), empty)
+
+
+@pytest.mark.parametrize("loss", WITH_REFERENCE, ids=lambda f: f.__name__)
+def test_a_reference_of_another_shape_is_refused_by_name(loss, unchecked):
+    zeros = torch.zeros(2, 3)
+    with pytest.raises(InputError, match=r"logp \(2, 3\), logp_ref \(2, 1\)"):
+        loss(zeros, zeros, zeros[:, :1], torch.zeros(2), MASK)
 
 
 @pytest.mark.parametrize("loss", WITH_REFERENCE, ids=lambda f: f.__name__)

@@ -133,6 +133,16 @@ def test_reinforce_weighs_the_log_probability():
     assert logp.grad.tolist() == [-3.0, 0.5]
 
 
+@pytest.mark.parametrize("sign", [0.0, -0.0])
+def test_an_advantage_of_zero_counts_nothing_however_far_the_ratio(sign):
+    """The ratio is cut as for a gain: e to a million is no number."""
+    logp = torch.tensor([1e6, -1e6], requires_grad=True)
+    found = ppo_loss(logp, torch.zeros(2), torch.full((2,), sign))
+    found.sum().backward()
+    assert (found == 0).all()
+    assert (logp.grad == 0).all()
+
+
 def test_the_value_loss_takes_the_worse_of_two_squares():
     """R = 0, old value 1, c = 0.2. V = 2: 2² against 1.2²; V = 0.5: 0.5² against 0.8²."""
     V = torch.tensor([2.0, 0.5], requires_grad=True)
@@ -141,6 +151,8 @@ def test_the_value_loss_takes_the_worse_of_two_squares():
     assert_close(value_loss(V, old, R).detach(), torch.tensor([2.0, 0.125]))
     value_loss(V, old, R, 0.2).sum().backward()
     assert V.grad.tolist() == [2, 0]
+    R = torch.full((2,), 3.0)  # V = 2: 1² against 1.8²; V = 0.5: 2.5² against 2.2²
+    assert_close(value_loss(V, old, R, 0.2).detach(), torch.tensor([1.62, 3.125]))
 
 
 def test_gradients_pass_through_nothing_but_what_is_trained():
@@ -179,6 +191,27 @@ def test_clips_that_are_none_are_refused(clip):
     if not clip > 0:
         with pytest.raises(InputError, match=f"clip={clip} must be positive; None = no"):
             value_loss(OLD, OLD, OLD, clip=clip)
+
+
+@pytest.mark.parametrize(
+    ("loss", "names"),
+    [
+        (reinforce_loss, ["logp", "advantages", "mask"]),
+        (ppo_loss, ["logp", "logp_old", "mask"]),
+        (value_loss, ["values", "old_values", "returns", "mask"]),
+    ],
+)
+def test_each_shape_is_compared_with_the_others(loss, names, unchecked):
+    """One of them has a row fewer numbers, which would be spread over the row."""
+    for odd in names:
+        shapes = {name: (2, 1) if name == odd else (2, 3) for name in names}
+        given = {name: torch.zeros(shape) for name, shape in shapes.items()}
+        given["mask"] = given["mask"].bool()
+        more = {"advantages": torch.zeros(2, 3)} if loss is ppo_loss else {}
+        with pytest.raises(InputError) as error:
+            loss(**given, **more)
+        for name, shape in shapes.items():
+            assert f"{name} {shape}" in str(error.value)
 
 
 def test_shapes_that_would_be_spread_and_masks_of_numbers_are_refused(unchecked):

@@ -41,6 +41,12 @@ def test_it_lies_between_zero_and_the_logarithm_of_the_vocabulary(dtype, scale):
         assert ((found >= 0) & (found <= top)).all()
 
 
+def test_half_precision_is_taken_in_float32():
+    logits, targets = torch.randn(2, 3, 50).bfloat16(), torch.zeros(2, 3, dtype=torch.int64)
+    found = token_entropies(logits, targets)
+    assert torch.equal(found, token_entropies(logits.float(), targets))
+
+
 def test_it_is_that_of_torchs_distribution_and_so_is_its_gradient():
     logits = torch.randn(2, 3, 5, requires_grad=True)
     targets = torch.zeros(2, 3, dtype=torch.int64)

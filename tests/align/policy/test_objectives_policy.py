@@ -70,13 +70,14 @@ def by_hand(**columns):
     (Reinforce(read=read), 3 - math.log(2) - math.log(2) - 1.5, 2),
     # clipped at 1.2 and 1; the ratio 1/2 of a bad text is cut at 0.8
     (DrGRPO(read=read, length=4), (-1.2 - 1.0 + 0.8) / 4, 2),
+    (DrGRPO(read=read, length=4, clip=0.5), (-1.5 - 1.0 + 0.5) / 4, 2),
     (PPO(read=read, value_weight=0), -1.2 - 1.0 + 0.8, 3),
     # means over 2 and 1 tokens; k3 with r = 1/2 is log 2 - 1/2, with r = 2 it is 1 - log 2
     (GRPO(read=read, beta=1.0),
      (-2.2 + math.log(2) - 0.5) / 2 + 0.8 + 1 - math.log(2), 2),
     (CorrectedGRPO(read=read, beta=1.0), -2.2 + 0.8 + math.log(2) ** 2, 2),
     (PPO(read=read, value_weight=0, beta=1.0), -2.2 + 0.8 + math.log(2) ** 2, 3),
-], ids=["reinforce", "dr", "ppo", "grpo", "corrected", "kl in the loss"])  # fmt: skip
+], ids=["reinforce", "dr", "wide", "ppo", "grpo", "corrected", "kl in the loss"])  # fmt: skip
 def test_losses_by_hand(objective, total, count):
     loss, found = objective(*by_hand())
     assert loss.item() == pytest.approx(total, abs=1e-12)
@@ -104,6 +105,43 @@ def test_clipped_values_by_hand():
     loss, count = ppo(PolicyAndValue(model, ValueModel(policy())), batch)
     assert loss.item() == pytest.approx(3 * 1.75**2 / 2, abs=1e-12)
     assert count == 3
+
+
+def everything(loss, mask):
+    """Sum over all places, whether something counts there or not."""
+    return loss.sum(), 1
+
+
+def test_what_is_to_be_aggregated_is_zero_where_nothing_counts():
+    """Old log-probabilities, values and returns at the padding, and a sum that has no mask."""
+    model, batch = by_hand()
+    pad = batch["targets"] == -100
+    batch |= {"values": torch.zeros(2, 2), "returns": torch.full((2, 2), 2.0)}
+    batch |= {name: batch[name].masked_fill(pad, -2.0) for name in ("logp_old", "logp_ref")}
+    ones = lambda model, batch: torch.ones(2, 2)  # noqa: E731
+    ppo = {"read": read, "read_values": ones, "beta": 1.0}
+    both = PolicyAndValue(model, ValueModel(policy()))
+    found, _ = PPO(**ppo, aggregate=everything)(both, batch)
+    assert torch.equal(found, PPO(**ppo)(both, batch)[0])
+
+
+def test_an_advantage_of_a_token_that_does_not_count_is_left_out():
+    model, batch = by_hand(advantages=torch.tensor([[1.0, 1.0], [-1.0, math.nan]]))
+    loss, _ = Reinforce(read=read)(model, batch)
+    assert loss.item() == pytest.approx(3 - math.log(2) - math.log(2) - 1.5, abs=1e-12)
+
+
+def test_a_loss_with_values_is_as_precise_as_the_models():
+    """What the rollouts say of values has 64 bits."""
+    model, batch = by_hand()
+    batch |= {name: batch[name].float() for name in ("logp_old", "advantages")}
+    batch |= {"values": torch.zeros(2, 2), "returns": torch.ones(2, 2)}
+    read_values = lambda model, batch: torch.ones(2, 2).float()  # noqa: E731
+    both = PolicyAndValue(model.float(), ValueModel(policy()))
+    for name in ("values", "returns"):
+        one = batch | {name: batch[name].float()}
+        loss, _ = PPO(read=read, read_values=read_values)(both, one)
+        assert loss.dtype == torch.float32
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -175,6 +213,13 @@ def test_a_column_that_is_missing_is_named(objective, says):
     batch = batches(policy(), GroupCredit(), reference=None)(0)
     with pytest.raises(InputError, match=says):
         objective(policy(), batch)
+
+
+def test_a_batch_without_targets_is_called_so():
+    model, batch = by_hand()
+    del batch["targets"]
+    with pytest.raises(InputError, match="an objective on rollouts needs targets, and the"):
+        PPO(read=read, value_weight=0)(model, batch)
 
 
 def test_a_batch_of_nothing_is_called_so():

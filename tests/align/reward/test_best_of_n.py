@@ -55,6 +55,18 @@ def test_rows_are_worlds_of_their_own():
     alone = best_of_n_log_probabilities(logp[1, 2], rewards[1, 2], 3)
     torch.testing.assert_close(all_at_once[1, 2], alone)
     assert all_at_once.logsumexp(-1).abs().max() < 1e-12
+    divergences = best_of_n_kl(logp, rewards, 3)
+    assert divergences.shape == (2, 3)
+    torch.testing.assert_close(divergences[1, 2], best_of_n_kl(logp[1, 2], rewards[1, 2], 3))
+
+
+def test_the_only_outcome_is_the_best():
+    assert best_of_n_log_probabilities(torch.zeros(1), torch.ones(1), 3).tolist() == [0.0]
+
+
+def test_a_mean_is_as_precise_as_the_values():
+    draws = torch.arange(3, dtype=torch.float32)
+    assert best_of_n_mean(draws, draws, 2).dtype == torch.float32
 
 
 def test_outcomes_of_vanishing_probability_keep_their_place():
@@ -149,6 +161,23 @@ def test_sampled_bests_are_distributed_as_the_formula_says(rng):
         runs * best_of_n_log_probabilities(P.log(), torch.tensor(reward), 3).exp().numpy()
     )
     assert ((seen - expected) ** 2 / expected).sum() < 16.27
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "rewards"), [((), ()), ((0,), (0,)), ((4,), (1,))], ids=str
+)
+def test_outcomes_that_cannot_be_compared_are_refused(outcomes, rewards, unchecked):
+    with pytest.raises(InputError, match="must have one shape, with at least one outcome"):
+        best_of_n_log_probabilities(torch.zeros(outcomes), torch.zeros(rewards), 2)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_means_of_what_is_no_number_are_refused(bad):
+    numbers = TIED.clone()
+    numbers[2] = bad
+    for proxy, values in ((numbers, TIED), (TIED, numbers)):
+        with pytest.raises(InputError, match="a proxy or a value is NaN or infinite"):
+            best_of_n_mean(proxy, values, 2)
 
 
 def test_what_has_no_best_is_refused():

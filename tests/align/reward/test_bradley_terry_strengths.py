@@ -38,6 +38,12 @@ def test_two_items_differ_by_the_log_of_their_odds():
     assert fit.log_likelihood == pytest.approx(3 * np.log(0.75) + np.log(0.25), abs=1e-12)
 
 
+def test_the_error_of_a_difference_shrinks_with_the_wins():
+    """30 wins of 40: a variance of 1/30 + 1/10."""
+    found = fit_strengths([[0, 30], [10, 0]]).difference(0, 1)
+    assert found == pytest.approx((np.log(3), np.sqrt(4 / 30)), abs=1e-9)
+
+
 def test_each_item_wins_as_often_as_its_strength_says(wins):
     """Where the slope is zero: wins = Σ_j n_ij σ(s_i - s_j); the sum is zero."""
     s = fit_strengths(wins).values
@@ -51,6 +57,17 @@ def test_newton_and_zermelo_agree(wins):
     newton = fit_strengths(wins)
     np.testing.assert_allclose(values, newton.values, atol=1e-10)
     assert newton.steps < steps
+
+
+def test_zermelo_takes_as_many_steps_as_it_needs():
+    """Equal items stay as they are: one step of 0, which no tolerance is too small for."""
+    assert fit_strengths_by_mm([[0, 2], [2, 0]], tolerance=0.0, most=1)[1] == 1
+    _, steps = fit_strengths_by_mm([[0, 3], [1, 0]])
+    assert fit_strengths_by_mm([[0, 3], [1, 0]], most=steps)[1] == steps
+    with pytest.raises(InputError, match=f"after {steps - 1} steps a strength still changes"):
+        fit_strengths_by_mm([[0, 3], [1, 0]], most=steps - 1)
+    with pytest.raises(InputError, match="most=0 must be an integer of at least 1"):
+        fit_strengths_by_mm([[0, 3], [1, 0]], most=0)
 
 
 def test_zermelo_never_lowers_the_likelihood(wins):
@@ -98,7 +115,14 @@ def test_a_prior_gives_strengths_to_who_never_lost():
     one = fit_strengths([[0, 4], [0, 0]], prior_std=1.0)
     s = one.values[0]
     assert 4 / (1 + np.exp(2 * s)) == pytest.approx(s, abs=1e-9)  # slope of the posterior
-    assert one.standard_errors[0] < 1
+    p = 1 / (1 + np.exp(-2 * s))  # along (1, -1) the curvature is 2 · 4 p (1 - p) + 1
+    assert one.covariance[0, 0] == pytest.approx(0.5 / (8 * p * (1 - p) + 1), abs=1e-9)
+
+
+@pytest.mark.parametrize("std", [0, -1.0])
+def test_a_prior_without_width_is_refused(std):
+    with pytest.raises(InputError, match=f"prior_std={std} must be positive"):
+        fit_strengths([[0, 1], [1, 0]], std)
 
 
 @pytest.mark.parametrize("fit", [fit_strengths, fit_strengths_by_mm])
@@ -121,6 +145,24 @@ def test_who_was_never_compared_is_named():
     wins = np.zeros((4, 4))
     wins[0, 1] = wins[1, 0] = wins[2, 3] = wins[3, 2] = 1
     with pytest.raises(InputError, match=r"\{0, 1\} were never compared with any other"):
+        fit_strengths(wins)
+
+
+def test_the_smallest_of_the_sets_that_never_lost_is_named():
+    """0 and 1 beat each other and 3, as 2 does, which is fewer."""
+    wins = np.zeros((4, 4))
+    wins[0, 1] = wins[1, 0] = wins[0, 3] = wins[2, 3] = 1
+    with pytest.raises(InputError, match=r"the numbers \{2\} never lost"):
+        fit_strengths(wins)
+
+
+@pytest.mark.parametrize(("unbeaten", "more"), [(8, ""), (9, " …")])
+def test_not_more_than_eight_are_named(unbeaten, more):
+    """A circle, the first of which beats one item outside it."""
+    wins = np.zeros((unbeaten + 1, unbeaten + 1))
+    wins[:-1, :-1] = np.roll(np.eye(unbeaten), 1, axis=1)
+    wins[0, -1] = 1
+    with pytest.raises(InputError, match=rf"\{{0, 1, 2, 3, 4, 5, 6, 7{more}\}} never lost"):
         fit_strengths(wins)
 
 
@@ -169,6 +211,9 @@ def test_wins_are_counted():
         count_wins([0, 2], [1, 2], 3)
     with pytest.raises(InputError, match="numbered 0 to 2; found 0 to 3"):
         count_wins([0], [3], 3)
+    for winners, losers in (([0], [1, 2]), ([[0]], [[1]])):
+        with pytest.raises(InputError, match="must be equally long rows"):
+            count_wins(winners, losers, 3)
 
 
 def choices(rng, n=300):
@@ -188,6 +233,35 @@ def test_a_ridge_is_that_of_scikit_learn(rng):
     chosen, rejected = choices(rng)
     fit = fit_linear_reward(chosen, rejected, ridge=3.0)
     np.testing.assert_allclose(fit.weights, regression(chosen - rejected, 3.0), atol=1e-6)
+
+
+def test_a_small_ridge_decides_about_the_last_steps():
+    """They shorten the weights: the likelihood falls, and the penalty falls by more."""
+    rows = np.array([[1.0, 0], [1, -1], [-1, 27], [-1, -7]])
+    fit = fit_linear_reward(rows, np.zeros((4, 2)), ridge=1e-3)
+    np.testing.assert_allclose(fit.weights, regression(rows, 1e-3), atol=1e-6)
+
+
+def test_one_choice_by_one_feature_with_a_ridge():
+    """No exception is needed: w = σ(-w), where log σ(w) - w²/2 bends by w (1 - w) + 1."""
+    fit = fit_linear_reward([[1.0]], [[0.0]], ridge=1)
+    w = fit.weights[0]
+    assert w == pytest.approx(1 / (1 + np.exp(w)), abs=1e-10)
+    assert fit.covariance[0, 0] == pytest.approx(1 / (w * (1 - w) + 1), abs=1e-10)
+    assert fit.log_likelihood == pytest.approx(np.log(1 - w), abs=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-16, 1e-9, 1e9])
+def test_the_unit_of_a_feature_does_not_matter(rng, unit):
+    """Of one feature, and of all: the weights are for other units, and otherwise the same."""
+    chosen, rejected = choices(rng)
+    first = np.array([unit, 1, 1, 1])
+    usual = fit_linear_reward(chosen, rejected)
+    for units in (first, np.full(4, unit)):
+        fit = fit_linear_reward(chosen * units, rejected * units)
+        np.testing.assert_allclose(fit.weights * units, usual.weights, atol=1e-10)
+        errors = fit.standard_errors * units
+        np.testing.assert_allclose(errors, usual.standard_errors, rtol=1e-8)
 
 
 def test_errors_of_weights_are_those_of_the_second_derivatives(rng):
@@ -226,6 +300,13 @@ def test_features_that_tell_every_choice_have_no_maximum(rng):
     assert fit_linear_reward(chosen, rejected, ridge=1.0).weights[2] > 1
 
 
+def test_weights_that_tell_every_choice_are_named():
+    """The first step from 0 is 2 for the first feature and 2/3 for the other."""
+    rows = 1e-3 * np.array([[1.0, 0.0], [0.0, 3.0]])
+    with pytest.raises(InputError, match=r"the weights \[1\.0, 0\.333\] put none of the 2"):
+        fit_linear_reward(rows, np.zeros((2, 2)))
+
+
 def test_a_feature_that_never_speaks_against_its_pairs_has_no_maximum_either(rng):
     """Quasi-separation: 20 choices are told by feature 2, of which the others have nothing."""
     chosen, rejected = choices(rng)
@@ -236,14 +317,53 @@ def test_a_feature_that_never_speaks_against_its_pairs_has_no_maximum_either(rng
 
 
 def test_a_step_that_is_too_long_is_halved():
-    """Log cosh(w - 2): the first Newton step from 0 goes to 13.6, the next one away."""
+    """Log cosh(w - 2): the first Newton step from 0 goes to sinh(4)/2; a quarter is taken."""
+    places = []
     w, steps = maximize(
         lambda w: -np.log(np.cosh(w[0] - 2)),
         lambda w: (-np.tanh(w - 2), np.cosh(w - 2)[None] ** -2),
         1,
+        watch=lambda w, move: places.append((w[0], move[0])),
     )
     assert w[0] == pytest.approx(2.0, abs=1e-10)
     assert steps < 12
+    assert places[0] == pytest.approx((0, np.sinh(4) / 2))
+    assert places[1][0] == pytest.approx(np.sinh(4) / 8)
+
+
+def parabola(w):
+    """Slope and curvature of -(w - 3)²/2."""
+    return 3 - w, np.eye(1)
+
+
+def test_the_maximum_of_a_parabola_takes_a_step_to_it_and_one_to_see_it():
+    w, steps = maximize(lambda w: -((w[0] - 3) ** 2) / 2, parabola, 1)
+    assert (w.tolist(), steps) == ([3.0], 2)
+
+
+def test_a_ridge_makes_the_parabola_steeper():
+    """-(w - 3)²/2 - w² is largest at 1."""
+    w, steps = maximize(lambda w: -((w[0] - 3) ** 2) / 2, parabola, 1, ridge=2)
+    assert (w.tolist(), steps) == ([1.0], 2)
+
+
+def test_a_value_may_fall_by_its_rounding():
+    """1e-14 of it."""
+    w, _ = maximize(lambda w: 1e6 - 1e-8 * (w[0] > 0), parabola, 1)
+    assert w.tolist() == [3.0]
+
+
+def test_what_has_no_maximum_is_given_up_after_a_hundred_steps():
+    """A line, with a curvature that makes each step 1."""
+    places = []
+    with pytest.raises(InputError, match="no maximum was found in 100 steps"):
+        maximize(
+            lambda w: w[0],
+            lambda w: (np.ones(1), np.eye(1)),
+            1,
+            watch=lambda w, _: places.append(w),
+        )
+    assert [w[0] for w in places] == list(range(100))
 
 
 def test_features_that_say_nothing_are_named(rng):
@@ -259,8 +379,14 @@ def test_features_that_say_nothing_are_named(rng):
 
 
 def test_features_that_do_not_fit_are_refused(rng):
-    with pytest.raises(InputError, match=r"must both be \(N, F\)"):
-        fit_linear_reward(np.ones((3, 2)), np.ones((4, 2)))
+    for chosen, rejected in (
+        ((3, 2), (4, 2)),
+        ((3,), (3,)),
+        ((0, 2), (0, 2)),
+        ((2, 0), (2, 0)),
+    ):
+        with pytest.raises(InputError, match=r"must both be \(N, F\)"):
+            fit_linear_reward(np.ones(chosen), np.ones(rejected))
     with pytest.raises(InputError, match="NaN"):
         fit_linear_reward(np.full((3, 2), np.nan), np.ones((3, 2)))
     with pytest.raises(InputError, match="ridge=-1"):
