@@ -66,6 +66,8 @@ def test_a_cap_is_never_passed_and_large_scores_do_not_overflow():
     np.testing.assert_allclose(A, [[[0.5, 0.5]]])
     A, _ = ref.sink_softmax(np.array([[[-1e9, 0.0]]]), np.array([1e9]))
     np.testing.assert_array_equal(A, [[[0, 0]]])
+    A, _ = ref.sink_softmax(np.array([[[0.0, 0.0], [1e4, 1e4]]]), np.zeros(1))  # a row each
+    np.testing.assert_allclose(A, [[[1 / 3] * 2, [1 / 2] * 2]], rtol=1e-12)
 
 
 @pytest.mark.usefixtures("unchecked")
