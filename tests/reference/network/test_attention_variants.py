@@ -41,17 +41,53 @@ def test_the_worked_example_of_the_sink():
     np.testing.assert_allclose(A, [[[0.25, 0.5]]], rtol=1e-12)
 
 
+def test_a_hidden_score_takes_no_share_of_the_sink_or_of_the_others():
+    seen = np.array([[True, False], [False, False]])
+    A, _ = ref.sink_softmax(np.log([[[1.0, 2.0], [3.0, 4.0]]]), np.log([3.0]), seen)
+    np.testing.assert_allclose(A, [[[0.25, 0], [0, 0]]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("options", "eps"), [({}, 1e-5), ({"eps": 7.0}, 7.0)])
+def test_a_centered_gain_is_one_more_than_what_is_stored(options, eps):
+    """Mean square 9: (1 + γ) 3 / √(9 + ε)."""
+    y, _ = ref.centered_rms_norm(np.array([3.0, -3.0]), np.array([0.0, 1.0]), **options)
+    np.testing.assert_allclose(y, np.array([3, -6]) / np.sqrt(9 + eps), rtol=1e-12)
+
+
+def test_a_gate_lets_through_the_share_of_its_sigmoid():
+    """σ(ln 3) = 3/4."""
+    np.testing.assert_allclose(ref.attention_gate([8.0], [np.log(3)])[0], [6.0], rtol=1e-12)
+
+
 def test_a_cap_is_never_passed_and_large_scores_do_not_overflow():
     y, _ = ref.soft_cap([-1e9, -1.0, 0.0, 1.0, 1e9], 50.0)
     np.testing.assert_allclose(y, [-50, -0.99987, 0, 0.99987, 50], rtol=1e-5)
     A, _ = ref.sink_softmax(np.array([[[1e9, 1e9]]]), np.array([-1e9]))
     np.testing.assert_allclose(A, [[[0.5, 0.5]]])
+    A, _ = ref.sink_softmax(np.array([[[-1e9, 0.0]]]), np.array([1e9]))
+    np.testing.assert_array_equal(A, [[[0, 0]]])
+    A, _ = ref.sink_softmax(np.array([[[0.0, 0.0], [1e4, 1e4]]]), np.zeros(1))  # a row each
+    np.testing.assert_allclose(A, [[[1 / 3] * 2, [1 / 2] * 2]], rtol=1e-12)
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_errors_name_the_numbers(rng):
     with pytest.raises(InputError, match="cap=0"):
         ref.soft_cap([1.0], 0)
+    with pytest.raises(InputError, match="cap=inf must be positive and finite"):
+        ref.soft_cap([1.0], np.inf)
+    with pytest.raises(InputError, match=r"^x holds 1 NaN"):
+        ref.soft_cap([np.nan], 1.0)
+    with pytest.raises(InputError, match="scores holds 1 NaN"):
+        ref.sink_softmax(np.full((1, 1, 1), np.nan), np.zeros(1))
+    with pytest.raises(InputError, match="sinks holds 1 NaN"):
+        ref.sink_softmax(np.zeros((1, 1, 1)), np.full(1, np.nan))
+    with pytest.raises(InputError, match=r"scores \(3, 3\) and sinks \(\) must be"):
+        ref.sink_softmax(np.zeros((3, 3)), np.zeros(()))
+    with pytest.raises(InputError, match=r"^y holds 1 NaN"):
+        ref.attention_gate([np.nan], [1.0])
+    with pytest.raises(InputError, match="gate holds 1 NaN"):
+        ref.attention_gate([1.0], [np.nan])
     with pytest.raises(InputError, match=r"\(2, 3, 3\).*\(3,\)"):
         ref.sink_softmax(rng.normal(size=(2, 3, 3)), np.zeros(3))
     with pytest.raises(InputError, match="gamma holds 1 NaN"):

@@ -29,6 +29,11 @@ def test_two_bits_give_the_table_of_xor():
     assert y.ravel().tolist() == [0, 1, 1, 0]
 
 
+def test_one_bit_is_its_own_parity():
+    x, y = all_bits(1)
+    assert x.tolist() == y.tolist() == [[0], [1]]
+
+
 def test_rows_count_in_binary_and_their_parity_is_that_of_python():
     x, y = all_bits(5)
     assert ["".join(str(int(b)) for b in row) for row in x] == [f"{i:05b}" for i in range(32)]
@@ -122,9 +127,11 @@ def test_a_size_that_is_no_integer_is_refused(build, n, unchecked):
         ([0.0, 1.0], [1.0, 2.0, 3.0], r"knots \(2,\) and values \(3,\)"),
         ([0.0, 0.0], [1.0, 2.0], "increase strictly"),
         ([0.0, 1.0], [1.0, np.nan], "finite"),
+        ([0.0, np.inf], [1.0, 1.0], "finite"),
+        ([[0.0, 1.0]], [[1.0, 2.0]], r"knots \(1, 2\) and values \(1, 2\)"),
         ([0.0, 1.0, 1.0 + 1e-15], [0.0, 0.0, 1e300], "behind knot 1 is beyond float64"),
     ],
 )
-def test_knots_that_make_no_function_are_refused(knots, values, message):
+def test_knots_that_make_no_function_are_refused(knots, values, message, unchecked):
     with pytest.raises(InputError, match=message):
         interpolating_network(knots, values)

@@ -79,7 +79,7 @@ def test_shapes_that_do_not_fit_are_refused(unchecked):
 def test_scores_and_values_that_are_not_finite_are_refused(bad):
     with pytest.raises(InputError, match="NaN or infinite"):
         softmax_state(np.array([0.0, bad]), np.ones((2, 1)))
-    with pytest.raises(InputError, match="values holds 1 NaN or infinite"):
+    with pytest.raises(InputError, match=r"^values holds 1 NaN or infinite"):
         softmax_state(np.zeros(2), np.array([[0.0], [bad]]))
 
 

@@ -72,6 +72,13 @@ def test_weights_stored_the_wrong_way_round_are_refused(rng):
         linear(rng.normal(size=(4, 5)), rng.normal(size=(5, 3)))
 
 
+def test_a_single_number_and_weights_of_three_axes_are_refused(unchecked):
+    with pytest.raises(InputError, match=r"x of shape \(\) does not fit W"):
+        linear(np.array(1.0), np.ones((1, 1)))
+    with pytest.raises(InputError, match=r"does not fit W of shape \(2, 3, 3\)"):
+        linear(np.ones(3), np.ones((2, 3, 3)))
+
+
 def test_a_shift_of_another_width_is_refused(rng):
     with pytest.raises(InputError, match=r"b has shape \(5,\), expected \(3,\)"):
         linear(rng.normal(size=(4, 5)), rng.normal(size=(3, 5)), rng.normal(size=5))

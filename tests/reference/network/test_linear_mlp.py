@@ -233,16 +233,22 @@ def test_a_layer_of_three_parts_is_named(rng, unchecked):
          "'softmax' of layer 2 of 2 is not one of relu, sigmoid, tanh, gelu, gelu_tanh, silu"),
         (["relu"], InputError, r"2 layers and activations=\['relu'\] do not fit"),
         ("relu", InputError, "2 layers and activations='relu' do not fit"),
+        ("ab", InputError, "2 layers and activations='ab' do not fit"),
+        (["relu", ["relu"]], ConfigError, r"activation \['relu'\] of layer 2 of 2 is not one"),
     ],
 )  # fmt: skip
 def test_activations_that_are_not_known_or_not_one_a_layer_are_refused(
-    names, error, message, rng
+    names, error, message, rng, unchecked
 ):
     with pytest.raises(error, match=message):
         multilayer_perceptron(np.ones((4, 3)), network(["relu"] * 2, rng), names)
 
 
-def test_no_layers_and_no_input_are_refused(rng):
+def test_no_layers_and_no_input_are_refused(rng, unchecked):
+    with pytest.raises(InputError, match=r"layer 1 of 1: .* input of shape \(\) from x"):
+        multilayer_perceptron(np.array(1.0), network(["relu"], rng), ["relu"])
+    with pytest.raises(InputError, match=r"layer 1 of 1: W of shape \(2, 4, 3\)"):
+        multilayer_perceptron(np.ones(3), [(np.ones((2, 4, 3)), None)], ["relu"])
     with pytest.raises(InputError, match="there are no layers"):
         multilayer_perceptron(np.ones(3), [], [])
     with pytest.raises(InputError, match=r"x is empty, of shape \(0, 3\)"):

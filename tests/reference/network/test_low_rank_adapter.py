@@ -40,8 +40,10 @@ def test_what_does_not_fit_is_refused(rng):
         bottleneck(x, W_down, b_down, W_up.T, b_up)
     with pytest.raises(ConfigError, match="'swiglu' is not one of relu"):
         bottleneck(x, W_down, b_down, W_up, b_up, "swiglu")
-    with pytest.raises(InputError, match="x"):
-        bottleneck(np.nan * x, W_down, b_down, W_up, b_up)
+    arguments = {"x": x, "W_down": W_down, "b_down": b_down, "W_up": W_up, "b_up": b_up}
+    for name, array in arguments.items():
+        with pytest.raises(InputError, match=f"^{name} holds"):
+            bottleneck(**arguments | {name: np.nan * array})
 
 
 def test_attention_with_a_prefix_is_a_mixture_of_both(rng):
@@ -57,3 +59,35 @@ def test_attention_with_a_prefix_is_a_mixture_of_both(rng):
     )
     mixed = (1 - share) * text + share * prefix
     assert_allclose(dot_product_attention(q, *together, mask)[0], mixed, rtol=1e-12, atol=1e-13)
+
+
+def test_shares_of_scores_of_ten_thousand_and_of_no_text():
+    """e^10000 against itself, a third of it and three times it; then against nothing."""
+    q, k = np.full((1, 1), 1e4), np.ones((1, 1))
+    for ratio, share in ((1.0, 1 / 2), (1 / 3, 1 / 4), (3.0, 3 / 4)):
+        k_prefix = k + np.log(ratio) / 1e4
+        assert_allclose(prefix_share(q, k, k_prefix), [share], rtol=1e-9)  # scores end at 1e-12
+    assert_allclose(prefix_share(q, k, -k, np.zeros((1, 1), dtype=bool)), [1.0])
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"k": np.ones((2, 3, 4))},
+            r"q \(5, 4\), k \(2, 3, 4\) and k_prefix \(2, 4\) do not fit",
+        ),
+        ({"k_prefix": np.ones((2, 3))}, "do not fit"),
+        ({"k": np.ones((0, 4))}, "none is empty"),
+        ({"q": np.full((5, 4), np.nan)}, "^q holds 20 NaN"),
+        ({"k": np.full((3, 4), np.nan)}, "^k holds 12 NaN"),
+        ({"k_prefix": np.full((2, 4), np.nan)}, "^k_prefix holds 8 NaN"),
+        ({"k": np.full((3, 4), 1e308)}, "^scores holds 15 NaN or infinite"),
+        ({"k_prefix": np.full((2, 4), 1e308)}, "^prefix_scores holds 10 NaN or infinite"),
+    ],
+)
+def test_keys_and_queries_that_do_not_fit_a_prefix_are_refused(change, message):
+    arguments = {"q": np.ones((5, 4)), "k": np.ones((3, 4)), "k_prefix": np.ones((2, 4))}
+    with pytest.raises(InputError, match=message):
+        prefix_share(**(arguments | change))

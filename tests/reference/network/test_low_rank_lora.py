@@ -57,16 +57,20 @@ def test_where_one_factor_is_zero_only_it_gets_a_gradient(rng):
 
 
 def test_a_worked_vector():
-    """W = 1 (2 × 2), A = (1, 2), B = (3, 0)ᵀ, s = 1/2: (1, 1) + ½ (3·3, 0) = (5.5, 1)."""
+    """W = 1 (2 × 2), A = (1, 2), B = (3, 0)ᵀ: (1, 1) + s (3·3, 0), s = 1/2 and 1."""
     A, B = np.array([[1.0, 2]]), np.array([[3.0], [0]])
     y, _ = low_rank_linear(np.ones(2), np.eye(2), A, B, 0.5)
     np.testing.assert_array_equal(y, [5.5, 1])
+    np.testing.assert_array_equal(low_rank_linear(np.ones(2), np.eye(2), A, B)[0], [10, 1])
 
 
 def test_factors_of_other_shapes_are_refused(rng, unchecked):
     x, W, A, B = layer(rng, (4,))
     with pytest.raises(InputError, match=r"A of shape \(5, 2\) and B of shape \(3, 2\) do not"):
         low_rank_linear(x, W, A.T, B)
+    for other in ((A[:, 1:], B), (A, B[1:]), (A[1:], B), (A, B[:, 1:])):
+        with pytest.raises(InputError, match=r"do not fit W of shape \(3, 5\)"):
+            low_rank_linear(x, W, *other)
 
 
 def test_a_gradient_of_another_shape_is_refused(rng):

@@ -46,6 +46,13 @@ def test_two_tokens_by_hand():
     np.testing.assert_allclose(y, [[10.0], [36.0]])  # M: 10, then 0.5 · 10 + 7 = 12
 
 
+def test_two_tokens_of_the_delta_rule_by_hand():
+    """M = 2 · 5/2 = 5 at first; then 2.5 is kept, 7 - 2.5 is the error, half of it is added."""
+    q, k, v = np.array([[1.0], [3.0]]), np.array([[2.0], [1.0]]), np.array([[5.0], [7.0]])
+    y, _ = delta_rule(q, k, v, np.array([0.5, 0.5]), np.log([0.25, 0.5]))
+    np.testing.assert_allclose(y, [[5.0], [14.25]], rtol=1e-12)
+
+
 def test_the_delta_rule_returns_the_value_that_was_written(rng):
     _, k, v, _, log_decay = drawn(rng)
     y, _ = delta_rule(k, k, v, np.ones(T), log_decay)
@@ -60,3 +67,16 @@ def test_shapes_that_do_not_fit_are_refused(rng, unchecked):
         selective_scan(q, k, v, log_decay[1:])
     with pytest.raises(InputError, match=r"beta has shape \(4,\)"):
         delta_rule(q, k, v, beta[1:], log_decay)
+    with pytest.raises(InputError, match=r"shapes \(5, 3\), \(5, 3\), \(4, 2\)"):
+        selective_scan(q, k, v[1:], log_decay)
+    with pytest.raises(InputError, match=r"shapes \(3,\), \(3,\), \(2,\)"):
+        selective_scan(q[0], k[0], v[0], log_decay[0])
+
+
+def test_numbers_that_are_not_finite_are_refused_by_name(rng):
+    args = dict(zip(("q", "k", "v", "beta", "log_decay"), drawn(rng), strict=True))
+    for name, array in args.items():
+        bad = array.copy()
+        bad[-1] = np.nan
+        with pytest.raises(InputError, match=f"^{name} holds"):
+            delta_rule(**args | {name: bad})

@@ -14,6 +14,14 @@ def test_defaults_follow_from_the_sizes():
     assert (CONFIG.target_vocab, CONFIG.decoder_layers, CONFIG.ff_width) == (8, 2, 48)
     wide = replace(CONFIG, target_vocab_size=5, n_decoder_layers=1, d_ff=7)
     assert (wide.target_vocab, wide.decoder_layers, wide.ff_width) == (5, 1, 7)
+    gated = replace(CONFIG, d_model=8, n_heads=2, activation="swiglu")
+    assert gated.ff_width == 24  # 8/3 · 8 = 21.3
+
+
+def test_the_smallest_sizes_and_choices_that_fit():
+    ones = dict.fromkeys(("vocab_size", "context", "n_layers", "n_heads"), 1)
+    config = TransformerConfig(**ones, d_model=2, tie_embeddings="all", target_vocab_size=1)
+    assert (config.ff_width, config.norm_eps, config.dropout) == (8, 1e-5, 0)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "swiglu"])
@@ -40,6 +48,11 @@ def test_fields_and_defaults_are_those_of_the_torch_half(activation):
         ({"bias": "qkv"}, "bias='qkv' must be True or False"),
         ({"dropout": 1.0}, "dropout=1.0 is outside"),
         ({"dropout": True}, "dropout=True is outside"),
+        ({"dropout": -0.1}, "dropout=-0.1 is outside"),
+        ({"dropout": "none"}, "dropout='none' is outside"),
+        ({"n_layers": True}, "n_layers=True must be an integer"),
+        ({"norm_eps": True}, "norm_eps=True must be a positive finite number"),
+        ({"norm_eps": float("inf")}, "norm_eps=inf must be a positive finite number"),
         ({"norm_eps": 0.0}, "norm_eps=0.0 must be a positive finite number"),
         ({"norm_eps": float("nan")}, "norm_eps=nan must be a positive"),
         (

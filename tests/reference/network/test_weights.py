@@ -43,6 +43,18 @@ def test_a_map_gives_as_many_numbers_as_it_has_rows():
         require_map(weights, "W", 4)
 
 
+@pytest.mark.parametrize("shape", [(2,), (3, 2, 2)])
+def test_a_map_is_a_matrix(shape):
+    with pytest.raises(InputError, match=r"W.weight'\] has shape .*, expected \(out, 2\)"):
+        require_map({"W.weight": np.ones(shape)}, "W", 2)
+
+
+def test_a_map_has_one_shift_for_each_row():
+    weights = {"W.weight": np.ones((3, 2)), "W.bias": np.ones(2)}
+    with pytest.raises(InputError, match=r"W.bias'\] has shape \(2,\), expected \(3,\)"):
+        require_map(weights, "W", 2)
+
+
 def test_parts_are_named_without_their_prefix_and_back():
     one = np.ones(1)
     parts = part_of({"a.x": one, "a.y": one, "ab.x": one}, "a.")
