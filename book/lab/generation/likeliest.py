@@ -3,8 +3,8 @@
 import numpy as np
 from numpy import ndarray
 
+from mathlm.checks import require_counts
 from mathlm.errors import InputError
-from mathlm.reference.statistics.chains import require_steps
 from mathlm.shapes import Int
 
 
@@ -37,7 +37,7 @@ def likeliest_path(
             walk is so long.
     """
     _require_edges(source, target, logp)
-    require_steps(steps)
+    require_counts(1, steps=steps)
     order = np.argsort(target, kind="stable")
     entered, first = np.unique(target[order], return_index=True)
     segment = np.repeat(np.arange(len(entered)), np.diff(np.append(first, len(order))))

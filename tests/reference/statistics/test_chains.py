@@ -50,6 +50,12 @@ def test_one_step_ahead_by_hand():
     assert steps_ahead_entropy([[0.5, 0.5], [1, 0]], 1) == pytest.approx(2 / 3 * np.log(2))
 
 
+def test_rounding_of_a_huge_power_does_no_harm():
+    """0.7 + 0.3 is short of 1 by 1e-17 or so, which 10¹⁴ factors raise to 1e-4 or so."""
+    P = [[0.9, 0.1], [0.3, 0.7]]
+    assert steps_ahead_entropy(P, 10**14) == pytest.approx(entropy([0.75, 0.25]), rel=1e-12)
+
+
 def test_the_further_ahead_the_less_is_known_up_to_the_shares_alone(chains):
     found = [steps_ahead_entropy(chains[0], k) for k in range(1, 9)]
     assert (np.diff(found) >= -1e-12).all()

@@ -123,6 +123,7 @@ def test_product_of_chain_factors_is_the_joint(rng):
     for outcome in itertools.product(range(2), range(3), range(4)):
         factors = chain_factors(joint, outcome)
         assert_allclose(factors.prod(), joint[outcome])
+        assert len(factors) == 3
         assert_allclose(factors[1], joint[outcome[:2]].sum() / joint[outcome[0]].sum())
 
 
@@ -207,7 +208,7 @@ def test_what_is_no_distribution_is_refused_by_its_name():
 
 def test_a_condition_that_cannot_occur_is_refused():
     with pytest.raises(InputError, match="row 1 of joint has probability 0"):
-        conditional([[0.5, 0.5], [0.0, 0.0]])
+        conditional([[0.5, 0.25], [0.0, 0.0], [0.25, 0.0]])
     with pytest.raises(
         InputError, match=r"outcome \(1, 0\) begins with what has probability 0"
     ):

@@ -48,6 +48,11 @@ def test_the_size_of_the_matrix_does_not_matter(rng):
     np.testing.assert_allclose(newton_schulz(1e5 * G), newton_schulz(G), rtol=1e-11, atol=1e-12)
 
 
+def test_a_matrix_of_half_the_digits_is_worked_on_in_float64(rng):
+    G = rng.normal(size=(4, 6)).astype(np.float32)
+    np.testing.assert_array_equal(newton_schulz(G), newton_schulz(G.astype(np.float64)))
+
+
 def test_a_tall_matrix_is_the_transpose_of_a_wide_one(rng):
     G = rng.normal(size=(7, 3))
     np.testing.assert_array_equal(newton_schulz(G), newton_schulz(G.T).T)
