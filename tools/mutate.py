@@ -59,6 +59,17 @@ TESTED_ELSEWHERE = {
         "adapt/test_bottleneck.py",
         "layers/test_prefix.py",
     ],
+    "optim/adam.py": [
+        "optim/test_adam.py",
+        "optim/test_adam_adamw.py",
+        "optim/test_update.py",
+    ],
+    "optim/muon.py": ["optim/test_muon.py", "optim/test_update.py"],
+    "optim/sgd.py": [
+        "optim/test_sgd.py",
+        "optim/test_sgd_rmsprop.py",
+        "optim/test_update.py",
+    ],
     "reference/calculus/broadcasting.py": [
         "reference/calculus/test_broadcasting.py",
         "reference/calculus/test_autodiff.py",

@@ -43,11 +43,61 @@ def test_choices_without_room_add_nothing():
     assert (found[0] == 0).all()
 
 
+def test_gates_in_float32_weigh_experts_in_half_precision():
+    """The experts return silu(20) = 20 and 40."""
+    one = torch.ones(2, 1, 1, dtype=torch.bfloat16)
+    gates, chosen = torch.tensor([[0.5, 0.5]], dtype=torch.float32), torch.tensor([[0, 1]])
+    W_out = one * torch.tensor([1, 2])[:, None, None]
+    y = F.mix_experts(one[0], gates, chosen, one, 20 * one, W_out)
+    assert y.dtype == torch.bfloat16
+    assert y.item() == 30
+
+
+def test_experts_work_where_their_tokens_lie():
+    x, weights = torch.randn(N, D), experts()
+    routing = F.top_k_softmax(torch.randn(N, E), 2)
+    right = F.mix_experts(x, *routing, *weights)
+    with torch.device("meta"):  # where nothing is computed
+        found = F.mix_experts(x, *routing, *weights)
+    assert torch.equal(found, right)
+
+
 @pytest.mark.parametrize("route", [F.top_k_softmax, F.softmax_top_k, F.sigmoid_top_k])
 def test_routers_choose_the_largest_scores(route):
     logits = torch.randn(2, N, E)
     _, chosen = route(logits, 3)
     assert (chosen.sort(-1).values == logits.topk(3, -1).indices.sort(-1).values).all()
+
+
+@pytest.mark.parametrize("groups", [{}, {"n_groups": 3, "top_groups": 2}])
+def test_a_batch_of_sequences_is_routed_as_its_tokens_are(groups):
+    logits, bias = torch.randn(4, 2, E), torch.randn(E)
+    tokens = logits.flatten(0, 1)
+    for route in (
+        lambda z: F.top_k_softmax(z, 3),
+        lambda z: F.softmax_top_k(z, 3),
+        lambda z: F.sigmoid_top_k(z, 3, bias, **groups),
+        lambda z: (F.expert_groups(z, 3, 2),),
+    ):
+        for found, right in zip(route(logits), route(tokens), strict=True):
+            torch.testing.assert_close(found.flatten(0, 1), right, **TIGHT)
+    chosen = F.top_k_softmax(logits, 3)[1]
+    found, right = F.balance_loss(logits, chosen), F.balance_loss(tokens, chosen.flatten(0, 1))
+    torch.testing.assert_close(found, right, **TIGHT)
+
+
+@pytest.mark.parametrize("route", [F.top_k_softmax, F.sigmoid_top_k])
+def test_gates_among_the_chosen_sum_to_one(route):
+    gates, _ = route(torch.randn(N, E), 3)
+    torch.testing.assert_close(gates.sum(-1), torch.ones(N), **TIGHT)
+
+
+def test_sigmoids_that_vanish_give_gates_from_zero_to_one():
+    """Their sum is below the number that keeps it from 0, and 0 in the second row."""
+    gates, _ = F.sigmoid_top_k(torch.tensor([[-47.0, -48.0], [-1000.0, -1000.0]]), 2)
+    assert (gates[0] > 0).all()
+    assert gates[0].sum() < 1
+    assert gates[1].tolist() == [0, 0]
 
 
 def test_softmax_over_the_chosen_is_softmax_over_all_divided_by_what_is_kept():
@@ -182,13 +232,23 @@ def test_capacity_by_hand():
     assert keep.tolist() == [[True, True], [True, False], [True, False], [False, True]]
 
 
+def test_no_tokens_leave_all_the_room():
+    assert F.within_capacity(torch.zeros(0, 2, dtype=torch.int64), 3, 1).shape == (0, 2)
+
+
 def test_load_counts_experts_without_tokens():
     assert F.expert_load(torch.tensor([[0, 2], [2, 0]]), 4).tolist() == [2, 0, 2, 0]
 
 
-@pytest.mark.parametrize("k", [0, E + 1])
+def test_one_expert_has_all_the_load_in_balance():
+    chosen = torch.zeros(4, 1, dtype=torch.int64)
+    assert F.expert_load(chosen, 1).tolist() == [4]
+    assert F.balance_loss(torch.randn(4, 1), chosen) == 1
+
+
+@pytest.mark.parametrize("k", [0, E + 1, True, 2.0])
 @pytest.mark.parametrize("route", [F.top_k_softmax, F.softmax_top_k, F.sigmoid_top_k])
-def test_a_k_that_does_not_fit_is_refused(route, k):
+def test_a_k_that_does_not_fit_is_refused(route, k, unchecked):
     with pytest.raises(InputError, match=f"k={k} must be an integer of 1 to n_experts={E}"):
         route(torch.randn(2, E), k)
 
@@ -215,8 +275,17 @@ def test_what_does_not_fit_is_refused(unchecked):
         F.balance_bias(torch.zeros(2), torch.zeros(3), 0.1)
     with pytest.raises(InputError, match="factor=0"):
         F.expert_capacity(4, 2, 1, 0.0)
+    for counts, says in (
+        ((0, 2, 1), "tokens=0"),
+        ((4, 0, 1), "n_experts=0"),
+        ((4, 2, 0), "k=0"),
+    ):
+        with pytest.raises(InputError, match=says):
+            F.expert_capacity(*counts, 1.0)
     with pytest.raises(InputError, match="capacity=0"):
         F.within_capacity(torch.zeros(2, 1, dtype=torch.int64), 2, 0)
+    with pytest.raises(InputError, match="n_experts=0"):
+        F.within_capacity(torch.zeros(2, 1, dtype=torch.int64), 0, 1)
     with pytest.raises(InputError, match="n_experts=0"):
         F.expert_load(torch.zeros(2, dtype=torch.int64), 0)
     with pytest.raises(InputTypeError, match="numbers of experts, int64"):

@@ -83,6 +83,40 @@ def test_reordered_projections_give_equal_scores_under_the_other_pairing():
     torch.testing.assert_close(ours, theirs, **TIGHT)
 
 
+def test_rotary_tables_hold_cosines_and_sines_of_their_angles():
+    """Base 10 000 unless another is given; cosines and sines carry the factor of a scaling."""
+    half = F.RopeScaling(kind="linear", factor=2, attention_factor=1.5)
+    for scaling, rate, size in ((None, 1, 1), (half, 0.5, 1.5)):
+        cos, sin = F.rotary_table(7, 6, scaling=scaling)
+        for t in range(7):
+            angles = [rate * t / 10_000 ** (2 * i / 6) for i in range(3)]
+            assert cos[t].tolist() == pytest.approx([size * math.cos(a) for a in angles])
+            assert sin[t].tolist() == pytest.approx([size * math.sin(a) for a in angles])
+
+
+def test_tables_are_computed_in_double_precision_and_rounded_to_the_default():
+    exact = (F.sinusoidal_table(999, 6), *F.rotary_table(999, 6))
+    torch.set_default_dtype(torch.float32)  # conftest sets it anew for each test
+    for found, right in zip(
+        (F.sinusoidal_table(999, 6), *F.rotary_table(999, 6)), exact, strict=True
+    ):
+        assert found.dtype == torch.float32
+        assert torch.equal(found, right.float())
+
+
+@ROTATIONS
+def test_vectors_of_16_bits_are_turned_in_the_precision_of_the_table_and_rounded_once(rotate):
+    x, table = torch.randn(5, 8).bfloat16(), F.rotary_table(5, 8)
+    turned = rotate(x, *table)
+    assert turned.dtype == torch.bfloat16
+    assert torch.equal(turned, rotate(x.double(), *table).bfloat16())
+
+
+def test_one_pair_of_features_and_no_position_are_enough():
+    assert F.half_split_order(2).tolist() == [0, 1]
+    assert F.sinusoidal_table(0, 4).shape == (0, 4)
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -39,6 +39,16 @@ def test_buckets_are_those_of_t5(bidirectional, sizes):
     assert torch.equal(F.relative_buckets(DISTANCES, *sizes, bidirectional), theirs)
 
 
+def test_without_sizes_there_are_32_buckets_up_to_128_tokens():
+    sizes = (32, 128)
+    expected = ref.relative_buckets(DISTANCES.numpy(), *sizes)
+    np.testing.assert_array_equal(F.relative_buckets(DISTANCES).numpy(), expected)
+    found = F.relative_bias(torch.arange(32.0)[:, None], torch.tensor([5000]), -DISTANCES)
+    np.testing.assert_array_equal(
+        found.flatten().numpy(), ref.relative_buckets(-DISTANCES.numpy() - 5000, *sizes)
+    )
+
+
 def test_two_buckets_tell_what_came_before_from_what_did_not():
     found = F.relative_buckets(torch.tensor([3, 0, -1, -2, -500]), n_buckets=2, max_distance=2)
     assert found.tolist() == [0, 0, 1, 1, 1]
@@ -67,6 +77,14 @@ def test_rows_of_a_batch_have_a_bias_each():
     alone = F.relative_bias(table, queries[1], torch.arange(9), max_distance=8)
     assert bias.shape == (2, 3, 4, 9)
     assert torch.equal(bias[1], alone)
+
+
+def test_rows_of_a_batch_have_an_alibi_each():
+    slopes, keys = F.alibi_slopes(3), torch.arange(9)
+    queries = torch.tensor([[0], [5]]) + torch.arange(4)
+    bias = F.alibi_bias(slopes, queries, keys.expand(2, 9))
+    assert bias.shape == (2, 3, 4, 9)
+    assert torch.equal(bias[1], F.alibi_bias(slopes, queries[1], keys))
 
 
 @WAYS
@@ -136,6 +154,13 @@ def test_buckets_that_do_not_divide_are_refused(sizes, message):
 def test_fractional_positions_are_refused(call, name):
     with pytest.raises(InputTypeError, match=f"^{name} must be integers, got float64"):
         call()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("dtype", [torch.bool, torch.complex128], ids=str)
+def test_distances_that_are_no_integers_are_refused(dtype):
+    with pytest.raises(InputTypeError, match=r"distance must be integers, got (bool|complex)"):
+        F.relative_buckets(torch.ones(2, dtype=dtype))
 
 
 @pytest.mark.usefixtures("unchecked")

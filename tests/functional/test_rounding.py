@@ -107,6 +107,20 @@ def test_stochastic_rounding_keeps_what_a_sum_in_bfloat16_loses():
     assert drawn.mean().item() == pytest.approx(1 + float(Fraction(1000, 1024)), abs=0.01)
 
 
+def test_equal_generators_draw_equally_whatever_the_default_dtype_and_device():
+    x = torch.randn(100)
+    first, second = (torch.Generator().manual_seed(5) for _ in range(2))
+    drawn = round_stochastic(x, torch.bfloat16, first)
+    torch.set_default_dtype(torch.float32)  # conftest sets it anew for each test
+    with torch.device("meta"):  # where nothing is computed
+        assert torch.equal(round_stochastic(x, torch.bfloat16, second), drawn)
+
+
+@pytest.mark.parametrize("f", [round_to, round_stochastic, round_scaled])
+def test_rounded_numbers_have_the_dtype_of_the_number(f):
+    assert f(torch.randn(4, dtype=torch.float32), torch.bfloat16).dtype == torch.float32
+
+
 @pytest.mark.parametrize("f", [round_to, round_stochastic])
 def test_numbers_that_are_not_finite_stay(f):
     x = torch.tensor([np.inf, -np.inf, np.nan])
@@ -165,11 +179,23 @@ def test_a_scale_brings_every_block_into_range_by_a_power_of_two():
     assert not round_scaled(torch.zeros(4), EIGHT[0]).any()
 
 
+def test_without_blocks_rows_share_a_scale_and_in_blocks_of_one_numbers_have_their_own():
+    """With a scale of 4, 0.001 lies below half of the smallest number, 2^-9."""
+    x = torch.tensor([1000.0, 0.001])
+    assert round_scaled(x[:, None], EIGHT[0]).tolist() == [[1024.0], [0.0]]
+    alone = [round_scaled(number, EIGHT[0]) for number in x]
+    assert alone[1] > 0
+    assert torch.equal(round_scaled(x, EIGHT[0], block=1), torch.stack(alone))
+
+
 def test_blocks_that_do_not_fit_and_numbers_that_are_not_finite_have_no_scale():
     with pytest.raises(
         InputError, match=r"blocks of 3 do not divide the last axis of \(2, 4\)"
     ):
         round_scaled(torch.ones(2, 4), EIGHT[0], block=3)
+    for shape, block in (((4,), 0), ((4,), -2), ((), 1)):
+        with pytest.raises(InputError, match=f"blocks of {block} do not divide"):
+            round_scaled(torch.ones(shape), EIGHT[0], block)
     with pytest.raises(InputError, match="NaN and infinity have no scale"):
         round_scaled(torch.tensor([np.inf]), EIGHT[0])
 

@@ -20,9 +20,10 @@ def test_two_outcomes_by_hand():
     shows one side with e^-100."""
     z = torch.tensor([[100.2, 100.2]])
     assert rounding_divergence(z, torch.bfloat16).item() == 0  # both move alike
-    assert_close(
-        expected_rounding_divergence(z, torch.bfloat16), torch.tensor([2 / 4 * 0.25 / 24])
-    )
+    by_hand = torch.tensor(2 / 4 * 0.25 / 24)
+    assert_close(expected_rounding_divergence(z[0], torch.bfloat16), by_hand)
+    batch = z.expand(3, 4, 2)
+    assert_close(expected_rounding_divergence(batch, torch.bfloat16), by_hand.expand(3, 4))
 
 
 def test_logits_that_the_format_holds_lose_nothing():

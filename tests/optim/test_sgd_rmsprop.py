@@ -19,6 +19,12 @@ def test_a_hundred_steps_are_those_of_torch(fused, weight_decay, eps):
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
+def test_the_numbers_that_are_not_given_are_those_of_torch():
+    start = torch.randn(5, 7)
+    theirs = run(torch.optim.RMSprop, start)
+    torch.testing.assert_close(run(RMSProp, start), theirs, rtol=1e-12, atol=1e-12)
+
+
 @FUSED
 def test_two_steps_by_hand(fused):
     """β = 3/4, g = 1: v = 1/4, 7/16, so the steps are 2 and 4/√7 times η."""

@@ -61,6 +61,17 @@ def test_a_hundred_steps_are_the_same_by_lines_and_by_kernel(name):
     torch.testing.assert_close(*ends, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("make", [SGD, RMSProp, Adam, AdamW, Muon])
+def test_parameters_move_at_once_unless_the_lines_are_asked_for(make, monkeypatch):
+    moved = []
+    monkeypatch.setattr(make, "fused_update", lambda *call: moved.append(call[1]))
+    p = parameter()
+    p.grad = torch.ones(SHAPE)
+    for options in ({}, {"fused": True}, {"fused": False}):
+        make([p], lr=0.1, **options).step()
+    assert [params[0] is p for params in moved] == [True, True]
+
+
 @EVERY
 @FUSED
 def test_memory_layout_changes_nothing(make, fused):
