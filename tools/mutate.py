@@ -95,6 +95,7 @@ TESTED_ELSEWHERE = {
         "scaling/test_fitting_log_sums.py",
         "scaling/test_power_law.py",
         "scaling/test_chinchilla.py",
+        "scaling/test_kaplan.py",
     ],
     "scaling/parameters.py": [
         "scaling/test_parameters.py",

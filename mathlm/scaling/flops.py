@@ -240,7 +240,6 @@ def arithmetic_intensity(
     References:
         Williams, Waterman and Patterson (2009), Roofline, section 3.
     """
-    require_counts(1, bytes_per_number=bytes_per_number)
     flops = forward_flops(config, tokens, batch, cached=cached)
     cache = kv_cache_bytes(config, cached + tokens, batch, bytes_per_number)
     parts = count_parameters(config, by_part=True)

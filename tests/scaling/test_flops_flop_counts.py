@@ -11,6 +11,7 @@ from mathlm.models import (
     MLP,
     Bert,
     BertConfig,
+    BlockVariant,
     GPTConfig,
     MLPConfig,
     Recurrent,
@@ -26,6 +27,7 @@ LLAMA = {
 }  # fmt: skip
 GPTS = [{}, LLAMA, {"d_head": 10, "tie_embeddings": False, "qk_norm": True, "d_ff": 50}]
 GPTS += [{"position": "alibi", "window": 5}, {"position": "relative"}]
+GPTS += [LLAMA | {"variant": BlockVariant(gate=True)}]
 TRANSFORMERS = [{}, {"n_decoder_layers": 1, "target_vocab_size": 50}]
 TRANSFORMERS += [{"norm_first": True, "activation": "swiglu", "d_head": 10, "d_ff": 50}]
 TRANSFORMERS += [{"activation": "geglu_tanh", "tie_embeddings": "inputs"}]
@@ -62,6 +64,13 @@ def test_an_encoder_decoder_takes_what_torch_counts(changes):
     assert forward_flops(config, (S, T), B) == expected
     ours = B * (S + T) * flops_per_token(config, (S, T), training=True)
     assert ours == pytest.approx(both, rel=1e-12)
+
+
+def test_one_number_stands_for_both_sequences():
+    config = TransformerConfig(**SIZES)
+    assert [forward_flops(config, t) for t in (1, T)] == [
+        forward_flops(config, (t, t)) for t in (1, T)
+    ]
 
 
 def test_a_bert_takes_what_torch_counts():

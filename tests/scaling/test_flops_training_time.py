@@ -16,6 +16,11 @@ def test_time_by_hand():
     assert training_days(8.64e20, 1e14, 0.5, 100) == 2.0
 
 
+def test_two_fifths_of_one_device_are_reached_unless_others_are_asked_for():
+    """8.64e18 operations of 4e13 a second: 216,000 seconds."""
+    assert training_days(8.64e18, 1e14) == pytest.approx(2.5, rel=1e-12)
+
+
 BAD = {
     "flops": ({"flops": 0}, "flops=0 must be a positive, finite number"),
     "rate": ({"flops_per_second": float("inf")}, "flops_per_second=inf must be"),

@@ -15,13 +15,14 @@ def test_palm_used_46_percent():
 
 def test_a_share_by_hand():
     assert flop_utilization(3e12, 2, 6e12) == 0.25
+    assert flop_utilization(12e12, 2, 6e12) == 1
 
 
 BAD = {
     "operations": ((0, 1, 1), "flops=0 must be a positive, finite number"),
     "time": ((1, 0, 1), "seconds=0 must be a positive, finite number"),
     "peak": ((1, 1, -1), "flops_per_second=-1 must be a positive, finite number"),
-    "more than all": ((3, 1, 1), "3 FLOP in 1 s are 3 times the peak of 1 FLOP/s"),
+    "more than all": ((1.5, 1, 1), "1.5 FLOP in 1 s are 1.5 times the peak of 1 FLOP/s"),
 }
 
 

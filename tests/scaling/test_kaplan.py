@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import norm, t
 
 from mathlm.errors import InputError
-from mathlm.scaling import ChinchillaLaw, KaplanLaw, fit_kaplan, kaplan_intervals, kaplan_loss
+from mathlm.scaling import (
+    ChinchillaLaw,
+    KaplanLaw,
+    fit_kaplan,
+    kaplan,
+    kaplan_intervals,
+    kaplan_loss,
+)
 from mathlm.scaling.fitting import (
     RaisedLogSum,
     expanded_ends,
@@ -14,7 +22,7 @@ from mathlm.scaling.fitting import (
     resampled,
     slopes,
 )
-from mathlm.scaling.kaplan import constants, joint, warm
+from mathlm.scaling.kaplan import constants, joint, lowest, warm
 
 PAPER = KaplanLaw(N_c=6.4e13, D_c=1.8e13, alpha_n=0.076, alpha_d=0.103)
 STEEP = KaplanLaw(N_c=2e9, D_c=5e11, alpha_n=0.4, alpha_d=0.2)
@@ -56,6 +64,24 @@ def test_no_search_of_scipy_s_goes_lower(rng):
     found = minimize(lambda p: 1e4 * huber(p), start * 1.01, method="Nelder-Mead").fun / 1e4
     assert fit.huber == pytest.approx(huber(start), rel=1e-9)
     assert fit.huber <= found
+
+
+def test_each_start_of_the_search_foretells_the_mean_in_the_middle(rng, monkeypatch):
+    """At the mean of log n and of log d the loss is e to the mean of the log losses."""
+    starts = []
+
+    def kept(law, grid, names):
+        starts.extend(grid)
+        return grid[:1]
+
+    monkeypatch.setattr(kaplan, "least_minimum", kept)
+    loss = runs(rng)
+    law, middles = joint(N, D, loss, 1e-3)
+    lowest(law)
+    n, d = np.exp(middles)[:, None]
+    for log_n, log_d, *alphas, _ in constants(np.array(starts), middles).tolist():
+        there = kaplan_loss(n, d, np.exp(log_n).item(), np.exp(log_d).item(), *alphas)
+        assert there[0] == pytest.approx(np.exp(np.log(loss).mean()), rel=1e-9)
 
 
 def test_the_order_of_the_runs_is_of_no_matter(rng):
@@ -102,6 +128,20 @@ def test_intervals_hold_the_fit(rng):
     assert ends["share"][0] < fit.alpha_d / (fit.alpha_n + fit.alpha_d) < ends["share"][1]
 
 
+def test_seven_runs_leave_three_degrees_of_freedom_to_the_ends(rng):
+    """Quantiles at Φ(−√(7 / 3) t) of the exponents that draws give, t with ν = 7 − 4."""
+    few = [0, 6, 16, 24, 32, 42, 48]
+    n, d, loss = N[few], D[few], runs(rng)[few]
+    fit = fit_kaplan(n, d, loss, delta=1.0)
+    ends = kaplan_intervals(n, d, loss, fit, delta=1.0, level=0.5, resamples=40)
+    law, middles = joint(n, d, loss, 1.0)
+    theta = np.repeat(warm(fit, middles), 40, 0)
+    drawn = minimise(resampled(law, 4, 40, np.random.default_rng(0)), theta)
+    low = norm.cdf(-np.sqrt(7 / 3) * t.ppf(0.75, 3))
+    expected = np.quantile(constants(drawn, middles)[:, 2], [low, 1 - low])
+    assert ends["alpha_n"] == pytest.approx(tuple(expected), rel=1e-6)
+
+
 def test_a_fit_gives_the_intervals_of_its_own_runs(rng):
     loss, few = runs(rng), {"level": 0.8, "resamples": 25, "seed": 3}
     fit = fit_kaplan(N, D, loss, delta=0.01)
@@ -121,6 +161,11 @@ def test_kaplan_s_law_by_hand():
     """With data without end, N = N_c / 2 gives 2^0.076; likewise for D."""
     assert kaplan_loss([3.2e13], [1e300])[0] == pytest.approx(2**0.076, rel=1e-9)
     assert kaplan_loss([1e300], [0.9e13])[0] == pytest.approx(2**0.103, rel=1e-9)
+
+
+def test_the_paper_s_constants_give_a_loss_of_1_nat():
+    assert kaplan_loss([6.4e13], [1e300])[0] == 1
+    assert kaplan_loss([1e300], [1.8e13])[0] == 1
 
 
 def test_equal_terms_of_the_sum_double_it():
@@ -165,8 +210,24 @@ def test_bad_runs_are_refused(n, d, loss, message):
         fit_kaplan(n, d, loss)
 
 
-@pytest.mark.parametrize("change", [{"alpha_n": 0.0}, {"N_c": -1.0}, {"D_c": float("inf")}])
+CONSTANTS = [{"N_c": -1.0}, {"D_c": float("inf")}, {"alpha_n": 0.0}, {"alpha_d": 0.0}]
+
+
+@pytest.mark.parametrize("change", CONSTANTS)
 def test_bad_constants_are_refused(change):
     good = {"N_c": 1.0, "D_c": 1.0, "alpha_n": 0.3, "alpha_d": 0.3}
     with pytest.raises(InputError, match="must be a positive, finite number"):
         KaplanLaw(**good | change)
+
+
+@pytest.mark.parametrize("name", ["n_c", "d_c", "alpha_n", "alpha_d"])
+def test_a_constant_of_the_loss_that_is_not_positive_is_named(name):
+    with pytest.raises(InputError, match=f"{name}=-1.0 must be a positive, finite number"):
+        kaplan_loss([1e9], [1e10], **{name: -1.0})
+
+
+def test_a_size_or_a_text_of_nothing_is_named():
+    with pytest.raises(InputError, match=r"^n\[1\]=0.0 must be positive"):
+        kaplan_loss([1e9, 0], [1e10, 1e10])
+    with pytest.raises(InputError, match=r"^d\[0\]=0.0 must be positive"):
+        kaplan_loss([1e9], [0])

@@ -35,6 +35,17 @@ def test_the_line_and_its_interval_are_scipy_s(rng):
     assert law.interval == pytest.approx((line.slope - reach, line.slope + reach), rel=1e-8)
 
 
+def test_two_sizes_are_enough_for_a_line():
+    """Twice at 1, with the geometric mean 4, and 0.4 at 10."""
+    law = fit_power_law([1, 1, 10], [2, 8, 0.4])
+    assert (law.coefficient, law.exponent) == pytest.approx((4, -1), rel=1e-9)
+
+
+def test_a_law_is_asked_only_about_positive_sizes():
+    with pytest.raises(InputError, match=r"^x\[1\]=0.0 must be positive"):
+        fit_power_law(X, 3 * X**-0.3).predict([1, 0])
+
+
 @pytest.mark.parametrize("exponent", [-0.3, -0.05, -1.0, 0.5])
 def test_a_planted_law_with_an_offset_is_recovered(exponent):
     law = fit_power_law(X, 2 + 3 * X**exponent, offset=True)
@@ -120,8 +131,44 @@ def test_the_bootstrap_is_about_as_wide_as_student_s(rng):
     assert np.ptp(ends) == pytest.approx(np.ptp(fit_power_law(X, y).interval), rel=0.15)
 
 
+def test_the_bootstrap_s_ends_are_quantiles_of_lines_through_residuals_drawn_anew(rng):
+    y = noisy(rng, 3 * X**-0.3)
+    law, _ = straight(X, y, False, math.inf)
+    theta = minimise(law, np.zeros((1, 2)))
+    drawn = redrawn(law, theta, 99, np.random.default_rng(5)).target
+    slopes = np.polyfit(np.log(X), drawn.T, 1)[0]
+    ends = bootstrap_exponent(X, y, level=0.5, resamples=99, seed=5)
+    assert ends == pytest.approx(np.quantile(slopes, [0.25, 0.75]).tolist(), rel=1e-8)
+
+
+def test_the_bootstrap_draws_999_times_unless_another_number_is_asked_for(rng):
+    y = noisy(rng, 3 * X**-0.3)
+    expected = bootstrap_exponent(X, y, level=0.95, resamples=999, seed=0)
+    assert bootstrap_exponent(X, y) == expected
+
+
 def test_points_held_out_of_an_exact_law_are_foretold():
     assert np.abs(held_out_errors(X, 3 * X**-0.3, 4)).max() < 1e-12
+
+
+def test_one_point_is_held_out():
+    y = 3 * X**-0.3
+    y[-1] *= 2
+    assert held_out_errors(X, y, 1) == pytest.approx([-math.log(2)])
+
+
+def test_runs_of_one_size_are_held_out_in_the_order_given(rng):
+    """All are foretold as 1, so the errors are those of the runs themselves."""
+    x, errors = np.repeat([1.0, 10.0, 100.0], 40), rng.standard_normal(40)
+    y = np.concatenate([np.ones(80), np.exp(errors)])
+    assert held_out_errors(x, y, 40) == pytest.approx(-errors, abs=1e-9)
+
+
+def test_a_bad_point_among_the_small_does_not_decide_a_robust_forecast(rng):
+    y = noisy(rng, 3 * X**-0.3, 0.002)
+    y[0] *= 3
+    plain, robust = (held_out_errors(X, y, 4, delta=d) for d in (math.inf, 0.002))
+    assert np.abs(robust).max() < 0.02 < np.abs(plain).max()
 
 
 def test_the_largest_sizes_are_held_out_wherever_they_stand(rng):
@@ -167,6 +214,7 @@ def test_a_quantile_holds_its_share_of_the_density(level, dof):
 
 BAD = {
     "negative": ([1, 2, -3], [1, 2, 3], {}, r"x\[2\]=-3.0 must be positive"),
+    "zero": ([1, 0, 3], [1, 2, 3], {}, r"x\[1\]=0.0 must be positive"),
     "nan": ([1, 2, 3], [1, float("nan"), 3], {}, r"y\[1\]=nan must be positive"),
     "lengths": ([1, 2, 3], [1, 2], {}, "x has 3 numbers and y has 2"),
     "few": ([1, 2], [1, 2], {}, "2 points at 2 different x cannot give 2 unknowns"),
