@@ -140,7 +140,7 @@ def test_a_loss_with_values_is_as_precise_as_the_models():
     both = PolicyAndValue(model.float(), ValueModel(policy()))
     for name in ("values", "returns"):
         one = batch | {name: batch[name].float()}
-        loss, _ = PPO(read=read, read_values=read_values)(both, one)
+        loss, _ = PPO(read=read, read_values=read_values, value_clip=0.5)(both, one)
         assert loss.dtype == torch.float32
 
 

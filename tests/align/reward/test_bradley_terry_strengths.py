@@ -353,6 +353,13 @@ def test_a_value_may_fall_by_its_rounding():
     assert w.tolist() == [3.0]
 
 
+def test_a_step_that_is_small_beside_the_solution_is_none():
+    """From a thousand million it would go on and on by 0.01, a part in 10^11."""
+    slope = lambda w: np.full(1, 0.01 if w[0] else 1e9)  # noqa: E731
+    w, steps = maximize(lambda w: w[0], lambda w: (slope(w), np.eye(1)), 1)
+    assert (w.tolist(), steps) == ([1e9 + 0.01], 2)
+
+
 def test_what_has_no_maximum_is_given_up_after_a_hundred_steps():
     """A line, with a curvature that makes each step 1."""
     places = []
