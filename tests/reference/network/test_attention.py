@@ -211,6 +211,9 @@ def test_mask_of_numbers_is_refused(rng, unchecked):
         (((T, K), (S, K), (S - 1, V)), "6 positions and v has 5"),
         (((2, T, K), (S, K), (S, V)), r"batch shapes \(2,\), \(\), \(\)"),
         (((K,), (S, K), (S, V)), "at least two axes"),
+        (((T, K), (K,), (S, V)), "at least two axes"),
+        (((T, K), (S, K), (V,)), "at least two axes"),
+        (((T, 0), (S, 0), (S, V)), "one common width of at least 1"),
         (((T, K), (0, K), (0, V)), "0 positions"),
     ],
 )
