@@ -191,6 +191,13 @@ def test_scores_that_overflow_are_refused_only_where_they_are_visible():
     assert_array_equal(attend(q, k, v, np.array([[True, False], [True, True]])), v)
 
 
+def test_a_score_of_terms_that_overflow_with_both_signs_is_refused():
+    """Whether ∞ - ∞ comes of it depends on the order of the sum, and neither is a score."""
+    q = np.full((1, 16), 1e200)
+    with pytest.raises(InputError, match="scores holds 1 NaN or infinite"):
+        attend(q, q * (-1.0) ** np.arange(16), np.ones((1, 1)))
+
+
 def test_mask_of_numbers_is_refused(rng, unchecked):
     q, k, v, _ = draw(rng)
     with pytest.raises(TypeError, match="mask has dtype float64; give booleans"):
@@ -204,6 +211,9 @@ def test_mask_of_numbers_is_refused(rng, unchecked):
         (((T, K), (S, K), (S - 1, V)), "6 positions and v has 5"),
         (((2, T, K), (S, K), (S, V)), r"batch shapes \(2,\), \(\), \(\)"),
         (((K,), (S, K), (S, V)), "at least two axes"),
+        (((T, K), (K,), (S, V)), "at least two axes"),
+        (((T, K), (S, K), (V,)), "at least two axes"),
+        (((T, 0), (S, 0), (S, V)), "one common width of at least 1"),
         (((T, K), (0, K), (0, V)), "0 positions"),
     ],
 )

@@ -81,6 +81,13 @@ def test_interpolant_equals_that_of_numpy(rng):
     assert_allclose(found, np.interp(x, knots, values), atol=1e-11)
 
 
+def test_points_of_whole_numbers_without_a_sign_are_met(unchecked):
+    """In eight bits 3 - 9 would be 250, and -1 would be 255."""
+    knots, values = (np.array(a, dtype=np.uint8) for a in ([1, 2, 4], [9, 3, 5]))
+    found = run(knots[:, None], interpolating_network(knots, values))
+    assert found.ravel().tolist() == [9, 3, 5]
+
+
 def test_interpolant_is_constant_left_of_its_first_knot():
     weights = interpolating_network([0.0, 1.0], [5.0, 7.0])
     assert run(np.array([[-3.0]]), weights).item() == 5

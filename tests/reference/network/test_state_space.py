@@ -59,6 +59,18 @@ def test_the_delta_rule_returns_the_value_that_was_written(rng):
     np.testing.assert_allclose(y, v, rtol=1e-12)
 
 
+def test_a_single_token_reads_what_it_writes_and_no_decay_matters():
+    """y = q k v, from the state 0, and β of it with the delta rule."""
+    q, k, v = np.array([[3.0]]), np.array([[2.0]]), np.array([[5.0]])
+    y, cache = selective_scan(q, k, v, np.array([-1.0]))
+    dq, dk, dv, decay = selective_scan_backward(np.ones((1, 1)), cache)
+    assert [y.item(), dq.item(), dk.item(), dv.item(), decay.item()] == [30, 10, 15, 6, 0]
+    y, cache = delta_rule(q, k, v, np.array([0.5]), np.array([-1.0]))
+    dq, dk, dv, dbeta, decay = delta_rule_backward(np.ones((1, 1)), cache)
+    assert [y.item(), dq.item(), dk.item(), dv.item()] == [15, 5, 7.5, 3]
+    assert [dbeta.item(), decay.item()] == [30, 0]
+
+
 def test_shapes_that_do_not_fit_are_refused(rng, unchecked):
     q, k, v, beta, log_decay = drawn(rng)
     with pytest.raises(InputError, match=r"shapes \(5, 3\), \(4, 3\)"):
