@@ -42,6 +42,22 @@ def test_frequencies_fall_from_1_by_equal_ratios():
     assert torch.equal(F.scaled_frequencies(8), F.rotary_frequencies(8))
 
 
+def test_a_base_below_1_lets_later_pairs_turn_faster():
+    assert F.rotary_frequencies(4, 0.25).tolist() == [1, 2]
+
+
+def test_frequencies_are_computed_in_double_precision_whatever_the_default_dtype():
+    context = {"original_context": 2048}
+    kinds = [
+        F.RopeScaling(kind=kind, factor=8, **({} if kind in ("linear", "ntk") else context))
+        for kind in ("linear", "ntk", "yarn", "llama3")
+    ]
+    exact = [F.scaled_frequencies(64, 10_000.0, kind) for kind in kinds]
+    torch.set_default_dtype(torch.float32)  # conftest sets it anew for each test
+    for kind, right in zip(kinds, exact, strict=True):
+        assert torch.equal(F.scaled_frequencies(64, 10_000.0, kind), right)
+
+
 @SHAPES
 def test_linear_scaling_is_that_of_transformers(d_head, base):
     agree(d_head, base, F.RopeScaling(kind="linear", factor=4), "linear", factor=4.0)
@@ -68,6 +84,33 @@ def test_yarn_is_that_of_transformers(d_head, base, ours, their):
     scaling = F.RopeScaling(kind="yarn", factor=16, original_context=2048, **ours)
     more = {"factor": 16.0, "original_max_position_embeddings": 2048, **their}
     agree(d_head, base, scaling, "yarn", **more)
+
+
+@pytest.mark.parametrize(
+    ("d_head", "base", "context"),
+    [(8, 2.0, 201), (64, 10_000.0, 6)],
+    ids=["beyond_both_ends", "a_step"],
+)
+def test_the_ramp_of_yarn_ends_where_that_of_transformers_does(d_head, base, context):
+    """It would go from pair -1 to 20 of 4; no pair turns once, which leaves a step."""
+    scaling = F.RopeScaling(kind="yarn", factor=16, original_context=context)
+    more = {"factor": 16.0, "original_max_position_embeddings": context}
+    agree(d_head, base, scaling, "yarn", **more)
+
+
+def test_after_a_trained_length_of_one_token_all_pairs_are_divided():
+    scaling = F.RopeScaling(kind="llama3", factor=8, original_context=1)
+    scaled = F.scaled_frequencies(8, 10_000.0, scaling)
+    torch.testing.assert_close(scaled, F.rotary_frequencies(8) / 8, rtol=1e-14, atol=0.0)
+
+
+def test_the_largest_base_of_ntk_scaling_is_the_largest_float():
+    """With four features it is base · factor²: 1e4 · 1e302, then 1e4 · 1.96e304 and more."""
+    scaled = F.scaled_frequencies(4, 1e4, F.RopeScaling(kind="ntk", factor=1e151))
+    assert scaled.tolist() == pytest.approx([1, 1e-153], abs=0)
+    for factor in (1.4e152, 1e200):
+        with pytest.raises(InputError, match="overflows float64"):
+            F.scaled_frequencies(4, 1e4, F.RopeScaling(kind="ntk", factor=factor))
 
 
 @SHAPES
@@ -116,6 +159,7 @@ def test_position_interpolation_puts_every_second_position_on_a_trained_one():
 
 def test_the_dynamic_factor_is_1_up_to_the_trained_length():
     assert F.dynamic_factor(100, 128, 4.0) == F.dynamic_factor(128, 128, 4.0) == 1.0
+    assert F.dynamic_factor(1, 1) == 1.0
     assert F.dynamic_factor(256, 128) == 2.0
     assert F.dynamic_factor(256, 128, 4.0) == 5.0
 
@@ -128,6 +172,7 @@ def test_the_dynamic_factor_is_1_up_to_the_trained_length():
         ({"kind": "ntk", "factor": math.inf}, "factor=inf must be at least 1 and finite"),
         ({"kind": "linear", "factor": 2, "original_context": 8}, "has no original_context=8"),
         ({"kind": "ntk", "factor": 2, "slow": 3}, "ntk scaling has no slow=3"),
+        ({"kind": "linear", "factor": 2, "fast": 9}, "linear scaling has no fast=9"),
         ({"kind": "yarn", "factor": 2}, "yarn scaling needs .* original_context=None"),
         ({"kind": "llama3", "factor": 2, "original_context": 0}, "original_context=0 must be"),
         (
@@ -138,7 +183,15 @@ def test_the_dynamic_factor_is_1_up_to_the_trained_length():
             {"kind": "llama3", "factor": 2, "original_context": 8, "slow": 0},
             "slow=0 must be positive",
         ),
+        (
+            {"kind": "yarn", "factor": 2, "original_context": 8, "fast": math.inf},
+            "must be positive and less than fast=inf",
+        ),
         ({"kind": "linear", "factor": 2, "attention_factor": 0}, "attention_factor=0 must be"),
+        (
+            {"kind": "linear", "factor": 2, "attention_factor": math.inf},
+            "attention_factor=inf must be positive and finite",
+        ),
     ],
 )
 def test_bad_scaling_parameters_are_refused(fields, message):
@@ -161,6 +214,13 @@ def test_scaling_parameters_of_other_types_are_refused(fields, message):
         F.RopeScaling(**fields)
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("name", ["attention_factor", "slow", "fast"])
+def test_what_is_not_a_number_is_refused_by_its_name(name):
+    with pytest.raises(ConfigError, match=f"^{name}='9' of rope scaling must be a number"):
+        F.RopeScaling(kind="yarn", factor=2, original_context=8, **{name: "9"})
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -168,9 +228,20 @@ def test_scaling_parameters_of_other_types_are_refused(fields, message):
         (lambda: F.rotary_frequencies(0), "width 0 must be even"),
         (lambda: F.rotary_frequencies(8, 0.0), r"base=0\.0 .* must be positive"),
         (lambda: F.rotary_frequencies(8, math.nan), "base=nan"),
+        (lambda: F.rotary_frequencies(8, math.inf), "base=inf"),
         (lambda: F.rotary_table(-1, 8), "length=-1 must not be negative"),
         (lambda: F.dynamic_factor(0, 128), "length=0 and original_context=128"),
         (lambda: F.dynamic_factor(10, 128, 0.5), r"factor=0\.5 must be at least 1"),
+        (
+            lambda: F.dynamic_factor(10, 128, math.inf),
+            "factor=inf must be at least 1 and finite",
+        ),
+        (
+            lambda: F.scaled_frequencies(
+                8, 1.0, F.RopeScaling(kind="yarn", factor=2, original_context=128)
+            ),
+            r"base=1\.0 <= 1",
+        ),
         (
             lambda: F.scaled_frequencies(2, 1e4, F.RopeScaling(kind="ntk", factor=2)),
             "one pair of d_head=2",

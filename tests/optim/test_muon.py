@@ -45,6 +45,10 @@ def test_the_kernel_is_that_of_torch_bit_for_bit(shape, nesterov, scale):
     assert torch.equal(ours, theirs)
 
 
+def test_the_numbers_that_are_not_given_are_those_of_torch():
+    assert torch.equal(run(Muon, (8, 3)), run(torch.optim.Muon, (8, 3)))
+
+
 @SHAPES
 def test_lines_and_kernel_agree_to_the_rounding_of_bfloat16(shape):
     lines, kernel = (
