@@ -94,6 +94,15 @@ def test_temperature_of_one_top_score_over_equals_by_hand(V, right, N):
     assert fit_temperature(z, y) == pytest.approx(best, rel=1e-9)
 
 
+def test_no_step_raises_the_loss():
+    """A whole step from the start, T = 1 in this unit, would cost 92 instead of 6.4."""
+    z, y = np.zeros((2, 1000)), np.array([0, 1])
+    z[:, 0] = 1000 / 999
+    found = [1.0, *(fit_temperature(z, y, steps=n) for n in (1, 2, 3))]
+    losses = [-log_softmax(z / t)[[0, 1], y].mean() for t in found]
+    assert (np.diff(losses) < 0).all()
+
+
 def test_one_step_is_newtons():
     """Scores 0 and -2, of mean -1, with 3 of 4 right: from β = 1, where p = σ(2)."""
     z, y = np.array([[2.0, 0.0]] * 4), np.array([0, 0, 0, 1])
