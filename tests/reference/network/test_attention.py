@@ -213,7 +213,7 @@ def test_mask_of_numbers_is_refused(rng, unchecked):
         (((K,), (S, K), (S, V)), "at least two axes"),
         (((T, K), (K,), (S, V)), "at least two axes"),
         (((T, K), (S, K), (V,)), "at least two axes"),
-        (((T, 0), (S, 0), (S, V)), "one common width of at least 1"),
+        (((2, T, 0), (2, S, 0), (2, S, V)), "one common width of at least 1"),
         (((T, K), (0, K), (0, V)), "0 positions"),
     ],
 )
