@@ -200,7 +200,7 @@ def check_real(name: str, params: list[nn.Parameter]) -> None:
             )
 
 
-def check_gradients(name: str, params: list[nn.Parameter], finite: bool = False) -> None:
+def check_gradients(name: str, params: list[nn.Parameter], finite: bool) -> None:
     """Refuse gradients that are sparse or not finite, before any parameter moves.
 
     ``finite`` says that somebody has read them already.

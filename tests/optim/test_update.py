@@ -11,6 +11,7 @@ from torch import nn
 
 from mathlm.errors import ConfigError, InputError, InputTypeError, NonFiniteLossError
 from mathlm.optim import SGD, Adam, AdamEpsilonHat, AdamW, Muon, RMSProp
+from mathlm.optim.update import of_torch, step_finite
 
 MAKERS = {
     "SGD": lambda p, **o: SGD(p, **({"lr": 0.05} | o)),
@@ -184,6 +185,8 @@ def test_complex_parameters_are_refused(make):
     p = nn.Parameter(torch.ones(SHAPE, dtype=torch.complex64))
     with pytest.raises(InputTypeError, match=r"got torch\.complex64 of shape \(3, 4\)"):
         make([p])
+    with pytest.raises(InputTypeError, match=r"^AdamW needs real"):
+        AdamW([p])
 
 
 @EVERY
@@ -203,7 +206,7 @@ def test_a_gradient_that_is_not_finite_is_refused_and_no_group_moves(make, fused
     optimizer = make([{"params": [p]}, {"params": [q]}], fused=fused)
     p.grad, q.grad = torch.ones(SHAPE), torch.ones(SHAPE)
     q.grad[1, 2] = math.nan
-    with pytest.raises(NonFiniteLossError, match=r"1 of 12 entries of .* shape \(3, 4\)"):
+    with pytest.raises(NonFiniteLossError, match=r"^1 of 12 entries of .* shape \(3, 4\)"):
         optimizer.step()
     assert torch.equal(p, torch.ones(SHAPE))
     assert p not in optimizer.state
@@ -222,6 +225,7 @@ def test_a_gradient_that_is_not_finite_is_refused_and_no_group_moves(make, fused
         (RMSProp, {"decay": -0.1}, r"decay=-0.1 must lie in \[0, 1\)"),
         (RMSProp, {"eps": 0.0}, "eps=0.0 must be finite and positive"),
         (Adam, {"eps": 0.0}, "eps=0.0 must be finite and positive"),
+        (Adam, {"eps": math.inf}, "eps=inf must be finite and positive"),
         (Adam, {"betas": (0.9, 1.0)}, r"betas=\(0.9, 1.0\) must lie in \[0, 1\)"),
         (AdamEpsilonHat, {"eps": -1.0}, "eps=-1.0 must be finite and positive"),
         (AdamEpsilonHat, {"betas": (math.nan, 0.9)}, r"betas=\(nan, 0.9\) must lie"),
@@ -251,6 +255,35 @@ def test_what_is_not_a_number_is_refused(make, name):
 def test_decay_rates_must_be_numbers():
     with pytest.raises(InputTypeError, match="betas must be a number, got None"):
         Adam([{"params": [parameter()], "betas": (0.9, None)}])
+
+
+def test_methods_of_torch_are_bare_until_the_compiler_is_loaded(monkeypatch):
+    wrapped = torch.optim.Optimizer.zero_grad
+    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
+    assert of_torch("zero_grad") is wrapped.__wrapped__
+    assert of_torch("__repr__") is torch.optim.Optimizer.__repr__  # has no wrapper
+    monkeypatch.setitem(sys.modules, "torch._dynamo", torch)
+    assert of_torch("zero_grad") is wrapped
+
+
+def test_clocks_are_single_precision_and_lie_where_their_parameter_does():
+    p = parameter()
+    p.grad = torch.ones(SHAPE)
+    optimizer = AdamW([p])
+    with torch.device("meta"):  # where nothing is computed
+        optimizer.step()
+    clock = optimizer.state[p]["step"]
+    assert (clock.device, clock.dtype) == (p.device, torch.float32)
+
+
+def test_clocks_that_are_not_on_a_cpu_are_told_a_number(monkeypatch):
+    """A tensor of the CPU would be copied to them in each step."""
+    told = []
+    monkeypatch.setattr(torch, "_foreach_add_", lambda clocks, one: told.append(one))
+    monkeypatch.setattr(Muon, "tensors", lambda *call: [torch.zeros((), device="meta")])
+    Muon([parameter()]).advance([])
+    assert isinstance(told[0], int)
+    assert told == [1]
 
 
 @pytest.mark.slow
@@ -296,6 +329,15 @@ def test_gradients_said_to_be_finite_are_not_read_again(make, fused, monkeypatch
             optimizer.step(finite=finite)
         ends.append(p.detach())
     assert torch.equal(*ends)
+
+
+@pytest.mark.parametrize("make", [SGD, torch.optim.SGD], ids=["ours", "torch"])
+def test_a_step_on_finite_gradients_is_a_step_of_ours_or_of_torch(make, monkeypatch):
+    monkeypatch.setattr("mathlm.optim.update.check_finite", pytest.fail)
+    p = parameter(1.0)
+    p.grad = torch.ones(SHAPE)
+    step_finite(make([p], lr=0.5))
+    assert (p == 0.5).all()
 
 
 def test_a_sparse_gradient_is_refused_although_it_is_said_to_be_finite():

@@ -63,6 +63,9 @@ def test_values_by_hand():
     ]
     assert [exponential_decay(8.0, 0.5)(t) for t in range(4)] == [8, 4, 2, 1]
     assert [step_decay(8.0, 0.5, 3)(t) for t in (0, 2, 3, 5, 6)] == [8, 8, 4, 4, 2]
+    assert [step_decay(8.0, 0.5, 1)(t) for t in range(4)] == [8, 4, 2, 1]
+    assert [exponential_decay(8.0, 1.0)(t) for t in range(3)] == [8, 8, 8]
+    assert [linear_decay(8.0, 1)(t) for t in range(3)] == [8, 0, 0]
 
 
 @pytest.mark.parametrize("eta", FALLS, ids=NAMES)
@@ -91,6 +94,7 @@ def test_steps_count_from_zero(eta):
         (linear_decay, (1.0, 0), "need steps > 0 and power > 0, got steps=0"),
         (linear_decay, (1.0, 5, 2.0), "need 0 <= final <= peak and 0 < peak, got final=2.0"),
         (polynomial_decay, (1.0, 5, 0.0), "got steps=5, power=0.0"),
+        (polynomial_decay, (1.0, 5, math.inf), "got steps=5, power=inf"),
         (polynomial_decay, (math.nan, 5), "peak=nan"),
         (exponential_decay, (0.0, 0.5), "peak=0.0"),
         (exponential_decay, (1.0, 1.1), r"factor=1.1 must lie in \(0, 1\]"),
