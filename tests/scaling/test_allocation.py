@@ -72,3 +72,6 @@ def test_a_size_that_no_float_holds_is_said():
         law = ChinchillaLaw(A=A, B=B, E=1.0, alpha=1e-3, beta=1e-3)
         with pytest.raises(InputError, match=r"the best size is"):
             optimal_allocation(1e21, law)
+    law = ChinchillaLaw(A=1e250, B=1.0, E=1.0, alpha=0.5, beta=0.5)
+    with pytest.raises(InputError, match="the best size is inf: no float holds it"):
+        optimal_allocation(1e300, law)

@@ -31,6 +31,15 @@ def test_no_size_is_cheaper(loss, served):
     assert plan.flops <= np.exp(found.fun) * (1 + 1e-12)
 
 
+def test_tokens_that_hardly_change_the_loss_are_balanced_too():
+    """With odds of few percent: α A N^-α / (β B D^-β) = 1 + D_served / (3 D)."""
+    law = ChinchillaLaw(A=1.0, B=0.5, E=1.0, alpha=10.0, beta=0.1)
+    plan = inference_optimal(2.0, 3 / 1024, law)
+    left = 10 * plan.n**-10.0 / (0.1 * 0.5 * plan.d**-0.1)
+    assert left == pytest.approx(1 + 1 / 1024 / plan.d, rel=1e-9)
+    assert law.loss([plan.n], [plan.d])[0] == pytest.approx(2, rel=1e-12)
+
+
 def test_with_nothing_served_it_is_the_compute_optimal_model():
     n, d = optimal_allocation(1e21, LAW)
     plan = inference_optimal(float(LAW.loss([n], [d])[0]), 0, LAW)

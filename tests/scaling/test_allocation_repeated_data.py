@@ -98,9 +98,12 @@ def test_tokens_and_parameters_keep_by_their_own_constant():
 
 BAD = {
     "part": (lambda: effective_tokens(5, [0.5]), "epochs=0.5 must be at least 1"),
+    "never": (lambda: effective_tokens(5, [1, 0]), r"^epochs\[1\]=0.0 must be positive"),
     "unique": (lambda: effective_tokens(0, [2]), "unique=0 must be a positive"),
     "decay": (lambda: effective_tokens(5, [2], decay=0), "decay=0 must be a positive"),
     "size": (lambda: effective_parameters([-1], 5, PAPER), r"n\[0\]=-1.0 must be positive"),
+    "no text": (lambda: effective_parameters([1], 0, PAPER), "unique=0 must be a positive"),
+    "keeps": (lambda: effective_parameters([1], 5, PAPER, 0), "decay=0 must be a positive"),
     "lengths": (lambda: repeated_loss([1, 2], 5, [1, 2, 3], PAPER), "n has 2 numbers and epo"),
 }
 

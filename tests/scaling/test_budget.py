@@ -61,6 +61,15 @@ def test_the_least_utilization_is_that_of_gpt_3_by_its_hours_too():
     assert ASSUMED["utilization"].span.low == GPT_3_UTILIZATION
 
 
+def test_a_bill_is_that_of_1024_h100_unless_others_are_asked_for():
+    assert training_bill(3e23) == training_bill(3e23, "H100", 1024)
+
+
+def test_the_whole_peak_may_be_used():
+    whole = {"utilization": Span(1, 1, 1)}
+    assert training_bill(3600 * 312e12, "A100", 1, whole).hours.middle == pytest.approx(1)
+
+
 def test_the_low_end_has_every_factor_at_its_best():
     ends = {name: a.span for name, a in ASSUMED.items()}
     bill = training_bill(1e24, "H100")
@@ -117,6 +126,9 @@ BAD = {
     "share": (lambda: training_bill(1e20, assumed={"utilization": Span(1, 1, 2)}), "=2 is a s"),
     "order": (lambda: Span(2, 1, 3), "low=2, middle=1, high=3 are not in order"),
     "zero": (lambda: Span(0, 1, 3), "low=0 must be a positive"),
+    "middle": (lambda: Span(1, math.nan, 3), "middle=nan must be a positive"),
+    "endless": (lambda: Span(1, 2, math.inf), "high=inf must be a positive"),
+    "budget": (lambda: parameters_and_tokens(0), "compute=0 must be a positive"),
     "ratio": (lambda: parameters_and_tokens(1e20, -1), "tokens_per_parameter=-1 must be"),
     "tokens": (lambda: text_share(math.inf), "tokens=inf must be a positive"),
 }

@@ -81,6 +81,10 @@ def test_the_envelope_by_hand():
     assert found.inside.tolist() == [True, False]
 
 
+def test_a_best_size_that_is_the_smallest_may_lie_below_it():
+    assert envelope([1, 1, 1], [1, 10, 100], [1.0, 2.0, 3.0]).inside.tolist() == [False]
+
+
 def curves(law, steps=60):
     """Training curves of the sizes, each read at many token counts."""
     tokens = np.geomspace(1e7, 1e12, steps)
@@ -138,6 +142,9 @@ BAD = {
     "lengths": (envelope, ([1, 1], [1, 2], [3]), "have 2, 2 and 1 numbers"),
     "none": (envelope, ([], [], []), "have 0, 0 and 0 numbers"),
     "zero": (isoflop_optimum, ([1], [0], [3]), r"n\[0\]=0.0 must be positive"),
+    "no loss": (envelope, ([1], [1], [0]), r"^loss\[0\]=0.0 must be positive"),
+    "no compute": (envelope, ([0], [1], [3]), r"^compute\[0\]=0.0 must be positive"),
+    "no budget": (isoflop_points, ([1], [5], [3], [0]), r"^budgets\[0\]=0.0 must be"),
     "not reached": (isoflop_points, ([1, 2], [5, 5], [3, 2], [3]), "reaches the budget 3 FLOP"),
     "seeds": (isoflop_points, ([1, 1], [5, 5], [3, 2], [1]), "n=5 has two losses at the same"),
 }

@@ -66,6 +66,15 @@ def test_the_interval_is_that_of_a_jackknife_by_hand():
     np.testing.assert_allclose(np.log(plan.interval), [-reach, reach], rtol=1e-6)
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_a_column_of_the_runs_that_is_not_positive_is_named(place):
+    made = [[1.0, 2.0, 3.0] for _ in range(3)]
+    made[place][1] = 0.0
+    name = ("n", "d", "loss")[place]
+    with pytest.raises(InputError, match=rf"^{name}\[1\]=0.0 must be positive"):
+        plan_budget(1e19, tuple(made), [1, 2, 3], SIZES, 6 * SIZES)
+
+
 @pytest.mark.slow
 def test_intervals_of_the_level_hold_new_runs():
     """30 sweeps with planted noise: 95 % hold, within three standard errors of a share."""
@@ -82,11 +91,12 @@ def test_intervals_of_the_level_hold_new_runs():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"groups": [1] * 30}, "1 groups of runs: leaving one out needs at least 3"),
+        ({"groups": [1, 2] * 15}, "2 groups of runs: leaving one out needs at least 3"),
         ({"groups": [1, 2, 3]}, "3 groups for 30 runs"),
         ({"cost": [6e6, 6e7]}, "2 costs for 61 sizes"),
         ({"cost": 0 * SIZES}, r"cost\[0\]=0.0 must be positive"),
-        ({"compute": 0}, "compute"),
+        ({"sizes": 0 * SIZES}, r"sizes\[0\]=0.0 must be positive"),
+        ({"compute": 0}, "compute=0 must be a positive"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(changed, said):

@@ -47,12 +47,17 @@ def test_columns_are_found_by_their_names(written):
         ([*LINES, "", "1e6,1e8,"], r"line 5: loss is '', expected a positive number"),
         ([*LINES, "0,1e8,3"], r"line 4: N is '0', expected a positive number"),
         ([*LINES, "1e6,1e8,nan"], r"line 4: loss is 'nan', expected a positive number"),
+        ([*LINES, "1e6,inf,3"], r"line 4: D is 'inf', expected a positive number"),
         ([*LINES, "1e6,1e8"], r"line 4 has 2 cells, and loss is cell 3"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_line(written, lines, said):
     with pytest.raises(DataError, match=said):
         read_runs(written(*lines))
+
+
+def test_a_loss_below_one_is_a_loss(written):
+    assert read_runs(written("N,D,loss", "1e6,1e8,0.25")).loss.tolist() == [0.25]
 
 
 def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path):
