@@ -47,6 +47,12 @@ def test_the_parabola_is_that_of_least_squares():
     assert found.loss[0] == pytest.approx(2.25 - 1.25**2 - 0.3**2 / 5)
 
 
+def test_three_sizes_determine_a_parabola():
+    """1 + (log N)², at log N = -1, 0 and 2."""
+    found = isoflop_optimum([6.0] * 3, np.exp([-1.0, 0.0, 2.0]), [2.0, 1.0, 5.0])
+    assert np.ravel(found) == pytest.approx([6, 1, 1, 1, 1], rel=1e-9)
+
+
 def around(law, compute, reach=30.0):
     """Sizes on both sides of the best one, and the loss along the budget."""
     n = optimal_allocation(compute, law)[0] * np.geomspace(1 / reach, reach, 9)
@@ -105,9 +111,9 @@ def test_both_approaches_find_the_exponent_of_curves():
 
 def test_between_two_points_a_curve_is_straight_in_logarithms():
     """Half-way from 1e6 to 1e8 and from a loss of 4 to one of 1: 1e7 and 2."""
-    read = isoflop_points([1e6, 1e8], [5, 5], [4, 1], [1e7, 1e6])
-    assert read.compute.tolist() == [1e6, 1e7]
-    assert read.loss == pytest.approx([4, 2], rel=1e-12)
+    read = isoflop_points([1e6, 1e8], [5, 5], [4, 1], [1e7, 1e6, 1e8])
+    assert read.compute.tolist() == [1e6, 1e7, 1e8]
+    assert read.loss == pytest.approx([4, 2, 1], rel=1e-12)
 
 
 def test_a_curve_is_not_read_beyond_its_ends():
