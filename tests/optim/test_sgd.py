@@ -30,6 +30,13 @@ def test_a_hundred_steps_are_those_of_torch(fused, weight_decay, momentum, neste
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
+def test_the_steps_are_those_of_the_compiled_kernel_bit_for_bit():
+    """A line at a time, other bits come out."""
+    start = torch.randn(50, 7)
+    theirs = run(lambda p: torch.optim.SGD(p, 0.05, 0.9, fused=True), start)
+    assert torch.equal(run(lambda p: SGD(p, 0.05, 0.9), start), theirs)
+
+
 @FUSED
 def test_averaged_momentum_is_torch_with_a_shorter_step(fused):
     start = torch.randn(5, 7)
