@@ -82,6 +82,7 @@ def test_saved_bytes_count_each_storage_once():
     x = torch.randn(1000, requires_grad=True)
     assert costs.saved_bytes(lambda: x * x) == 8_000
     assert costs.saved_bytes(lambda: x + x) == 0
+    assert costs.saved_bytes(lambda: (x * x).sum().backward()) == 8_000
 
 
 def test_cpu_seconds_are_those_of_the_fastest_turn(monkeypatch):
