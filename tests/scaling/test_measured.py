@@ -77,11 +77,17 @@ def test_a_profiled_peak_is_that_of_two_tensors_at_once():
     assert costs.profiled_peak(work) == pytest.approx(1_600_000, rel=0.01)
 
 
+def test_a_profiled_peak_of_one_tensor_is_its_size():
+    assert costs.profiled_peak(lambda: torch.empty(1000, dtype=torch.float64)) == 8_000
+    assert costs.profiled_peak(lambda: None) == 0
+
+
 def test_saved_bytes_count_each_storage_once():
     """A product keeps both factors, here one tensor twice: 8 x 1,000 bytes."""
     x = torch.randn(1000, requires_grad=True)
     assert costs.saved_bytes(lambda: x * x) == 8_000
     assert costs.saved_bytes(lambda: x + x) == 0
+    assert costs.saved_bytes(lambda: (x * x).sum().backward()) == 8_000
 
 
 def test_cpu_seconds_are_those_of_the_fastest_turn(monkeypatch):

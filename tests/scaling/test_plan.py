@@ -39,6 +39,7 @@ def test_without_noise_the_planted_optimum_is_found(law, fit):
     assert plan.loss == pytest.approx(law.loss([plan.n], [plan.d])[0], rel=1e-5)
     np.testing.assert_allclose(plan.interval, plan.loss, rtol=1e-4)
     assert (plan.chosen == plan.n).all()
+    np.testing.assert_allclose(plan.curve, law.loss(SIZES, 1e19 / 6 / SIZES), rtol=1e-4)
 
 
 def test_the_interval_is_that_of_a_jackknife_by_hand():
