@@ -6,6 +6,7 @@ from functools import update_wrapper
 import torch
 from torch import Tensor, nn
 
+from ...generate.fused_step import fingerprint
 from ...shapes import Float
 from ...train.objectives import Batch
 from ..answers import LogProbabilities, target_log_probabilities
@@ -94,11 +95,9 @@ class ReadOnce:
 def state_of(
     model: nn.Module, device: torch.device, temperature: float | int
 ) -> tuple[object, ...]:
-    """What changes if a reading would: writes to the weights, temperature and precision."""
+    """What changes if a reading would: weights and settings, temperature, precision, mode."""
     half = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type)
-    tensors = (*model.parameters(), *model.buffers())
-    writes = tuple((x.data_ptr(), x._version) for x in tensors)
-    return float(temperature), half, model.training, writes
+    return float(temperature), half, model.training, fingerprint(model)
 
 
 def _same(x: Tensor | None, y: Tensor) -> bool:
