@@ -30,8 +30,13 @@ def zero_order_hold(
         (tensor([1.]), tensor([2.]))
     """
     z = delta * a
-    ratio = torch.expm1(z) / torch.where(z == 0, 1.0, z)
-    return z.exp(), delta * torch.where(z == 0, 1 + z / 2, ratio)  # 1 + z/2: its gradient at 0
+    small = z.abs() < 0.1  # there the gradient of the quotient would lose its digits
+    inside = torch.where(small, z, 0.0)
+    series = torch.ones_like(z)  # (e^z - 1)/z = 1 + z/2! + z²/3! + …, by Horner's rule
+    for n in range(11, 1, -1):
+        series = 1 + inside / n * series
+    quotient = torch.expm1(z) / torch.where(small, 1.0, z)
+    return z.exp(), delta * torch.where(small, series, quotient)
 
 
 def selective_scan(

@@ -141,6 +141,23 @@ def test_zero_order_hold_has_the_gradient_of_its_series_at_rate_zero():
     torch.testing.assert_close(of_a, torch.tensor([4.5, 0.0, 1.0]), **TIGHT)
 
 
+@pytest.mark.parametrize("size", [1e-7, 1e-4, 1e-2, 0.0999, 0.1, 0.1001, 1.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_zero_order_hold_keeps_the_digits_of_small_rates(size, dtype):
+    """Value and slope of (e^z - 1)/z, Σ zᵏ/(k+1)! and Σ k zᵏ⁻¹/(k+1)!, on both sides of 0."""
+    for z in (size, -size):
+        a = torch.tensor(z, dtype=dtype, requires_grad=True)
+        _, gain = F.zero_order_hold(torch.ones((), dtype=dtype), a)
+        (slope,) = torch.autograd.grad(gain, a)
+        z = a.item()  # as rounded
+        value = math.fsum(z**k / math.factorial(k + 1) for k in range(30))
+        expected = math.fsum(k * z ** (k - 1) / math.factorial(k + 1) for k in range(1, 30))
+        # at 0.1 the slope e^z/z - (e^z - 1)/z² is 20 times less than its terms
+        close = 30 * torch.finfo(dtype).eps
+        assert gain.item() == pytest.approx(value, rel=close, abs=0)
+        assert slope.item() == pytest.approx(expected, rel=close, abs=0)
+
+
 def test_decay_mask_by_hand():
     L = F.decay_mask(torch.tensor([0.9, 0.5, 0.2]).log())
     torch.testing.assert_close(
