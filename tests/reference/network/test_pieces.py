@@ -71,10 +71,17 @@ def test_how_near_two_knots_may_be_is_relative_to_the_interval(length):
     assert_allclose(linear_pieces(weights, 0, length), expected, rtol=1e-11)
 
 
-def test_a_knot_that_is_the_right_end_up_to_rounding_gives_way_to_it():
-    begin = np.array([0.25, 0.5, 1 - 1e-12])
-    weights = [(np.ones((3, 1)), -begin), (np.ones((1, 3)), None)]
+@pytest.mark.parametrize("distances", [[1e-12], [1e-12, 2e-12], [1e-12, 2e-12, 8e-10]])
+def test_knots_that_are_the_right_end_up_to_rounding_give_way_to_it(distances):
+    begin = np.array([0.25, 0.5, *(1 - d for d in distances)])
+    weights = [(np.ones((len(begin), 1)), -begin), (np.ones((1, len(begin))), None)]
     assert linear_pieces(weights, 0, 1).tolist() == [0, 0.25, 0.5, 1]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_unit_of_any_scale_bends_where_it_begins(scale):
+    weights = [(scale * np.ones((1, 1)), np.array([-scale / 2])), (np.ones((1, 1)), None)]
+    assert_allclose(linear_pieces(weights, 0, 1), [0, 0.5, 1], rtol=1e-12)
 
 
 def test_ends_that_are_whole_numbers_become_float64():
