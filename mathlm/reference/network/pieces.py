@@ -58,17 +58,17 @@ def _affine(h: ndarray, W: ndarray, b: ndarray | None) -> ndarray:
 def _crossings(knots: ndarray, z: ndarray) -> ndarray:
     """Where a column of z, linear between knots, passes through zero inside an interval."""
     left, right = z[:-1], z[1:]
-    interval, unit = np.nonzero(left * right < 0)
+    interval, unit = np.nonzero(np.sign(left) * np.sign(right) < 0)  # left * right may be 0
     a, b = left[interval, unit], right[interval, unit]
     return knots[interval] + (knots[interval + 1] - knots[interval]) * a / (a - b)
 
 
 def _merged(points: ndarray, length: float | int) -> ndarray:
-    """Sorted points, without those that agree with their neighbor up to rounding."""
+    """Sorted points, without those that agree with their neighbor or the end up to rounding."""
     points = np.sort(points)
     keep = np.diff(points, prepend=-np.inf) > TOLERANCE * length
+    keep &= points[-1] - points > TOLERANCE * length
     keep[-1] = True
-    keep[-2] &= points[-1] - points[-2] > TOLERANCE * length
     return points[keep]
 
 

@@ -70,6 +70,13 @@ def test_shares_of_scores_of_ten_thousand_and_of_no_text():
     assert_allclose(prefix_share(q, k, -k, np.zeros((1, 1), dtype=bool)), [1.0])
 
 
+def test_queries_with_scores_of_one_and_of_ten_thousand_live_together():
+    """Scores ±10⁴ beside 10⁴, then ±1 beside 1: e / (e + e + 1/e) of the second is prefix."""
+    q, k, k_prefix = np.array([[[1e4], [1.0]]]), np.array([[[-1.0], [1.0]]]), np.ones((1, 1, 1))
+    expected = [[1 / 2, 1 / (2 + np.exp(-2))]]
+    assert_allclose(prefix_share(q, k, k_prefix), expected, rtol=1e-12)
+
+
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("change", "message"),

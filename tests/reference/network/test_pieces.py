@@ -26,7 +26,7 @@ def test_knots_of_an_interpolant_are_found(rng):
 
 
 def test_a_knot_that_does_not_bend_is_not_counted():
-    weights = interpolating_network([0.0, 0.5, 1.0], [0.0, 0.5, 1.0])
+    weights = interpolating_network([0.0, 0.25, 1.0], [0.0, 0.25, 1.0])
     assert linear_pieces(weights, 0, 1).tolist() == [0, 1]
 
 
@@ -58,23 +58,35 @@ def test_a_unit_that_is_zero_everywhere_has_no_knot():
     assert_allclose(linear_pieces(weights, 0, 1), [0, 0.5, 1])
 
 
+def test_a_unit_that_the_output_does_not_read_has_no_knot():
+    weights = [(np.ones((1, 1)), np.array([-0.5])), (np.zeros((1, 1)), None)]
+    assert linear_pieces(weights, 0, 1).tolist() == [0, 1]
+
+
 def test_an_affine_network_is_one_piece():
     assert linear_pieces([(np.array([[2.0]]), None)], 0, 1).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
 def test_how_near_two_knots_may_be_is_relative_to_the_interval(length):
-    """Units that begin at 0.3 and 0.6 of it; a third that begins with the first up to 1e-12."""
-    begin = length * np.array([0.3, 0.6, 0.3 + 1e-12])
+    """Around 0; the unit that begins at 0.1 of its half has a second beside it, 1e-12 away."""
+    begin = length * np.array([0.1, 0.6, 0.1 + 1e-12])
     weights = [(np.ones((3, 1)), -begin), (np.ones((1, 3)), None)]
-    expected = length * np.array([0, 0.3, 0.6, 1])
-    assert_allclose(linear_pieces(weights, 0, length), expected, rtol=1e-11)
+    expected = length * np.array([-1, 0.1, 0.6, 1])
+    assert_allclose(linear_pieces(weights, -length, length), expected, rtol=1e-11)
 
 
-def test_a_knot_that_is_the_right_end_up_to_rounding_gives_way_to_it():
-    begin = np.array([0.25, 0.5, 1 - 1e-12])
-    weights = [(np.ones((3, 1)), -begin), (np.ones((1, 3)), None)]
+@pytest.mark.parametrize("distances", [[1e-12], [1e-12, 2e-12], [1e-12, 2e-12, 8e-10]])
+def test_knots_that_are_the_right_end_up_to_rounding_give_way_to_it(distances):
+    begin = np.array([0.25, 0.5, *(1 - d for d in distances)])
+    weights = [(np.ones((len(begin), 1)), -begin), (np.ones((1, len(begin))), None)]
     assert linear_pieces(weights, 0, 1).tolist() == [0, 0.25, 0.5, 1]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_unit_of_any_scale_bends_where_it_begins(scale):
+    weights = [(scale * np.ones((1, 1)), np.array([-scale / 2])), (np.ones((1, 1)), None)]
+    assert_allclose(linear_pieces(weights, 0, 1), [0, 0.5, 1], rtol=1e-12)
 
 
 def test_ends_that_are_whole_numbers_become_float64():
