@@ -107,7 +107,8 @@ def fit_temperature(logits: ndarray, targets: ndarray, steps: int = 50) -> float
     Args:
         logits: Scores z, (N, V), one row for each prediction.
         targets: Index y of what came true, N integers.
-        steps: Newton steps at most, at least 1; it stops when β is exact to 1e-12.
+        steps: Newton steps at most, at least 1; it stops when β is exact to 1e-12, or when
+            rounding of the loss hides the rest.
 
     Returns:
         T > 0; above 1 for a model that was too sure.

@@ -44,12 +44,12 @@ def test_outcomes_drawn_from_the_stated_probabilities_are_calibrated(rng):
 
 
 def test_ten_bins_are_taken_where_none_are_named():
-    """0.05 and 0.14 lie in two of ten bins; 0 is in the first."""
-    c, hit = np.array([0.0, 0.05, 0.14]), np.array([False, True, False])
+    """0.095 and 0.105 are in two of ten bins, and in one of nine or eleven."""
+    c, hit = np.array([0.0, 0.095, 0.105]), np.array([False, True, False])
     curve = reliability_curve(c, hit)
-    assert_allclose(curve.confidence, [0.025, 0.14])
+    assert_allclose(curve.confidence, [0.0475, 0.105])
     assert curve.counts.tolist() == [2, 1]
-    assert_allclose(expected_calibration_error(c, hit), (2 * 0.475 + 0.14) / 3)
+    assert_allclose(expected_calibration_error(c, hit), (2 * 0.4525 + 0.105) / 3)
 
 
 def test_one_bin_compares_the_averages(rng):
@@ -92,6 +92,16 @@ def test_temperature_of_one_top_score_over_equals_by_hand(V, right, N):
     z[:, 0], y[:right] = 3.0, 0
     best = 3 / np.log((V - 1) * right / (N - right))
     assert fit_temperature(z, y) == pytest.approx(best, rel=1e-9)
+
+
+def test_temperature_is_found_where_rounding_of_the_loss_hides_the_last_step():
+    """One error among n: at some n the loss next to its minimum rounds to more than it is."""
+    for n in range(300, 370):
+        z, y = np.zeros((n, 2)), np.zeros(n, dtype=int)
+        z[:, 0], y[0] = 3.0, 1
+        best = 3 / np.log(n - 1)
+        # a minimum that is known to 1e-16 has a place that is known to 1e-8 or so
+        assert fit_temperature(z, y) == pytest.approx(best, rel=1e-6)
 
 
 def test_no_step_raises_the_loss():

@@ -117,7 +117,7 @@ def test_intervals_of_nothing_are_refused(bad, rng):
 
 def test_two_neighboring_numbers_correlate_fully():
     """Their mean is no number of the machine, so that one subtraction does not center them."""
-    assert pearson([1.0, 1 + 2**-52], [1, 2]) == pytest.approx(1.0, abs=1e-15)
+    assert pearson([1 - 2**-53, 1.0], [1, 2]) == pytest.approx(1.0, abs=1e-15)
 
 
 def test_a_statistic_that_is_not_finite_is_refused(rng):

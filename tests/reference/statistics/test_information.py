@@ -139,9 +139,10 @@ def test_shapes_must_agree(f):
         f([0.5, 0.5], [[0.5, 0.5]])
 
 
-def test_one_bad_row_among_good_ones_is_found():
-    with pytest.raises(ValueError, match=r"sums to 0\.9 "):
-        entropy([[0.5, 0.5], [0.4, 0.5]])
+@pytest.mark.parametrize(("row", "total"), [([0.4, 0.5], 0.9), ([0.5, 0.6], 1.1)])
+def test_one_bad_row_among_good_ones_is_found(row, total):
+    with pytest.raises(ValueError, match=f"sums to {total} "):
+        entropy([[0.5, 0.5], row])
 
 
 def test_mutual_information_of_a_copy_is_its_entropy_and_of_strangers_zero(rng):

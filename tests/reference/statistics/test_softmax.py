@@ -75,9 +75,10 @@ def test_jacobian_matches_torch(temperature, rng):
     assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
 
 
+@SHAPES
 @TEMPERATURES
-def test_jacobian_applied_to_dy_is_the_backward_pass(temperature, rng):
-    p, dy = softmax(rng.normal(size=(3, 5)), temperature), rng.normal(size=(3, 5))
+def test_jacobian_applied_to_dy_is_the_backward_pass(shape, temperature, rng):
+    p, dy = softmax(rng.normal(size=shape), temperature), rng.normal(size=shape)
     product = (softmax_jacobian(p, temperature) @ dy[..., None])[..., 0]
     assert_allclose(softmax_backward(dy, p, temperature), product, rtol=1e-12, atol=1e-15)
 

@@ -191,6 +191,12 @@ def test_two_equal_tokens_by_hand():
     assert absorbing_bound((0, 0), exact_denoiser(p), [1, 0.5, 0]) == pytest.approx(expected)
 
 
+def test_a_world_of_one_place_is_one_distribution():
+    p = np.array([0.2, 0.3, 0.5])
+    np.testing.assert_allclose(exact_denoiser(p)((0,), np.array([True])), [p], rtol=1e-15)
+    np.testing.assert_allclose(parallel_commits(p, [[0]]), p, rtol=1e-15)
+
+
 def test_the_loss_by_hand():
     """Two classes alike: log 2 for each hidden token, over the level."""
     logits, targets = np.zeros((2, 3, 2)), np.array([[0, -100, 1], [-100, -100, 0]])
@@ -199,10 +205,10 @@ def test_the_loss_by_hand():
 
 
 def test_at_level_one_each_hidden_token_counts_once():
-    """Log odds of 1 : 3 for the token that is hidden: log 4."""
-    logits, targets = np.array([[[0.0, math.log(3)]]]), np.array([[0]])
+    """Odds of 1 : 3, and token 0 and then token 1 are hidden: log 4 and log 4/3."""
+    logits, targets = np.array([[[0.0, math.log(3)]] * 2]), np.array([[0, 1]])
     loss, _ = masked_diffusion_loss(logits, targets, np.ones(1))
-    np.testing.assert_allclose(loss, math.log(4), rtol=1e-14)
+    np.testing.assert_allclose(loss, math.log(4) + math.log(4 / 3), rtol=1e-14)
     alone, _ = masked_diffusion_loss(np.ones((1, 2, 1)), np.array([[0, -100]]), np.ones(1))
     assert alone.tolist() == [0]
 

@@ -3,6 +3,7 @@ import pytest
 
 from mathlm.errors import ConfigError, InputTypeError, NonFiniteLossError
 from mathlm.reference import descend, momentum_step, sgd_step
+from mathlm.reference.training.stepping import unpack
 
 
 def test_the_trajectory_holds_the_start_and_every_step():
@@ -21,6 +22,12 @@ def test_the_state_is_carried_from_step_to_step(rng):
     for point in path[1:]:
         theta, state = momentum_step(theta, curvature * theta, state, lr=0.05)
         np.testing.assert_array_equal(point, theta)
+
+
+def test_at_the_start_the_state_is_step_one_and_zeros_like_theta():
+    t, m, v = unpack(None, np.ones((2, 3)), "m", "v")
+    assert t == 1
+    np.testing.assert_array_equal([m, v], np.zeros((2, 2, 3)), strict=True)
 
 
 def test_without_memory_momentum_is_gradient_descent():
