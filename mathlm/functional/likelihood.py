@@ -84,7 +84,7 @@ def perplexity(nats: float | int, count: float | int) -> float:
             f"nats={nats} over count={count} targets: need nats >= 0 and at least one target"
         )
     mean = float(nats) / float(count)
-    return math.exp(mean) if mean < math.log(torch.finfo(torch.float64).max) else math.inf
+    return math.exp(mean) if mean <= math.log(torch.finfo(torch.float64).max) else math.inf
 
 
 def _require_documents(documents: Sequence[Tensor], side: str) -> None:

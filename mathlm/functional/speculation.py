@@ -103,7 +103,7 @@ def output_distribution(
         tensor([0.7500, 0.2500])
     """
     _require_distributions(p, q)
-    accept = (p / q.masked_fill(q == 0, 1.0)).clamp(max=1.0)  # q = 0 is never drawn
+    accept = (p / q.clamp(min=torch.finfo(q.dtype).tiny)).clamp(max=1.0)  # q = 0 is never drawn
     accepted = q * accept
     return accepted + (1.0 - accepted.sum(-1, keepdim=True)) * excess(p, q)
 

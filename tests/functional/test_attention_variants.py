@@ -6,7 +6,7 @@ import torch
 
 from mathlm import functional as F
 from mathlm import reference as ref
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-13}
 
@@ -43,9 +43,28 @@ def test_a_sink_of_minus_infinity_is_the_softmax_and_of_zero_one_more_key():
     torch.testing.assert_close(F.sink_softmax(scores, torch.zeros(3)), more, **TIGHT)
 
 
-def test_a_query_that_sees_nothing_has_weights_zero():
-    mask = torch.zeros(4, 5, dtype=torch.bool)
-    assert (F.sink_softmax(torch.randn(3, 4, 5), torch.zeros(3), mask) == 0).all()
+@pytest.mark.parametrize("sink", [0.0, -math.inf])
+def test_a_query_that_sees_nothing_has_weights_zero(sink):
+    mask, sinks = torch.zeros(4, 5, dtype=torch.bool), torch.full((3,), sink)
+    assert (F.sink_softmax(torch.randn(3, 4, 5), sinks, mask) == 0).all()
+
+
+def test_weights_have_the_precision_of_the_scores():
+    weights = F.sink_softmax(torch.randn(3, 4, 5).float(), torch.zeros(3))
+    assert weights.dtype == torch.float32
+
+
+def test_a_quarter_turn_of_the_first_two_features_or_of_all_there_are():
+    """(a, b) becomes (-b, a), in each vector of a batch."""
+    x, angle = torch.tensor([[1.0, 0.0, 5.0], [3.0, 2.0, 7.0]]), (torch.zeros(1), torch.ones(1))
+    assert F.rotate_leading(x, *angle).tolist() == [[0, 1, 5], [-2, 3, 7]]
+    assert F.rotate_leading(x[:, :2], *angle).tolist() == [[0, 1], [-2, 3]]
+
+
+def test_the_centered_gain_of_1_doubles_and_eps_is_added_to_the_mean_square():
+    """Mean square 1, and 3: x/2."""
+    x = torch.tensor([1.0, -1.0])
+    assert F.centered_rms_norm(x, torch.ones(2), eps=3.0).tolist() == [1, -1]
 
 
 def test_only_the_first_features_turn_and_scores_see_distances_only():
@@ -62,8 +81,11 @@ def test_only_the_first_features_turn_and_scores_see_distances_only():
 
 @pytest.mark.usefixtures("unchecked")
 def test_errors_name_the_numbers():
-    with pytest.raises(InputError, match="cap=-1"):
-        F.soft_cap(torch.zeros(2), -1)
+    for cap in (-1, 0, math.inf):
+        with pytest.raises(InputError, match=f"cap={cap} must be positive"):
+            F.soft_cap(torch.zeros(2), cap)
+    with pytest.raises(InputTypeError, match="mask must be bool"):
+        F.sink_softmax(torch.zeros(3, 4, 4), torch.zeros(3), torch.ones(4, 4).long())
     with pytest.raises(InputError, match=r"sinks \(2,\) must be \(3,\)"):
         F.sink_softmax(torch.zeros(3, 4, 4), torch.zeros(2))
     with pytest.raises(InputError, match="3 angles turn 6 features, and x has 4"):

@@ -36,6 +36,37 @@ def test_bins_by_hand():
     assert count.tolist() == [2, 3]
 
 
+def test_one_bin_holds_a_single_statement_that_is_surely_wrong():
+    parts = reliability_bins(torch.tensor([0.0]), torch.tensor([False]), bins=1)
+    assert [x.tolist() for x in parts] == [[0], [0], [1]]
+
+
+def test_there_are_ten_bins_unless_another_number_is_asked_for():
+    """Two in each tenth, 0.01 from its ends, of which the upper comes true.
+
+    Tenths: mean of |1/2 - (k + 1/2)/10| = 1/4. Fifths: |1/2 - (k + 1/2)/5| is 0.24.
+    """
+    said = torch.arange(10).repeat_interleave(2) / 10 + torch.tensor([0.01, 0.09] * 10)
+    right = torch.tensor([False, True] * 10)
+    assert reliability_bins(said, right)[2].tolist() == [2] * 10
+    assert expected_calibration_error(said, right) == pytest.approx(0.25)
+    assert expected_calibration_error(said, right, bins=5) == pytest.approx(0.24)
+
+
+def test_sums_of_single_precision_are_double_and_stay_where_the_numbers_are():
+    torch.set_default_dtype(torch.float32)  # conftest sets it anew for each test
+    said, right = torch.full((3,), 0.1), torch.ones(3).bool()
+    with torch.device("meta"):  # where tensors are made unless it is said
+        parts = reliability_bins(said, right)
+    assert [x.dtype for x in parts] == [torch.float64, torch.float64, torch.int64]
+    assert parts[0].item() == pytest.approx(said[0].item(), rel=1e-15)
+
+
+def test_of_one_outcome_everything_is_sure():
+    said, right = top_prediction(torch.tensor([[2.0]]), torch.tensor([0]))
+    assert (said.tolist(), right.tolist()) == ([1], [True])
+
+
 def test_the_error_and_the_temperature_are_those_of_the_reference(predictions):
     z, y = predictions
     said, right = top_prediction(z, y)
@@ -105,12 +136,19 @@ def test_what_cannot_be_judged_is_refused():
         top_prediction(z, y[:1])
     with pytest.raises(InputError, match="token id -100 at"):
         brier_score(z, y - 100)
+    with pytest.raises(InputError, match=r"token id 2 at \[2\] is outside 0\.\.1"):
+        brier_score(torch.zeros(3, 2), torch.arange(3))
+    with pytest.raises(InputError, match=r"logits \(0, 3\) and targets \(0,\)"):
+        top_prediction(z[:0], y[:0])
     with pytest.raises(InputError, match="NaN"):
         brier_score(z * math.nan, y)
     with pytest.raises(InputTypeError, match="say True or False"):
         reliability_bins(torch.ones(2), y)
     with pytest.raises(InputError, match="bins=0"):
         reliability_bins(torch.ones(2), y == 0, bins=0)
+    for n in (0, 3):
+        with pytest.raises(InputError, match=rf"confidence \({n},\), correct"):
+            reliability_bins(torch.ones(n), y[:n] == 0)
     with pytest.raises(InputError, match="outside"):
         reliability_bins(torch.full((2,), 1.5), y == 0)
 
@@ -123,5 +161,7 @@ def test_where_no_temperature_is_best_there_is_an_error():
         fit_temperature(z * torch.tensor([[1.0], [2.0], [3.0]]), y)  # each row has its own top
     with pytest.raises(InputError, match="below the top score: no temperature"):
         fit_temperature(-z, y)
+    with pytest.raises(InputError, match="below the top score: no temperature"):
+        fit_temperature(torch.tensor([[0.0, -1.0]] * 2), torch.arange(2))  # as good as a guess
     with pytest.raises(InputError, match="must be finite"):
         fit_temperature(z - z.double() * math.inf, y)

@@ -23,8 +23,11 @@ def test_scores_of_a_head_are_its_circuit_between_token_vectors(n_kv_heads):
 
 
 @SIZES
-def test_a_layer_is_the_sum_of_circuits_applied_to_weighted_means_of_its_input(n_kv_heads):
-    attention, x, taps = layer(n_kv_heads), torch.randn(1, 5, 12), {}
+@pytest.mark.parametrize("d_head", [2, 3])  # the heads together: 8 or 12, as wide as the stream
+def test_a_layer_is_the_sum_of_circuits_applied_to_weighted_means_of_its_input(
+    n_kv_heads, d_head
+):
+    attention, x, taps = layer(n_kv_heads, d_head), torch.randn(1, 5, 12), {}
     y = attention(x, taps=taps)
     circuit = output_value_circuit(attention.W_o.weight, attention.W_v.weight, 4)
     means = taps["weights"][0] @ x  # (H, T, D)
@@ -53,8 +56,10 @@ def test_rows_that_do_not_divide_are_refused():
     W = torch.ones(6, 5)
     with pytest.raises(InputError, match="rows of W_q = 6 is not a multiple of n_heads = 4"):
         query_key_circuit(W, W, 4)
-    with pytest.raises(InputError, match=r"n_heads = 3 is not a multiple of .* = 2"):
+    with pytest.raises(InputError, match=r"n_heads = 3 .* of number of key/value heads = 2"):
         query_key_circuit(W, W[:4], 3)
+    with pytest.raises(InputError, match=r"rows of the shared weight = 5 .* of a head = 3"):
+        query_key_circuit(W, W[:5], 2)
     with pytest.raises(InputError, match="columns of W_o = 5 is not a multiple of n_heads = 2"):
         output_value_circuit(W.mT[:, :5], W[:, :5], 2)
     with pytest.raises(InputError, match="n_heads=0 must be a whole number of at least 1"):

@@ -1,4 +1,5 @@
 import math
+import sys
 
 import pytest
 import torch
@@ -101,6 +102,9 @@ def test_perplexity_of_twenty_equal_choices_is_twenty():
 def test_perplexity_beyond_the_largest_float_is_infinite():
     assert perplexity(710.0, 1) == math.inf
     assert perplexity(math.inf, 1) == math.inf
+    largest = math.log(sys.float_info.max)  # its exponential is a float, that of the next not
+    assert perplexity(largest, 1) == pytest.approx(sys.float_info.max, rel=1e-12)
+    assert perplexity(math.nextafter(largest, math.inf), 1) == math.inf
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,19 @@ def test_half_precision_logits_give_a_float32_loss(dtype):
     assert (loss / count).item() == pytest.approx((exact / count).item(), rel=1e-5)
 
 
+def test_weights_of_another_precision_take_that_of_the_logits():
+    logits, targets = torch.randn(4, V).bfloat16(), torch.tensor([0, 1, 3, 4])
+    found = token_cross_entropy(logits, targets, weight=WEIGHT)
+    expected = token_cross_entropy(logits.double(), targets, weight=WEIGHT)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_vocabulary_of_one_token_has_no_surprise():
+    loss, count = cross_entropy(torch.ones(2, 1), torch.tensor([0, -100]))
+    assert (loss.item(), count) == (0, 1)
+
+
 def test_huge_and_tiny_logits_in_one_batch_are_finite():
     logits = torch.tensor([[1e4, 0.0], [1e-4, 0.0]])
     ours = token_cross_entropy(logits, torch.tensor([1, 0]))
@@ -115,10 +128,11 @@ def test_huge_and_tiny_logits_in_one_batch_are_finite():
     assert ours[1].item() == pytest.approx(math.log1p(math.exp(-1e-4)), rel=1e-12)
 
 
-def test_another_mark_than_minus_100_may_be_chosen(batch):
+@pytest.mark.parametrize("mark", [-7, V])
+def test_another_mark_than_minus_100_may_be_chosen(batch, mark):
     logits, targets = batch
-    other = targets.masked_fill(targets == -100, -7)
-    assert torch.equal(cross_entropy(logits, other, -7)[0], cross_entropy(logits, targets)[0])
+    other = targets.masked_fill(targets == -100, mark)
+    assert torch.equal(cross_entropy(logits, other, mark)[0], cross_entropy(logits, targets)[0])
 
 
 @pytest.mark.parametrize(

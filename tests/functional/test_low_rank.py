@@ -21,9 +21,10 @@ def test_update_is_the_product_with_the_matrix_written_out(batch):
 
 
 def test_scale_of_both_forms():
-    """α/r = 32/16 = 2, α/√r = 32/4 = 8."""
+    """α/r = 32/16 = 2, α/√r = 32/4 = 8; at rank 1 both are α."""
     assert lora_scale(16, 32) == 2
     assert lora_scale(16, 32, rank_stabilized=True) == 8
+    assert lora_scale(1, 0.5) == lora_scale(1, 0.5, rank_stabilized=True) == 0.5
 
 
 @pytest.mark.parametrize("stabilized", [False, True])
@@ -44,6 +45,19 @@ def test_dropout_keeps_the_mean_of_the_update_and_none_is_exact():
     spread = low_rank_update(x, A, B, 1.0, 0.3).std(0) / math.sqrt(len(x))
     assert ((mean - low_rank_update(x[0], A, B)).abs() < 5 * spread).all()
     assert torch.equal(low_rank_update(x, A, B, 1.0, 0), low_rank_update(x, A, B))
+
+
+def test_dropout_has_the_probability_that_is_asked_for():
+    """Of ones, a tenth stays, ten times as large."""
+    one = torch.ones(1, 1)
+    y = low_rank_update(torch.ones(10_000, 1), one, one, dropout=0.9)
+    torch.testing.assert_close(y, torch.where(y > 0, 10.0, 0.0))
+    assert (y > 0).double().mean().item() == pytest.approx(0.1, abs=0.02)
+
+
+def test_an_update_of_one_precision_can_be_differentiated_twice():
+    args = [t.requires_grad_() for t in (torch.randn(4, 5), *factors())]
+    assert torch.autograd.gradgradcheck(low_rank_update, args)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
@@ -89,10 +103,11 @@ def test_gradients_flow_where_the_format_is_chosen_for_each_operation():
     torch.testing.assert_close(dx.float(), (A.T @ B.sum(0)).expand(4, 5), rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_merging_rounds_the_sum_once(dtype):
+def test_merging_rounds_the_sum_once(dtype, same):
     """Each entry is the nearest of its format to the sum: no neighbor is nearer."""
-    A, B = factors(40, 50, dtype=torch.float32)
+    A, B = factors(40, 50, dtype=dtype if same else torch.float32)
     W = torch.randn(40, 50).to(dtype)
     exact = W.double() + 0.01 * (B.double() @ A.double())
     merged = merged_weight(W, A, B, 0.01)
@@ -118,6 +133,16 @@ def test_a_prefix_by_hand(scale, score):
     second = 3**score / (1 + 3**score)
     assert weights.flatten().tolist() == pytest.approx([1 - second, second], rel=1e-14)
     torch.testing.assert_close(z[0, 0, 0], -2 * second * torch.arange(4.0))
+
+
+def test_query_heads_of_a_group_share_a_prefix():
+    q, k, v = torch.randn(2, 4, 3, 5), torch.randn(2, 6, 5), torch.randn(2, 6, 5)
+    gate = torch.randn(4)
+    z, weights = gated_prefix(q, k, v, gate)
+    for h, g in enumerate((0, 0, 1, 1)):
+        expected = (q[:, h] @ k[g].T / 5**0.5).softmax(-1)
+        torch.testing.assert_close(weights[:, h], expected)
+        torch.testing.assert_close(z[:, h], gate[h] * (expected @ v[g]))
 
 
 @pytest.mark.parametrize("rank", [0, -2])

@@ -92,6 +92,40 @@ def test_the_levels_of_all_rows_together_are_uniform(stratified):
     shares = torch.histc(levels, 4, 0, 1) / levels.numel()
     assert (shares - 0.25).abs().max() < (1e-3 if stratified else 0.02)
     assert (levels[0].diff().std() < 1e-6) == stratified
+    first = torch.histc(levels[:, 0], 4, 0, 1) / len(levels)
+    assert ((first - 0.25).abs().max() < 0.03) != stratified
+
+
+def test_the_generator_alone_decides():
+    ids, logits = torch.randint(MASK, (3, 40), generator=draws()), torch.randn(3, 40, 5)
+    for draw in (
+        lambda g: mask_levels(9, g),
+        lambda g: mask_levels(9, g, stratified=False),
+        lambda g: mask_independently(ids, torch.full((3,), 0.5), MASK, g),
+        lambda g: mask_exactly(ids, torch.full((3,), 20), MASK, g),
+        lambda g: masked_diffusion_bound(lambda z: logits, ids, MASK, samples=4, generator=g),
+    ):
+        first, second = draw(draws(1)), draw(draws(1))
+        assert torch.equal(first, second)
+        assert not torch.equal(first, draw(draws(2)))
+
+
+def test_a_lot_of_0_hides_nothing_at_level_0(monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda *size, generator: torch.zeros(*size))
+    ids = torch.ones(1, 3).long()
+    assert torch.equal(mask_independently(ids, torch.zeros(1), MASK), ids)
+
+
+def test_masks_lie_where_the_ids_do():
+    ids, g = torch.ones(2, 3, dtype=torch.int64, device="meta"), draws()
+    assert mask_independently(ids, torch.ones(2), MASK, g).device.type == "meta"
+    assert mask_exactly(ids, torch.ones(2).long(), MASK, g).device.type == "meta"
+
+
+def test_a_loss_has_the_precision_of_the_logits_and_a_text_one_estimate():
+    ids, logits = torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3, 5).float()
+    assert masked_diffusion_loss(logits, ids, torch.ones(2)).dtype == torch.float32
+    assert masked_diffusion_bound(lambda z: logits, ids, MASK).shape == (1, 2)
 
 
 def test_levels_0_and_1_hide_nothing_and_everything():

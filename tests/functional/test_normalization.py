@@ -96,6 +96,12 @@ def test_layer_norm_with_another_eps_is_not_that_of_torch(eps):
         assert not torch.allclose(layer_norm(x, gamma, beta, other), theirs, rtol=1e-6)
 
 
+def test_gain_and_shift_of_another_precision_take_that_of_the_input():
+    x = torch.randn(3, 8).float()
+    y = layer_norm(x, torch.randn(8), torch.randn(8))
+    assert y.dtype == rms_norm(x, torch.randn(8)).dtype == torch.float32
+
+
 MASK = torch.tensor([[True, True, False], [True, False, True]])
 
 
@@ -197,6 +203,12 @@ def test_batch_norm_of_half_precision_takes_its_statistics_in_float32():
 def test_batches_without_a_variance_are_refused(x, options, error, message):
     with pytest.raises(error, match=message):
         batch_norm(x, torch.ones(6), torch.zeros(6), **options)
+
+
+def test_a_mask_that_does_not_fit_is_refused_where_the_statistics_are_given():
+    one = torch.ones(6)
+    with pytest.raises(InputError, match=r"mask \(2, 1\) must be \(2,\)"):
+        fixed_batch_norm(torch.ones(2, 6), one, one, one, mask=torch.ones(2, 1).bool())
 
 
 @pytest.mark.usefixtures("unchecked")

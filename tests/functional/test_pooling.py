@@ -137,6 +137,8 @@ def test_hidden_states_that_are_no_batch_of_vectors_are_refused(pool):
     """A mean of integers would be cut to integers; a fourth axis would be taken for T."""
     with pytest.raises(InputTypeError, match=r"floating-point numbers, got torch.int64"):
         pool(torch.ones(2, 3, 4, dtype=torch.int64))
+    with pytest.raises(InputTypeError, match=r"floating-point numbers, got list"):
+        pool([[[1.0]]])
     for shape in ((2, 3), (1, 2, 3, 4)):
         with pytest.raises(InputError, match=r"hidden has shape .*, expected .B, T, D."):
             pool(torch.ones(shape))

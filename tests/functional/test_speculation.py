@@ -45,6 +45,14 @@ def test_what_comes_out_is_distributed_as_the_target():
     assert torch.allclose(output_distribution(p, q), p, atol=1e-15)
 
 
+def test_what_comes_out_does_not_change_with_the_draft():
+    """Nor does it at a token that the draft never gives."""
+    p, q = (x.requires_grad_() for x in pairs(200))
+    (dq,) = torch.autograd.grad(output_distribution(p, q), q, torch.randn(200, 7))
+    assert ((q == 0) & (p > 0)).any()
+    assert dq[p > 0].abs().max() < 1e-12
+
+
 @pytest.mark.parametrize("diagonal", [0.0, 1.0, 1e6])
 def test_no_joint_draw_of_both_agrees_more_often(diagonal):
     """Tables scaled to the margins p and q; their diagonals start as heavy as they like."""
@@ -165,6 +173,13 @@ def test_free_and_perfect_draft_tokens_are_made_without_end():
 def test_what_is_no_probability_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_a_sum_may_be_off_by_half_of_the_digits():
+    """√eps of double precision is 2⁻²⁶."""
+    assert acceptance_probability(*torch.tensor([[0.5, 0.5 + 2.0**-26]] * 2)) > 1
+    with pytest.raises(InputError, match=r"p is no distribution"):
+        acceptance_probability(*torch.tensor([[0.5, 0.5 + 2.0**-26 + 2.0**-50]] * 2))
 
 
 def test_other_shapes_and_dtypes_are_refused(unchecked):

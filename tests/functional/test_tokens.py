@@ -23,6 +23,10 @@ def test_ids_at_both_ends_are_inside():
     require_token_ids(torch.tensor([0, 4]), 5)
 
 
+def test_no_ids_are_none_outside():
+    require_token_ids(torch.zeros(0).long(), 5)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.bool])
 def test_other_dtypes_are_refused(dtype):
     found = str(dtype).removeprefix("torch.")

@@ -35,6 +35,13 @@ def test_rows_do_not_know_of_each_other():
 
 
 @pytest.mark.parametrize("function", [document_mask, document_positions])
+def test_it_is_computed_where_the_documents_lie_whatever_the_default(function):
+    expected = function(ROW)
+    with torch.device("meta"):
+        assert torch.equal(function(ROW), expected)
+
+
+@pytest.mark.parametrize("function", [document_mask, document_positions])
 @pytest.mark.parametrize(
     ("documents", "error", "says"),
     [
@@ -42,6 +49,7 @@ def test_rows_do_not_know_of_each_other():
         (ROW[0], InputError, r"shape \(6,\), expected \(batch, tokens\)"),
         (ROW[:, :0], InputError, r"shape \(1, 0\)"),
         (ROW - 2, InputError, r"document -2 at \[0, 0\] is below -1"),
+        (torch.tensor([[0, -1, -2]]), InputError, r"document -2 at \[0, 2\] is below -1"),
     ],
 )
 def test_documents_that_cannot_be_numbered_are_refused(function, documents, error, says):

@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import pytest
 import torch
@@ -62,10 +63,18 @@ def test_large_scores_do_not_overflow():
     assert_allclose(loss, [2000.0])
 
 
+def test_draws_may_weigh_less_than_the_word_that_was_seen():
+    """log 2 for it, and half of that for three words together."""
+    zero = torch.zeros(1, 2)
+    loss = negative_sampling_loss(zero, zero, torch.zeros(3, 2), k=0.5)
+    assert loss.item() == pytest.approx(1.5 * math.log(2), rel=1e-14)
+
+
 BAD = [
     ((2, 5), (2, 5), (3, 4), 5, r"c_negative \(3, 4\) do not fit"),
     ((2, 5), (3, 5), (3, 5), 5, r"c_positive \(3, 5\)"),
     ((2, 5), (2, 5), (1, 3, 5), 5, r"c_negative \(1, 3, 5\)"),
+    ((2, 1, 5), (2, 1, 5), (3, 4, 5), 5, r"c_negative \(3, 4, 5\) do not fit"),
     ((2, 5), (2, 5), (3, 5), 0, "k=0 negative samples"),
     ((2, 5), (2, 5), (0, 5), 5, "there are 2 pairs and 0 drawn words"),
     ((0, 5), (0, 5), (3, 5), 5, "there are 0 pairs"),
