@@ -11,6 +11,7 @@ from mathlm.optim.clipping import (
     is_sharded,
     keep_part,
     local,
+    local_parts,
     part_like,
     sum_over_shards,
     whole,
@@ -54,6 +55,16 @@ def test_a_shard_is_known_and_put_together(mesh):
     assert torch.equal(local(part_like(x, part)), x)
 
 
+def test_a_list_is_looked_at_once_and_its_shards_taken(mesh):
+    own, part = torch.zeros(3), sharded(mesh, torch.arange(3.0))
+    alone, mixed = [own, own], [own, part]
+    assert local_parts(alone) is alone
+    first, second = local_parts(mixed)
+    assert first is own
+    assert not is_sharded(second)
+    assert torch.equal(second, torch.arange(3.0))
+
+
 def test_a_part_is_kept_in_place(mesh):
     part, own = sharded(mesh, torch.zeros(3)), torch.zeros(3)
     keep_part(part, torch.arange(3.0))
@@ -71,6 +82,10 @@ def test_the_norm_of_shards_and_others_together(mesh):
     clip_grad_norm(both, 6.5)
     assert whole(both[0].grad).tolist() == pytest.approx([1.5, 2.0])
     assert plain.grad.item() == pytest.approx(6.0)
+
+
+def test_the_norm_of_shards_has_their_precision(mesh):
+    assert grad_norm([weight(mesh, torch.ones(4, dtype=torch.float32))]).dtype == torch.float32
 
 
 def test_nan_in_a_shard_is_named_and_nothing_moves(mesh):

@@ -69,9 +69,14 @@ def test_warmup_cosine_refuses_impossible_numbers(numbers, text):
 
 
 def test_the_least_numbers_that_are_allowed():
-    """noam: (1 · 1)^(-1/2). A cosine from its peak to the same number is flat."""
+    """noam: (1 · 1)^(-1/2). A cosine from its peak to the same number is flat.
+
+    Without a rise, and with a fall of one step, a stable schedule is a plateau.
+    """
     assert noam(1, 1)(0) == 1
     assert warmup_cosine(0.3, 0, 1, final=0.3)(0) == 0.3
+    assert [*map(warmup_stable_decay(0.3, 0, 3, 1), range(4))] == [0.3, 0.3, 0.3, 0.0]
+    assert followed_by(constant(0.3), 0, constant(0.2))(0) == 0.2
 
 
 def test_noam_refuses_impossible_numbers():

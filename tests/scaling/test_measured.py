@@ -16,8 +16,9 @@ def test_a_power_law_has_its_power_as_exponent(power):
 
 
 def test_an_exponent_of_two_points_by_hand():
-    """Four times the cost at twice the size."""
+    """Four times the cost at twice the size; of operations there are more than 2⁶⁴."""
     assert costs.fitted_exponent([8, 16], [3, 12]) == pytest.approx(2)
+    assert costs.fitted_exponent([8, 16], [3 * 10**30, 12 * 10**30]) == pytest.approx(2)
 
 
 def test_each_form_has_its_own_exponent_from_the_given_length_on():
@@ -99,6 +100,12 @@ def test_cpu_seconds_are_those_of_the_fastest_turn(monkeypatch):
     assert len(made) == 4
 
 
+def test_a_turn_is_one_call_unless_told():
+    made = []
+    costs.cpu_seconds(lambda: made.append(1), repeats=3)
+    assert len(made) == 3
+
+
 def test_command_line_fits_a_record(tmp_path, capsys):
     rows = [{"form": "a", "length": n, "seconds": n**2.5} for n in (1, 2, 4)]
     path = tmp_path / "record.json"
@@ -107,6 +114,14 @@ def test_command_line_fits_a_record(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("{")[0] for line in lines] == ["torch seconds ", "numpy seconds "]
     assert "'a': 2.5" in lines[0] or "'a': 2.49999" in lines[0]
+
+
+def test_command_line_says_what_it_measures_and_where_it_begins(capsys):
+    with pytest.raises(SystemExit):
+        costs.main(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "What a piece of work costs: CPU time, memory," in said
+    assert "--start START least length that counts" in said
 
 
 def test_command_line_begins_at_1024(tmp_path, capsys):

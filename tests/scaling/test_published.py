@@ -1,5 +1,7 @@
 """Counts that papers and model cards print."""
 
+from dataclasses import replace
+
 import pytest
 
 from mathlm.models import GPT, Bert, GPTConfig, Transformer, TransformerConfig
@@ -78,6 +80,8 @@ MISTRAL = GPTConfig(
     norm="rms", norm_eps=1e-5, activation="swiglu", position="rope", rope_base=10_000.0,
     bias=False, tie_embeddings=False, n_kv_heads=8, window=4096,
 )  # fmt: skip
+LARGEST = replace(LLAMA, d_model=8192, n_layers=80, n_heads=64, d_ff=22_016, norm_eps=1e-5)
+LLAMA3 = replace(MISTRAL, vocab_size=128_256, context=8192, rope_base=500_000.0, window=None)
 T5 = TransformerConfig(
     vocab_size=32_128, context=512, d_model=512, n_layers=6, n_heads=8, d_head=64, d_ff=2048,
     norm="rms", norm_eps=1e-6, norm_first=True, position="relative", bias=False,
@@ -95,6 +99,8 @@ GPT3 = GPTConfig(context=2048, d_model=12_288, n_layers=96, n_heads=96)
     [
         ("llama-7b", _llama, (4096, 32, 32, 11_008, None, 2048, 32_000, 1e4, 1e-6), LLAMA),
         ("mistral-7b", _llama, (4096, 32, 32, 14_336, 8, 32_768), MISTRAL),
+        ("llama-65b", _llama, (8192, 80, 64, 22_016), LARGEST),
+        ("llama3-8b", _llama, (4096, 32, 32, 14_336, 8, 8192, 128_256, 5e5), LLAMA3),
         ("t5-small", _t5, (512, 6, 8, 2048, 64), T5),
         ("transformer-base", _encoder_decoder, (512, 8), BASE),
         ("gpt3-175b", _gpt3, (12_288, 96, 96), GPT3),

@@ -77,7 +77,7 @@ def length_normalized_reward(
     References:
         Lambert et al. (2024), Tülu 3, arXiv:2411.15124, section 5.1.2.
     """
-    require_alike(logp=logp, logp_ref=logp_ref, lengths=lengths)
+    require_alike(logp=logp, lengths=lengths)
     require_lengths(lengths)
     return implicit_reward(logp, logp_ref, beta) / lengths
 

@@ -225,6 +225,9 @@ def test_a_batch_without_targets_is_called_so():
 def test_a_batch_of_nothing_is_called_so():
     with pytest.raises(InputError, match=r"GRPO needs logp_ref, and the batch has nothing$"):
         require_columns({}, "GRPO", "logp_ref")
+    batch = dict.fromkeys(("targets", "ids"), torch.zeros(1))
+    with pytest.raises(InputError, match=r"GRPO needs logp_ref, and .* has ids, targets$"):
+        require_columns(batch, "GRPO", "logp_ref")
 
 
 def test_values_need_a_value_model():

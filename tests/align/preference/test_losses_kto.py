@@ -16,6 +16,18 @@ def test_at_the_reference_point_each_loss_is_half_its_weight():
     assert kto_loss(reward, GOOD, 3.0, 0.1, 2, 5).tolist() == pytest.approx([1, 2.5])
 
 
+def test_without_weights_a_gain_counts_as_much_as_a_loss():
+    assert kto_loss(torch.zeros(2), GOOD, 0.0, 0.1).tolist() == [0.5, 0.5]  # 1 - σ(0)
+
+
+def test_the_estimate_takes_the_precision_and_the_place_of_the_rewards():
+    single = torch.tensor(0.3, dtype=torch.float32)
+    assert kto_loss(single, torch.tensor(True), 0.0, 0.1).dtype == torch.float32
+    with torch.device("meta"):  # where numbers go that are not told a place
+        found = kto_loss(single, GOOD[0], 0.0, 0.1)
+    assert found.item() == pytest.approx(1 / (1 + math.exp(0.3)), rel=1e-6)
+
+
 def test_a_good_answer_is_pulled_up_and_a_bad_one_down():
     """By hand: dℓ/dr = ∓λ σ(x) σ(-x), steepest at the reference point."""
     reward = torch.tensor([0.7, 0.7], requires_grad=True)

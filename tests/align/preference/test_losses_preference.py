@@ -199,6 +199,11 @@ def test_shares_of_wrong_labels_are_below_a_half():
     assert torch.equal(dpo_loss(H, -H, 0.5), -(logsigmoid(2 * H) + logsigmoid(-2 * H)) / 2)
 
 
+def test_the_reward_of_one_token_is_its_own_mean():
+    found = length_normalized_reward(H, torch.ones(3), torch.tensor([1, 1, 1]), 0.1)
+    assert torch.equal(found, implicit_reward(H, torch.ones(3), 0.1))
+
+
 def test_an_answer_without_tokens_has_no_mean():
     with pytest.raises(InputError, match=r"the text at \[1\] has 0 tokens"):
         length_normalized_reward(H, H, torch.tensor([1, 0, 2]), 0.1)

@@ -32,15 +32,22 @@ def test_without_weight_orpo_is_the_surprise_of_the_chosen_answer():
     assert torch.equal(orpo_loss(chosen, rejected, 0), -chosen)
 
 
+def test_orpo_weighs_the_odds_by_a_tenth_unless_told():
+    """Both are as likely as not: log 2, and log σ(0) = -log 2."""
+    half = torch.tensor([0.5]).log()
+    assert orpo_loss(half, half).item() == pytest.approx(1.1 * math.log(2), rel=1e-15)
+
+
 def test_certainty_has_no_odds():
     with pytest.raises(InputError, match=r"log1mexp needs x < 0, got 0.0"):
         orpo_loss(torch.tensor([0.0]), torch.tensor([-1.0]))
 
 
 def test_simpo_is_a_half_where_the_margin_is_just_met():
-    """β (a - b) = γ: -log σ(0) = log 2."""
-    found = simpo_loss(torch.tensor([-1.0]), torch.tensor([-1.5]), beta=2, gamma=1)
-    assert found.item() == pytest.approx(math.log(2), rel=1e-15)
+    """β (a - b) = γ: -log σ(0) = log 2; β = 2 and γ = 1 are what it takes if not told."""
+    a, b = torch.tensor([-1.0]), torch.tensor([-1.5])
+    for found in (simpo_loss(a, b, beta=2, gamma=1), simpo_loss(a, b)):
+        assert found.item() == pytest.approx(math.log(2), rel=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,14 @@ def test_rao_and_kupper_as_published():
     assert logp.exp().tolist() == pytest.approx([4 / 6, 12 / 54, 1 / 9], rel=1e-14)
 
 
+def test_ties_of_equals_unless_told():
+    """ν = 1 makes the three alike; η = 1 leaves σ(-1) for each victory."""
+    logp = davidson_log_probabilities(at(0.0), at(0.0))
+    assert logp.exp().tolist() == pytest.approx([1 / 3] * 3, rel=1e-14)
+    win = rao_kupper_log_probabilities(at(0.0), at(0.0))[0].exp().item()
+    assert win == pytest.approx(1 / (1 + math.e), rel=1e-14)
+
+
 def test_without_ties_both_are_bradley_and_terry():
     a, b = torch.tensor([0.7, -3.0]), torch.tensor([0.1, 2.0])
     expected = -bradley_terry_loss(a, b)
@@ -126,6 +134,12 @@ def test_a_margin_goes_where_the_rewards_are():
     with torch.device("meta"):
         loss = bradley_terry_loss(a, b, margin=1.0)
     assert loss.tolist() == pytest.approx([math.log1p(math.exp(2.0))], rel=1e-14)
+
+
+def test_numbers_beside_the_rewards_take_their_precision():
+    zero = torch.zeros(2, dtype=torch.float32)
+    tie = torch.ones(2, dtype=torch.float64)
+    assert davidson_log_probabilities(zero, zero, tie).dtype == torch.float32
 
 
 def test_a_threshold_of_zero_is_refused():
