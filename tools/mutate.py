@@ -182,6 +182,28 @@ def make_copy(module: str) -> None:
         raise ValueError(f"pyproject.toml does not hold {HOOK!r}: see HOOK in {__file__}")
     ours = CONFIG.format(module=module, tests=judges(module))
     settings.write_text(before + after + ours, encoding="utf-8")
+    source = COPY / module
+    source.write_text(decorated_below(source.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def decorated_below(source: str) -> str:
+    """The same code with ``f = decorator(f)`` below f, for mutmut leaves out decorated functions.
+
+    Those that it can do stay as they are, and so do signatures without a body.
+    """
+    import libcst as cst
+
+    class Below(cst.CSTTransformer):
+        def leave_FunctionDef(self, original_node: Any, updated_node: Any) -> Any:  # noqa: N802
+            names = [cst.Module([]).code_for_node(d.decorator) for d in updated_node.decorators]
+            if not names or names in (["staticmethod"], ["classmethod"]) or "overload" in names:
+                return updated_node
+            f = updated_node.name.value
+            made = "(".join([*names, f]) + ")" * len(names)
+            below = cst.parse_statement(f"{f} = {made}  # pragma: no mutate")
+            return cst.FlattenSentinel([updated_node.with_changes(decorators=[]), below])
+
+    return cst.parse_module(source).visit(Below()).code
 
 
 def sample(module: str, count: int) -> list[str]:
@@ -189,7 +211,7 @@ def sample(module: str, count: int) -> list[str]:
     from mutmut.mutation.file_mutation import mutate_file_contents
     from mutmut.utils.format_utils import get_mutant_name
 
-    source = (ROOT / module).read_text(encoding="utf-8")
+    source = (COPY / module).read_text(encoding="utf-8")
     names = [
         get_mutant_name(Path(module), name)
         for name in mutate_file_contents(module, source).mutant_names
