@@ -11,6 +11,7 @@ from mutate import (
     Change,
     chosen,
     core,
+    decorated_below,
     judges,
     listed,
     only_strict,
@@ -52,6 +53,50 @@ def test_each_listed_mutant_changes_lines_that_are_there_and_has_a_reason():
         assert f"def {what.function}(" in " ".join(text), what
         assert what.was != what.now
     assert EQUIVALENT.read_text().count("\nwhy = ") == len(listed())
+
+
+DECORATED = """
+from functools import cache, wraps
+
+def twice(f):
+    @wraps(f)
+    def doubled(*x):
+        return 2 * f(*x)
+    return doubled
+
+@twice
+@cache
+def three():
+    return 3
+
+class Four:
+    @property
+    def value(self): return 4
+
+    @staticmethod
+    def same(x):
+        return x
+"""
+
+
+def test_of_decorated_functions_the_bodies_are_functions_of_their_own():
+    plain, before, after = decorated_below(DECORATED), {}, {}
+    exec(DECORATED, before)
+    exec(plain, after)
+    for found in (before, after):
+        assert found["three"]() == 6
+        assert found["Four"]().value == 4
+        assert found["three"].__name__ == "three"
+        assert found["Four"].same(5) == 5
+    assert [x.strip() for x in plain.split("\n") if "@" in x] == ["@staticmethod"]
+    assert "    doubled = wraps(f)(doubled)  # pragma: no mutate\n" in plain
+    assert "\nthree = twice(cache(three))  # pragma: no mutate\n" in plain
+
+
+def test_what_is_not_decorated_stays_as_it_is():
+    source = (ROOT / "mathlm/functional/loss.py").read_text()
+    assert "@" not in source.replace(" @ ", "")
+    assert decorated_below(source) == source
 
 
 @pytest.mark.parametrize("end", ["strict=False)]", "strict=None)]", ")]"])

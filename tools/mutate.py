@@ -21,6 +21,7 @@ the core.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import json
 import multiprocessing
@@ -187,23 +188,21 @@ def make_copy(module: str) -> None:
 
 
 def decorated_below(source: str) -> str:
-    """The same code with ``f = decorator(f)`` below f, for mutmut leaves out decorated functions.
+    """The same code with ``f = decorator(f)`` below f: mutmut leaves out what is decorated.
 
     Those that it can do stay as they are, and so do signatures without a body.
     """
-    import libcst as cst
-
-    class Below(cst.CSTTransformer):
-        def leave_FunctionDef(self, original_node: Any, updated_node: Any) -> Any:  # noqa: N802
-            names = [cst.Module([]).code_for_node(d.decorator) for d in updated_node.decorators]
-            if not names or names in (["staticmethod"], ["classmethod"]) or "overload" in names:
-                return updated_node
-            f = updated_node.name.value
-            made = "(".join([*names, f]) + ")" * len(names)
-            below = cst.parse_statement(f"{f} = {made}  # pragma: no mutate")
-            return cst.FlattenSentinel([updated_node.with_changes(decorators=[]), below])
-
-    return cst.parse_module(source).visit(Below()).code
+    lines = source.split("\n")
+    functions = [f for f in ast.walk(ast.parse(source)) if isinstance(f, ast.FunctionDef)]
+    for f in sorted(functions, key=lambda f: -f.lineno):  # the last first: the others stay put
+        names = [ast.unparse(decorator) for decorator in f.decorator_list]
+        if not names or names in (["staticmethod"], ["classmethod"]) or "overload" in names:
+            continue
+        made = "(".join([*names, f.name]) + ")" * len(names)
+        below = f"{' ' * f.col_offset}{f.name} = {made}  # pragma: no mutate"
+        lines.insert(f.end_lineno or f.lineno, below)
+        del lines[f.decorator_list[0].lineno - 1 : f.lineno - 1]
+    return "\n".join(lines)
 
 
 def sample(module: str, count: int) -> list[str]:
