@@ -37,9 +37,10 @@ def one_by_one(model, text, context, stride):
     return nats
 
 
+@pytest.mark.parametrize("batch_size", [1, 4])
 @pytest.mark.parametrize(("context", "stride"), SIZES)
-def test_nats_are_those_of_windows_read_one_by_one(model, text, context, stride):
-    nats, count = strided_likelihood(model, text, context, stride, batch_size=4)
+def test_nats_are_those_of_windows_read_one_by_one(model, text, context, stride, batch_size):
+    nats, count = strided_likelihood(model, text, context, stride, batch_size=batch_size)
     assert count == 36
     assert nats == pytest.approx(one_by_one(model, text, context, stride), rel=1e-12)
 
@@ -66,6 +67,16 @@ def test_a_scored_token_has_context_minus_stride_before_it():
     nats, _ = strided_likelihood(sure_of_the_seventh, text, 8, 3)
     assert nats == pytest.approx(5 * math.log(2), rel=1e-12)  # those at the start of the text
     assert strided_likelihood(sure_of_the_seventh, text, 8, 4)[0] > 5.5 * math.log(2)
+
+
+def test_windows_are_cut_where_the_text_lies():
+    """Tokens of meta, which holds no numbers: the model is the last to get something."""
+
+    def reached(ids):
+        raise InterruptedError(ids.device)
+
+    with pytest.raises(InterruptedError, match=r"^meta$"):
+        strided_likelihood(reached, torch.zeros(9, device="meta").long(), 4, 2)
 
 
 @pytest.mark.parametrize("side", ["right", "left", "both"])

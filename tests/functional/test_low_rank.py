@@ -2,9 +2,11 @@ import math
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from mathlm.errors import InputError
 from mathlm.functional import gated_prefix, lora_scale, low_rank_update, merged_weight
+from mathlm.functional.low_rank import ReadNarrow
 from mathlm.train.memory import LiveBytes
 
 
@@ -82,6 +84,17 @@ def test_gradients_of_half_precision_inputs_are_those_of_the_sums_in_full(batch)
     torch.testing.assert_close(found[1:], (dA, dB))
     assert found[0].dtype == torch.bfloat16
     torch.testing.assert_close(found[0].float(), dx, rtol=2**-8, atol=1e-6)
+
+
+@pytest.mark.parametrize(("of_x", "of_A"), [(True, False), (False, True), (True, True)])
+def test_a_gradient_that_nobody_asks_for_is_not_computed(of_x, of_A):
+    """Each is a product of 2 · 4 · 2 · 5 operations: four inputs, rank 2, width 5."""
+    A = torch.randn(2, 5, dtype=torch.float32, requires_grad=of_A)
+    x = torch.randn(4, 5, dtype=torch.bfloat16, requires_grad=of_x)
+    y = ReadNarrow.apply(x, A)
+    with FlopCounterMode(display=False) as counter:
+        y.sum().backward()
+    assert counter.get_total_flops() == 80 * (of_x + of_A)
 
 
 def test_inputs_of_half_precision_are_not_kept_in_full():

@@ -151,6 +151,15 @@ def test_yarn_makes_scores_grow_by_the_square_of_its_amplitude():
     assert turned.item() == pytest.approx((q @ k).item() * yarn.amplitude**2, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("kind", "turns"), [("linear", math.inf), ("ntk", math.inf), ("yarn", 32), ("llama3", 4)]
+)
+def test_pairs_are_kept_from_so_many_turns_on(kind, turns):
+    """Of linear and ntk none is, however often it turns."""
+    context = {} if turns == math.inf else {"original_context": 128}
+    assert F.RopeScaling(kind=kind, factor=2, **context).turns == (1, turns)
+
+
 def test_position_interpolation_puts_every_second_position_on_a_trained_one():
     plain, _ = F.rotary_table(8, 16)
     scaled, _ = F.rotary_table(16, 16, 10_000.0, F.RopeScaling(kind="linear", factor=2))

@@ -194,8 +194,10 @@ def test_sparse_gradients_are_refused(make):
     table = nn.Embedding(5, 2, sparse=True)
     table(torch.tensor([1])).sum().backward()
     before = table.weight.detach().clone()
-    with pytest.raises(InputTypeError, match=r"dense gradients, got a sparse one .* \(5, 2\)"):
-        make(table.parameters()).step()
+    optimizer = make(table.parameters())
+    says = rf"^{type(optimizer).__name__} needs dense gradients, got a sparse one .* \(5, 2\)"
+    with pytest.raises(InputTypeError, match=says):
+        optimizer.step()
     assert torch.equal(table.weight, before)
 
 

@@ -279,6 +279,16 @@ def test_displacement_is_seen_where_the_loss_falls():
     assert (found["margin"], found["accuracy"]) == (2.0, 1.0)
 
 
+def test_a_margin_within_rounding_is_half_right():
+    """Both sure; opposite changes; 1e-4 of 1000 nats and of 2: they count 1/2, 1, 1/2, 1."""
+    logp = torch.tensor([[0.0, -1, -500, -1], [0.0, -3, -500, -1]])
+    logp_ref = torch.tensor([[0.0, -2, -500 - 1e-4, -1 - 1e-4], [0.0, -2, -500, -1]])
+    batch = rows("chosen_", *[[1]] * 4) | rows("rejected_", *[[1]] * 4)
+    batch |= {"chosen_logp_ref": logp_ref[0], "rejected_logp_ref": logp_ref[1]}
+    read = lambda model, batch: logp.flatten()[:, None]  # noqa: E731
+    assert preference_metrics(ONE, [batch], 0.1, read=read)["accuracy"] == 3 / 4
+
+
 def test_metrics_without_a_reference_leave_out_what_needs_one():
     found = preference_metrics(model(), PairBatches(encoded(), 4), 0.1)
     assert set(found) == {
@@ -360,6 +370,26 @@ def test_means_over_good_and_bad_answers_by_hand():
     assert alone == {"rejected_change": 0.0, "rejected_reward": 0.0}
 
 
+def test_means_over_good_and_bad_answers_are_those_of_the_policy():
+    """Against sums of all answers at once, in batches of five."""
+    data = UnpairedBatches(unpaired(), 5).with_reference(Reference(OTHER))
+    everything = next(iter(kto_batch(OTHER)))
+    change = (answer_log_probabilities(ONE, everything) - everything["logp_ref"]).detach()
+    good = everything["desirable"]
+    found = unpaired_metrics(ONE, data, 0.1)
+    assert found["chosen_change"] == pytest.approx(change[good].mean().item(), abs=1e-12)
+    assert found["rejected_change"] == pytest.approx(change[~good].mean().item(), abs=1e-12)
+
+
+def test_what_a_reference_said_is_brought_to_where_the_policy_is():
+    """On a device without numbers, and so in a batch without rows."""
+    none = torch.zeros(0, 1, dtype=torch.int64)
+    batch = {"ids": none, "targets": none, "logp_ref": torch.zeros(0)}
+    batch |= {"desirable": torch.zeros(0, dtype=torch.bool)}
+    read = lambda model, batch: torch.zeros(0, 1, device="meta")  # noqa: E731
+    assert unpaired_metrics(ONE, [batch], 0.1, read=read) == {}
+
+
 def test_kto_makes_good_answers_more_likely_than_bad_ones():
     network = model(n_layers=1)
     run = trainer(kto_batch(network), KTO(), steps=6, lr=0.05)
@@ -411,10 +441,11 @@ def test_a_batch_that_is_not_of_unpaired_answers_is_told_what_it_lacks(name):
         KTO()(ONE, without(data(0), name))
 
 
-def test_unpaired_metrics_say_which_column_is_missing():
+@pytest.mark.parametrize("name", ["ids", "targets", "desirable"])
+def test_unpaired_metrics_say_which_column_is_missing(name):
     data = UnpairedBatches(unpaired(), 4).with_reference(Reference(OTHER))
-    with pytest.raises(InputError, match="unpaired_metrics needs desirable"):
-        unpaired_metrics(ONE, [without(data(0), "desirable")], 0.1)
+    with pytest.raises(InputError, match=f"unpaired_metrics needs {name}, and"):
+        unpaired_metrics(ONE, [without(data(0), name)], 0.1)
 
 
 def test_a_policy_that_gives_nan_stops_the_run_and_the_samples_are_named():
