@@ -84,3 +84,49 @@ def test_one_row_of_nibbles_goes_the_same_way(outputs, missing):
 def test_blocks_waste_the_fewest_outputs():
     """576 = 6 · 96; 128 = 2 · 64 without waste, where 96 would waste 64; 100 in 7 · 16."""
     assert [q.byte_block(n) for n in (576, 192, 128, 49_152, 100)] == [96, 96, 64, 96, 16]
+
+
+@pytest.mark.parametrize(
+    ("capability", "outputs"), [("AVX512", 64), ("AVX2", 32), ("DEFAULT", 32)]
+)
+def test_a_block_of_nibbles_is_as_wide_as_the_processor_wants_it(
+    monkeypatch, capability, outputs
+):
+    """torch's int4mm_kernel.cpp: blocks of 64 outputs with AVX512, of 32 with AVX2."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    assert q.nibble_block.__wrapped__() == outputs
+
+
+def test_the_kernel_of_nibbles_is_used_where_torch_lays_codes_out_as_we_do():
+    codes = random_codes(128, 64, 8)
+    theirs = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes.int() + 8, 1)
+    same = torch.equal(theirs.flatten(), q.pack_nibbles(codes).flatten())
+    assert q.nibble_kernel.__wrapped__() == same
+
+
+def test_there_is_no_kernel_of_nibbles_without_wide_registers(monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
+    assert not q.nibble_kernel.__wrapped__()
+
+
+@pytest.mark.parametrize(("dimension", "size"), [(0, 64), (1, 32)])
+def test_the_kernel_of_nibbles_is_not_used_with_another_layout(monkeypatch, dimension, size):
+    """Neither outputs nor inputs may stand in another order; all 16 codes are tried."""
+    pack = q.pack_nibbles
+
+    def rolled(codes):
+        assert codes.unique().tolist() == list(range(-8, 8))
+        return pack(codes.roll(shift, dimension))
+
+    monkeypatch.setattr(q, "pack_nibbles", rolled)
+    for shift in range(1, size):
+        assert not q.nibble_kernel.__wrapped__(), shift
+
+
+def test_each_sum_takes_the_rows_of_one_block():
+    """Two blocks of three inputs, for two rows of x; a block of one input is one row."""
+    ids, ends = q.bags.__wrapped__(2, 3, 2)
+    assert ids.tolist() == [0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5]
+    assert ends.tolist() == [0, 3, 6, 9, 12]
+    ids, ends = q.bags.__wrapped__(2, 1, 1)
+    assert (ids.tolist(), ends.tolist()) == ([0, 1], [0, 1, 2])

@@ -245,6 +245,12 @@ def test_what_computing_hides_is_not_waited_for(shard, hides):
     assert training_time(SMALL, fast, plan, 1e6).seconds["data"] == 0
 
 
+def test_a_device_goes_by_its_name_or_its_data_sheet():
+    """NVIDIA's data sheet of the A100: 312 TFLOP/s in bfloat16, 400 W, 80 GB."""
+    sheet = Device(peak=312e12, watts=400.0, memory=80e9)
+    assert Cluster(device="A100").machine == Cluster(device=sheet).machine == sheet
+
+
 def test_a_node_has_the_fast_link():
     cluster = Cluster(per_node=8, link_within=9.0, link_between=1.0)
     assert [cluster.link(span) for span in (1, 8, 9)] == [9.0, 9.0, 1.0]

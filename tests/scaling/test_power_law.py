@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from mathlm.errors import InputError
 from mathlm.scaling import bootstrap_exponent, fit_power_law, held_out_errors
 from mathlm.scaling.fitting import LogSum, covariance, minimise, redrawn, student_quantile
-from mathlm.scaling.power_law import straight
+from mathlm.scaling.power_law import PowerLaw, straight
 
 X = np.geomspace(10, 1e6, 16)
 
@@ -189,6 +189,15 @@ def test_a_line_through_a_law_with_a_floor_foretells_too_little():
 def test_a_range_of_less_than_ten_is_called_too_short(top, short):
     x = np.geomspace(1, top, 8)
     assert fit_power_law(x, 3 * x**-0.3).too_short is short
+
+
+@pytest.mark.parametrize(
+    ("interval", "open_sign"),
+    [((-0.3, -0.1), False), ((-0.2, 0.0), True), ((-0.1, 0.1), True), ((0.0, 0.2), True)],
+)
+def test_an_interval_that_reaches_zero_leaves_the_sign_open(interval, open_sign):
+    law = PowerLaw(1.0, sum(interval) / 2, interval, 0.0, decades=2.0, points=9)
+    assert law.too_short is open_sign
 
 
 def test_an_exponent_lost_in_noise_is_called_too_short():

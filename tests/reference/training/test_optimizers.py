@@ -57,8 +57,8 @@ def torch_trajectory(make, gradient, theta, steps):
         (ref.adam_step, {"lr": 0.03, "eps": 1e-7}, lambda p: Adam(p, 0.03, eps=1e-7)),
         (
             ref.adamw_step,
-            {"lr": 0.03, "betas": (0.8, 0.95)},
-            lambda p: AdamW(p, 0.03, (0.8, 0.95)),
+            {"lr": 0.03, "betas": (0.8, 0.95), "eps": 1e-7},
+            lambda p: AdamW(p, 0.03, (0.8, 0.95), 1e-7),
         ),
     ],
     ids=["sgd", "momentum", "averaged", "nesterov", "rmsprop", "adam", "adamw"],

@@ -3,7 +3,7 @@ import pytest
 
 from mathlm.errors import ConfigError, InputTypeError, NonFiniteLossError
 from mathlm.reference import descend, momentum_step, sgd_step
-from mathlm.reference.training.stepping import unpack
+from mathlm.reference.training.stepping import checked, unpack
 
 
 def test_the_trajectory_holds_the_start_and_every_step():
@@ -90,3 +90,24 @@ def test_a_list_is_no_array(unchecked):
 def test_negative_numbers_of_steps_are_refused():
     with pytest.raises(ConfigError, match="steps=-1 must not be negative"):
         descend(lambda x: x, np.array([1.0]), sgd_step, -1, lr=0.1)
+
+
+def test_a_checked_step_does_what_the_step_does():
+    def step(theta, gradient, state=None, *, lr=0.5):
+        return theta - lr * gradient, {"t": 1, "m": state["m"] + gradient}
+
+    theta, g, m = np.array([8.0]), np.array([4.0]), np.array([1.0])
+    moved, state = checked(step)(theta, g, {"t": 0, "m": m}, lr=0.25)
+    assert (moved.tolist(), state["t"], state["m"].tolist()) == ([7], 1, [5])
+
+
+@pytest.mark.parametrize("name", ["theta", "m"])
+def test_a_checked_step_refuses_what_overflows(name):
+    """10 · 1e308 is infinite, and ∞ - ∞ no number: in the parameter or in the state."""
+
+    def step(theta, gradient, state=None):
+        far = 10 * gradient - 10 * gradient
+        return (far, {"m": theta}) if name == "theta" else (theta, {"m": far})
+
+    with pytest.raises(NonFiniteLossError, match=rf"{name} overflows: .* gradient is 1e\+308"):
+        checked(step)(np.ones(2), np.array([1.0, -1e308]))
