@@ -70,13 +70,18 @@ def test_the_record_names_what_was_asked_for(record):
 
 
 @pytest.mark.weekly
+@pytest.mark.slow
 def test_a_run_of_the_record_of_step_sizes_comes_out_again():
     results = Path(vocabulary_size.__file__).parents[2] / "results"
     recorded = json.loads((results / "vocabulary-rates.json").read_text())["runs"]
     options = "--sizes 256 --compute 4e11 --lr 0.012 --held-out 200000"
     (run,) = vocabulary_size.main(options.split())
-    (kept,) = [r for r in recorded if (r["vocab_size"], r["lr"]) == (256, 0.012)]
-    assert run["bits_per_byte"] == pytest.approx(kept["bits_per_byte"], abs=0.02)
+    (kept,) = [r for r in recorded if (r["vocab_size"], r["lr"], r["seed"]) == (256, 0.012, 0)]
+    # processors end up to 0.04 apart: 3.306 with AVX2, 3.332 with AVX-512, 3.335 with neither
+    assert run["bits_per_byte"] == pytest.approx(kept["bits_per_byte"], abs=0.05)
+    assert run["steps"] == kept["steps"]
+    # rounding has not spread yet
+    assert run["losses"][0] == pytest.approx(kept["losses"][0], rel=1e-3)
 
 
 @pytest.mark.parametrize("compute", ["1", "-1", "nan", "inf"])
