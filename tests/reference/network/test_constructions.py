@@ -40,6 +40,12 @@ def test_rows_count_in_binary_and_their_parity_is_that_of_python():
     assert y.ravel().tolist() == [i.bit_count() % 2 for i in range(32)]
 
 
+def test_the_largest_table_has_twenty_bits_and_counts_to_a_million():
+    x, y = all_bits(20)
+    assert_array_equal(x @ 2.0 ** np.arange(19, -1, -1), np.arange(2**20))
+    assert y.mean() == 0.5  # half of the numbers below a power of two have odd parity
+
+
 @pytest.mark.parametrize("build", [parity_network, parity_folds, parity_tree])
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8, 9])
 def test_every_construction_computes_parity(build, n):
