@@ -58,11 +58,14 @@ def test_each_listed_mutant_changes_lines_that_are_there_and_has_a_reason():
 DECORATED = """
 from functools import cache, wraps
 
+@cache
 def twice(f):
+    @cache
     @wraps(f)
     def doubled(*x):
         return 2 * f(*x)
     return doubled
+same = twice
 
 @twice
 @cache
@@ -85,11 +88,12 @@ def test_of_decorated_functions_the_bodies_are_functions_of_their_own():
     exec(plain, after)
     for found in (before, after):
         assert found["three"]() == 6
+        assert found["same"] is found["twice"]
         assert found["Four"]().value == 4
         assert found["three"].__name__ == "three"
         assert found["Four"].same(5) == 5
     assert [x.strip() for x in plain.split("\n") if "@" in x] == ["@staticmethod"]
-    assert "    doubled = wraps(f)(doubled)  # pragma: no mutate\n" in plain
+    assert "    doubled = cache(wraps(f)(doubled))  # pragma: no mutate\n" in plain
     assert "\nthree = twice(cache(three))  # pragma: no mutate\n" in plain
 
 

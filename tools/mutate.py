@@ -192,17 +192,18 @@ def decorated_below(source: str) -> str:
 
     Those that it can do stay as they are, and so do signatures without a body.
     """
-    lines = source.split("\n")
+    lines, gone = source.split("\n"), set[int]()
     functions = [f for f in ast.walk(ast.parse(source)) if isinstance(f, ast.FunctionDef)]
-    for f in sorted(functions, key=lambda f: -f.lineno):  # the last first: the others stay put
+    for f in reversed(functions):  # inner ones first
         names = [ast.unparse(decorator) for decorator in f.decorator_list]
         if not names or names in (["staticmethod"], ["classmethod"]) or "overload" in names:
             continue
         made = "(".join([*names, f.name]) + ")" * len(names)
         below = f"{' ' * f.col_offset}{f.name} = {made}  # pragma: no mutate"
-        lines.insert(f.end_lineno or f.lineno, below)
-        del lines[f.decorator_list[0].lineno - 1 : f.lineno - 1]
-    return "\n".join(lines)
+        end, first = f.end_lineno or f.lineno, f.decorator_list[0].lineno
+        lines[end - 1] += f"\n{below}"  # no line moves, so that functions inside others fit
+        gone |= {*range(first - 1, f.lineno - 1)}
+    return "\n".join(line for i, line in enumerate(lines) if i not in gone)
 
 
 def sample(module: str, count: int) -> list[str]:
