@@ -38,7 +38,7 @@ def best_of_n_log_probabilities(
         n: How many are drawn.
 
     Returns:
-        log q [nats], normalized; -inf where p is 0.
+        log q [nats], normalized; -inf where log p is. Differentiable in ``logp``.
 
     Raises:
         InputError: If n < 1, a reward is not finite, the shapes differ, or p does not sum to 1.
@@ -59,14 +59,32 @@ def best_of_n_log_probabilities(
 
 
 def _best_of_row(logp: Tensor, rewards: Tensor, n: int) -> Tensor:
-    """The same for one row."""
-    levels, level = rewards.unique(return_inverse=True)  # rising
-    p = logp.softmax(-1)
-    mass = p.new_zeros(len(levels)).index_add(0, level, p)
-    up_to = mass.cumsum(0)  # P(r <= level)
-    won = n * up_to.log() + torch.log(-torch.expm1(n * torch.log1p(-mass / up_to)))
-    q = logp + (won - mass.log())[level]
-    return q.masked_fill(p == 0, -math.inf).log_softmax(-1)
+    """The same for one row, by Uⁿ - (U - m)ⁿ = Uⁿ (1 - (1 - m/U)ⁿ)."""
+    possible = logp > -math.inf
+    logp_seen = logp[possible].log_softmax(-1)
+    levels, level = rewards[possible].unique(return_inverse=True)  # rising
+    log_mass = _log_sum_by(level, len(levels), logp_seen)  # m = P(r = level)
+    log_up_to = log_mass.logcumsumexp(0)  # U = P(r <= level)
+    won = n * log_up_to + _log_any_of(n, log_mass - log_up_to)
+    q = logp_seen + (won - log_mass)[level]
+    return logp.new_full(logp.shape, -math.inf).masked_scatter(possible, q.log_softmax(-1))
+
+
+def _log_sum_by(group: Tensor, groups: int, logp: Tensor) -> Tensor:
+    """Logarithm of Σ p of each group, also where every p underflows."""
+    top = logp.new_zeros(groups).scatter_reduce(
+        0, group, logp.detach(), "amax", include_self=False
+    )
+    return top + logp.new_zeros(groups).index_add(0, group, (logp - top[group]).exp()).log()
+
+
+def _log_any_of(n: int, log_share: Tensor) -> Tensor:
+    """Of n draws at least one falls into a share s: log (1 - (1 - s)ⁿ)."""
+    certain = log_share == 0
+    rare = log_share < math.log(torch.finfo(log_share.dtype).tiny)  # s underflows: n s
+    share = log_share.masked_fill(certain | rare, -1.0).exp()  # gradients stay finite
+    usual = torch.log(-torch.expm1(n * torch.log1p(-share)))
+    return torch.where(rare, math.log(n) + log_share, usual).masked_fill(certain, 0.0)
 
 
 def best_of_n_kl(

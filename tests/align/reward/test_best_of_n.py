@@ -83,6 +83,42 @@ def test_what_cannot_be_drawn_is_never_the_best():
     assert best_of_n_kl(p.log(), torch.tensor([0.0, 9.0, 1.0]), 2).isfinite()
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_probabilities_that_underflow_keep_their_place(n):
+    """Of n draws: the best has n times its chance, the worst the nth power of it."""
+    logp = torch.tensor([-800.0, 0.0, -900.0])  # exp of the outer two is 0 also in float64
+    q = best_of_n_log_probabilities(logp, torch.tensor([2.0, 1.0, 0.0]), n)
+    expected = [math.log(n) - 800, 0, -900 * n]
+    assert q.tolist() == pytest.approx(expected, rel=1e-14, abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+@pytest.mark.parametrize("rewards", REWARDS.values(), ids=REWARDS)
+def test_gradients_are_those_of_differences(rewards, n):
+    scores = torch.tensor([0.3, -1.0, 0.2, 0.9], dtype=torch.float64, requires_grad=True)
+
+    def chosen(z):
+        return best_of_n_log_probabilities(z.log_softmax(-1), rewards, n)
+
+    def divergence(z):
+        return best_of_n_kl(z.log_softmax(-1), rewards, n)
+
+    assert torch.autograd.gradcheck(chosen, scores)
+    assert torch.autograd.gradcheck(divergence, scores)
+
+
+def test_the_gradient_of_what_cannot_be_drawn_is_zero():
+    """The KL of two is 3/4 ln 3/2 + 1/4 ln 1/2 at a fair coin: by hand, as a function of p.
+
+    q = (p², 1 - p²), so KL = p² ln p + (1 - p²) ln (1 + p), and its slope at p = 1/2 is
+    2p ln p + p - 2p ln (1 + p) + 1 - p = 1 - ln 3; a score moves p by p (1 - p) = 1/4.
+    """
+    logp = torch.tensor([0.5, 0.0, 0.5], dtype=torch.float64).log().requires_grad_()
+    best_of_n_kl(logp, torch.tensor([0.0, 9.0, 1.0]), 2).backward()
+    slope = (1 - math.log(3)) / 4
+    assert logp.grad.tolist() == pytest.approx([slope, 0, -slope], abs=1e-14)
+
+
 def test_the_divergence_of_two_outcomes_by_hand():
     """Best of 2 of a fair coin: (3/4, 1/4) against (1/2, 1/2)."""
     kl = best_of_n_kl(torch.full((2,), 0.5).log(), torch.tensor([1.0, 0.0]), 2)
