@@ -193,8 +193,11 @@ def ends_by_rate(
             for rate, e in zip(x, ends, strict=True):
                 ax.plot(np.full(len(e), rate), e, ls="", ms=3, alpha=0.45, **style)
         ax.axhline(level, color=GREEN, ls="--", lw=1.2)
+        rates = sorted({rate for points in lines.values() for rate, _ in points})
+        ax.set_xticks(rates, [f"{1e3 * rate:g}" for rate in rates])
+        ax.set_xticks([], minor=True)
         ax.set_title(method, fontsize=9)
-        ax.set_xlabel("largest learning rate")
+        ax.set_xlabel("largest learning rate / 0.001", fontsize=8)
     axes[0, 0].set_ylabel("KL(policy ‖ optimum) [nats]")
     axes[0, 0].legend(fontsize=8)
     return fig
