@@ -353,7 +353,10 @@ def delta_rule_chunked(
     total, left = log_decay.cumsum(-2), decay_mask(log_decay[..., 0])
     system = (beta * (k @ k.mT) * left).tril(-1)
     right = beta * torch.cat((v, total.exp() * k), -1)
-    both = torch.linalg.solve_triangular(system, right, upper=False, unitriangular=True)
+    wide = torch.promote_types(right.dtype, torch.float32)  # the solver takes no 16 bits
+    system, wanted = system.to(wide), right.to(wide)
+    both = torch.linalg.solve_triangular(system, wanted, upper=False, unitriangular=True)
+    both = both.to(right.dtype)
     from_v, from_state = both.split((P, k.shape[-1]), -1)  # U = from_v - from_state M
     scores, late = q @ k.mT * left, k * (total[..., -1:, :] - total).exp()
     read, kept = q * total.exp(), total[..., -1:, :].exp()

@@ -45,6 +45,18 @@ def test_chunks_of_the_delta_rule_give_its_recurrence(chunk):
     torch.testing.assert_close(F.delta_rule_chunked(*args, chunk, first), expected, **TIGHT)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_the_delta_rule_in_16_bits_is_that_of_its_rounded_inputs(dtype):
+    """Some dozen roundings on the way to a number of the size of the largest."""
+    args = [x.to(dtype) for x in drawn(70)]
+    exact, last = F.delta_rule(*[x.double() for x in args])
+    y, state = F.delta_rule_chunked(*args)
+    assert y.dtype == state.dtype == dtype
+    off = 16 * torch.finfo(dtype).eps
+    assert (y.double() - exact).abs().max() < off * exact.abs().max()
+    assert (state.double() - last).abs().max() < off * last.abs().max()
+
+
 @pytest.mark.parametrize("chunk", [1, 4, 64])
 def test_gates_for_each_row_are_a_recurrence_with_a_diagonal_matrix(chunk):
     q, k, v, _, _ = drawn()
