@@ -130,7 +130,11 @@ WRONG = {
     "the two norms of a block are exchanged.": MISTAKES["two norms swapped"],
     "the last gain is left at 1.": MISTAKES["final gain left at 1"],
     "the gains of the blocks are left at 1.": Mistake(
-        edit=lambda m, s: {n: torch.ones_like(t) for n, t in s.items() if "norm" in n}
+        edit=lambda m, s: {
+            n: torch.ones_like(t)
+            for n, t in s.items()
+            if n.startswith("blocks.") and "norm" in n
+        }
     ),
 }
 

@@ -44,7 +44,7 @@ def merges_demo(corpora: Mapping[str, Mapping[str, int]], n_merges: int = 12) ->
     return Demo(
         kind="merges",
         title="Byte-pair encoding, one merge at a time",
-        hint="Change the rule for ties: from which merge on do the two corpora differ?",
+        hint="Change the rule for ties: from which merge on do the two rules differ?",
         controls=select("corpus", "corpus", list(corpora))
         + select("rule", "a tie goes to", RULES)
         + slider("merges", "merges done", 0, n_merges, 1, 0)

@@ -74,9 +74,10 @@ def gradient_trace_demo(
         view=upper
         + lower
         + live_text(
-            f"Predicting {value('word', labels[label])}: at the source, most of the gradient "
-            f"arrives at {value('most', source[int(last.argmax())])}. Later positions of the "
-            f"target, {value('zeros', str(len(labels) - 1 - label))} of them, get exactly 0."
+            f"Predicting {value('word', labels[label])}: at the source, the largest share of "
+            f"the gradient arrives at {value('most', source[int(last.argmax())])}. Later "
+            f"positions of the target, {value('zeros', str(len(labels) - 1 - label))} of them, "
+            "get exactly 0."
         ),
         script=script_beside(__file__, "gradient_trace"),
         css=TRACE_CSS,
