@@ -41,12 +41,12 @@ class SparseAutoencoder(nn.Module):
     Implements eq-features-code::
 
         f = relu((x - b) W_eᵀ + c),   or only the ``active`` largest entries of that
-        x̂ = f W_dᵀ + b,               every column of W_d of length 1
+        x̂ = f W_d + b,                every row of W_d of length 1
 
     Without ``active`` it is the loss that has to keep f sparse: see
     :class:`SparseReconstruction`. The length of 1 belongs to the formula, not to the training:
     whatever is stored in ``decoder`` is divided by its length where it is used. Without it, a
-    penalty on f could be evaded by small features and long columns.
+    penalty on f could be evaded by small features and long rows.
 
     In training each feature counts for how many vectors it has been 0. Those that reach
     ``patience`` are called idle, and go into ``Coded.revival``.
@@ -61,7 +61,7 @@ class SparseAutoencoder(nn.Module):
     Attributes:
         encoder: W_e (M, D), at first the same directions as W_d.
         threshold: c (M).
-        decoder: Columns of W_d before they are divided by their lengths, (D, M).
+        decoder: W_dᵀ before its columns are divided by their lengths, (D, M).
         offset: b (D); see :meth:`center`.
         idle: Vectors since each feature was last used, (M).
 
@@ -106,7 +106,7 @@ class SparseAutoencoder(nn.Module):
 
     @property
     def directions(self) -> Float[Tensor, "M D"]:
-        """The columns of W_d, as rows: one direction of length 1 for each feature."""
+        """The rows of W_d: one direction of length 1 for each feature."""
         return normalize(self.decoder, dim=0).mT
 
     @torch.no_grad()
