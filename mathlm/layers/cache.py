@@ -145,8 +145,7 @@ class KeyValueCache:
         dtype: Of keys and values.
         device: Where they are.
         window: Keys that a query sees, itself included: only they, and a quarter more, are
-            kept, and there is room without end. None = all are kept. A sequence has one of
-            each layer.
+            kept. None = all are kept. A sequence has one of each layer.
 
     Example:
         >>> from mathlm.models import GPT, GPTConfig
@@ -268,7 +267,9 @@ class MemoryCache:
         """
         if self.memory is None or self.memory is memory:
             return self.memory is not None
-        if self.memory.shape == memory.shape and torch.equal(self.memory, memory):
+        if self.memory.shape == memory.shape and torch.allclose(
+            self.memory, memory, rtol=0.0, atol=0.0, equal_nan=True
+        ):
             return True
         raise InputError(
             f"the cache holds keys and values of another memory {tuple(self.memory.shape)} "

@@ -132,6 +132,8 @@ class CrossAttention(nn.Module):
         if dropout > 0:
             raise InputError("taps show the weights without dropout: call model.eval() first")
         q, k, v = tap(taps, "q", q), tap(taps, "k", k), tap(taps, "v", v)
+        if mask is not None:  # a cache also holds what no query may see, and 0 · NaN is NaN
+            v = v.masked_fill(~mask.any(-2).unsqueeze(-1), 0.0)
         weights = F.attention_weights(q, k, mask, scale=self.scale)  # (B, H, T, S)
         return tap(taps, "heads", tap(taps, "weights", weights) @ v)
 

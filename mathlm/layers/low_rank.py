@@ -146,7 +146,7 @@ class LoRALinear(nn.Module):
         """Forget an update."""
         del self.A[name], self.B[name], self.settings[name]
         if self.active == name:
-            self.active = None
+            self.active = self.merged = None
 
     def forward(self, x: Float[Tensor, "*batch I"]) -> Float[Tensor, "*batch O"]:
         """Apply the map and its update to each vector."""

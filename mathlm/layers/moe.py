@@ -1,6 +1,7 @@
 """Mixture of experts: a feed-forward layer of which each token uses a part."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -87,6 +88,18 @@ class MixtureOfExperts(nn.Module):
         self.register_buffer("bias", torch.zeros(n_experts))
         self.register_buffer("load", torch.zeros(n_experts), persistent=False)
         self.reset_parameters(d_model**-0.5, d_ff**-0.5)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Move everything, but round neither counts nor their bias to 16 bits.
+
+        In bfloat16 a count would stop at 256, and a bias where a step is half of its spacing.
+        """
+        before = {"bias": self.bias, "load": self.load}
+        super()._apply(fn, recurse)
+        for name, buffer in before.items():
+            if self._buffers[name].dtype.itemsize < 4:  # type: ignore[union-attr]
+                self._buffers[name] = buffer.float().to(self._buffers[name].device)  # type: ignore[union-attr]
+        return self
 
     @torch.no_grad()
     def reset_parameters(self, std: float, std_out: float) -> None:

@@ -155,6 +155,7 @@ class ByteLinear(QuantizedLinear):
         levels = symmetric_levels(scaled(weight, scale), 8, dtype=weight.dtype)
         blocks = pack_bytes(levels.codes.flatten(1))
         outputs, inputs = weight.shape
+        bias = None if bias is None else bias.detach().clone()
         return cls(blocks, levels.step.flatten(), inputs, outputs, bias, inverse(scale))
 
     def levels(self) -> Levels:
@@ -221,6 +222,7 @@ class NibbleLinear(QuantizedLinear):
         outputs, inputs = weight.shape
         padding = 2 * blocks.shape[0] * blocks.shape[2] - outputs
         step = pad(grid, (0, 0, 0, padding)).contiguous()  # (N, nC, 2)
+        bias = None if bias is None else bias.detach().clone()
         return cls(blocks, step, inputs, outputs, bias, inverse(scale))
 
     def levels(self) -> Levels:

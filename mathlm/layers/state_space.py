@@ -249,7 +249,7 @@ def _convolve(conv: nn.Conv1d, x: Tensor, cache: LinearStateCache) -> Tensor:
     before = conv.kernel_size[0] - 1
     past = x.new_zeros(len(x), before, x.shape[2]) if cache.past is None else cache.past
     whole = torch.cat((past, x), 1)
-    cache.past = whole[:, whole.shape[1] - before :]
+    cache.past = whole[:, whole.shape[1] - before :].clone()  # a view would keep all of it
     return F.causal_convolution(x, conv.weight[:, 0], conv.bias, past)
 
 

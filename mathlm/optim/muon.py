@@ -118,10 +118,12 @@ class Muon(Update):
         """Move all ``params`` by torch's own function, one at a time in full."""
         self.advance(params)
         for p in params:
-            theta, m = whole(p), whole(self.state[p]["m"])
+            theta, g, m = whole(p), whole(cast(Tensor, p.grad)), whole(self.state[p]["m"])
+            # without Nesterov's step the kernel scales a momentum of bfloat16 itself
+            kept = m if group["nesterov"] else m.lerp(g, 1 - group["momentum"])
             muon_kernel(
                 [theta],
-                [whole(cast(Tensor, p.grad))],
+                [g],
                 [m],
                 lr=group["lr"],
                 weight_decay=group["weight_decay"],
@@ -133,6 +135,7 @@ class Muon(Update):
                 adjust_lr_fn=group["scale"],
                 has_complex=False,
             )
+            m.copy_(kept)
             keep_part(self.state[p]["m"], m)
             keep_part(p, theta)
 

@@ -183,7 +183,7 @@ def check_positive(group: dict, *names: str) -> None:
 
 def check_decay(name: str, value: Any) -> None:
     """Refuse decay rates outside [0, 1)."""
-    rates = value if isinstance(value, tuple) else (value,)
+    rates = value if isinstance(value, tuple | list) else (value,)
     for rate in rates:
         check_number(name, rate)
     if not all(0 <= b < 1 for b in rates):

@@ -33,9 +33,10 @@ def width_role(name: str, p: nn.Parameter) -> Role:
     Returns:
         "input", "hidden" or "output".
     """
-    if p.ndim < 2 or "embedding" in name or name.startswith("position"):
+    parts = name.split(".")  # a model may stand inside another: gpt.head.weight
+    if p.ndim < 2 or "embedding" in name or "position" in parts:
         return "input"
-    return "output" if name.split(".")[0] == "head" else "hidden"
+    return "output" if "head" in parts else "hidden"
 
 
 @torch.no_grad()

@@ -91,6 +91,21 @@ def test_poison_where_no_query_looks_reaches_neither_values_nor_gradients(mask, 
     torch.testing.assert_close(results[1], results[0], **TIGHT)
 
 
+@pytest.mark.parametrize("mask", [FAR[:, None, None], FAR[1].expand(T, S)])
+def test_poison_in_a_cache_reaches_neither_values_nor_taps(mask, streams):
+    layer, (x, m), results = make(), streams, []
+    seen = FAR if mask.ndim == 4 else FAR[1].expand(B, S)
+    for poison in (0.0, float("nan")):
+        cache, taps = MemoryCache(), {}
+        poisoned = m.masked_fill(~seen.unsqueeze(-1), poison)
+        with torch.no_grad():
+            first = layer(x, poisoned, mask=mask, cache=cache)
+            again = layer(x, poisoned.clone(), mask=mask, cache=cache, taps=taps)
+        results.append([first, again, taps["weights"], taps["heads"]])
+    torch.testing.assert_close(results[1], results[0], **TIGHT)
+    torch.testing.assert_close(results[0][1], results[0][0], **TIGHT)
+
+
 def test_a_query_that_sees_nothing_gives_the_bias(streams):
     layer, (x, m), mask = make(), streams, torch.ones(T, S) > 0
     mask[1] = False

@@ -128,6 +128,13 @@ def test_state_is_the_same_merged_or_not_and_loading_merges_again():
     assert torch.equal(two.merged, one.weights())
 
 
+def test_a_removed_update_is_not_used_merged_either():
+    layer, x = make().eval(), torch.randn(3, 8)
+    layer.merged = layer.weights()
+    layer.remove("default")
+    assert torch.equal(layer(x), layer.base(x))
+
+
 def test_whoever_wants_one_matrix_is_told_where_it_is():
     with pytest.raises(AttributeError, match=r"\.base\.weight is the one that is not trained"):
         _ = make().weight

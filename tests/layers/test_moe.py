@@ -117,6 +117,20 @@ def test_the_load_is_counted_in_training_only():
     assert layer.load.sum() == B * T * K
 
 
+def test_counts_and_their_bias_keep_32_bits_in_a_model_of_16():
+    """In bfloat16 256 + 1 is 256, and 0.5 + 0.001 is 0.5."""
+    layer = MixtureOfExperts(D, WIDTH, 2, 2, router="sigmoid").to(torch.bfloat16)
+    assert layer(torch.randn(300, D, dtype=torch.bfloat16)).dtype == torch.bfloat16
+    layer(torch.randn(1, D, dtype=torch.bfloat16))
+    assert layer.load.tolist() == [301, 301]
+    layer.bias[:] = 0.5
+    for _ in range(100):
+        layer.load[:] = torch.tensor([1, 3])
+        layer.step_bias(0.001)
+    torch.testing.assert_close(layer.bias.double(), torch.tensor([0.6, 0.4]), rtol=0, atol=1e-5)
+    assert layer.double().bias.dtype == torch.float64
+
+
 def test_without_room_tokens_are_dropped():
     layer, x = MixtureOfExperts(D, WIDTH, E, K, capacity_factor=0.25), torch.randn(8, D)
     taps = {}

@@ -25,6 +25,16 @@ def test_a_map_is_the_product_with_its_weights(kind):
     torch.testing.assert_close(m(x), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [ByteLinear, NibbleLinear])
+def test_the_bias_is_a_copy_that_no_gradient_reaches(kind):
+    linear = nn.Linear(64, 8)
+    m = kind.of(linear.weight, linear.bias)
+    kept = m.bias.clone()
+    linear.bias.data += 1
+    assert torch.equal(m.bias, kept)
+    assert not m(torch.randn(1, 64)).requires_grad
+
+
 def test_bytes_are_within_half_a_step_of_the_weights():
     w = torch.randn(20, 64)
     m = ByteLinear.of(w)

@@ -31,6 +31,15 @@ def test_no_position_sees_a_later_one_and_the_cache_does_not_grow(kind):
     assert cache.nbytes == size > 0
 
 
+@LAYERS
+def test_a_cache_holds_no_more_memory_than_it_says(kind):
+    cache = LinearStateCache()
+    with torch.no_grad():
+        kind(D, H, P, N)(torch.randn(1, 500, D), cache=cache)
+    held = (cache.past, cache.state)
+    assert sum(t.untyped_storage().nbytes() for t in held) == cache.nbytes
+
+
 def test_mamba2_is_its_equation():
     layer, x = Mamba2(D, H, P, N, n_groups=2), torch.randn(2, 6, D)
     layer.D.data = torch.randn(H)

@@ -58,6 +58,18 @@ def test_lines_and_kernel_agree_to_the_rounding_of_bfloat16(shape):
     assert 0 < (lines - kernel).abs().max() < 5e-2  # five passes, of slope 3.4 at 0
 
 
+@pytest.mark.parametrize("nesterov", [True, False])
+def test_a_momentum_in_bfloat16_is_the_mean_of_the_gradients(nesterov):
+    """100 I, then -100 I: 0.05 · 100 = 5, then 0.95 · 5 - 5 = -0.25, in each diagonal entry."""
+    p = nn.Parameter(torch.zeros(4, 4, dtype=torch.bfloat16))
+    optimizer = Muon([p], lr=0.01, nesterov=nesterov)
+    for sign in (1, -1):
+        p.grad = sign * 100 * torch.eye(4, dtype=torch.bfloat16)
+        optimizer.step()
+    m = optimizer.state[p]["m"].float()
+    torch.testing.assert_close(m, -0.25 * torch.eye(4).float(), rtol=0, atol=5 / 128)
+
+
 def test_singular_values_follow_the_polynomial():
     U, s, Vt = torch.linalg.svd(u := torch.randn(4, 7), full_matrices=False)
     s = s / s.norm()

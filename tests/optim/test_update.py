@@ -259,6 +259,19 @@ def test_decay_rates_must_be_numbers():
         Adam([{"params": [parameter()], "betas": (0.9, None)}])
 
 
+def test_decay_rates_of_a_file_of_settings_are_a_list():
+    """JSON knows no tuple, and torch takes either."""
+    steps = []
+    for betas in ([0.5, 0.9], (0.5, 0.9)):
+        p = nn.Parameter(torch.ones(3))
+        p.grad = torch.tensor([1.0, -2.0, 3.0])
+        Adam([{"params": [p], "betas": betas}]).step()
+        steps.append(p.detach())
+    assert torch.equal(*steps)
+    with pytest.raises(ConfigError, match=r"betas=\[0.5, 1.0\] must lie in"):
+        Adam([{"params": [parameter()], "betas": [0.5, 1.0]}])
+
+
 def test_methods_of_torch_are_bare_until_the_compiler_is_loaded(monkeypatch):
     wrapped = torch.optim.Optimizer.zero_grad
     monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)

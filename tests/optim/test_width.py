@@ -28,6 +28,25 @@ def test_each_parameter_has_the_role_of_its_growing_sides():
     assert roles["head.weight"] == "output"
 
 
+def test_a_model_inside_another_has_the_same_roles():
+    config = GPTConfig(
+        vocab_size=7,
+        context=8,
+        d_model=8,
+        n_layers=1,
+        n_heads=2,
+        position="learned",
+        tie_embeddings=False,
+    )
+    gpt = GPT(config)
+    roles = {name: width_role(name, p) for name, p in gpt.named_parameters()}
+    inside = {
+        name: width_role(name, p) for name, p in nn.ModuleDict({"gpt": gpt}).named_parameters()
+    }
+    assert inside == {f"gpt.{name}": role for name, role in roles.items()}
+    assert (inside["gpt.head.weight"], inside["gpt.position.weight"]) == ("output", "input")
+
+
 @pytest.mark.parametrize("kind", EXPONENTS)
 def test_at_the_base_width_nothing_changes(kind):
     plain, scaled = gpt(16), scale_start(gpt(16), 1, kind)
