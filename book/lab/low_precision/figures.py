@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike
 
 from mathlm.plot.style import BLUE, COLORS, GRAY, ORANGE, RED, WIDE
@@ -98,6 +99,9 @@ def block_errors(results: Mapping[str, Sequence[float]]) -> Figure:
         ax.semilogx(errors, [row] * len(errors), "o", color=BLUE, alpha=0.7)
     ax.set_yticks(range(len(results)), list(results))
     ax.set_ylim(-0.6, len(results) - 0.4)
+    ax.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+    ax.xaxis.set_minor_formatter("{x:g}")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel("relative error of the product")
     return fig
 

@@ -44,8 +44,9 @@ def trainer_growth(
             ax.loglog(x, read, marker=mark, ms=5, color=color, label=shown)
         ax.set(xlabel=label)
         ax.legend(fontsize=9)
-    axes[1].set_xticks(list(merges), [str(m) for m in merges])
-    axes[1].minorticks_off()
+    for ax, x in zip(axes, (sizes, merges), strict=True):
+        ax.set_xticks(list(x), [str(n) for n in x], fontsize=9)
+        ax.set_xticks([], minor=True)
     axes[0].set_ylabel("symbols read")
     return fig
 
