@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ..checks import require_counts
 from ..errors import InputError
 from ..generate import IncrementalReader, score
+from ..generate.decoding import evaluating
 from ..models import GPT, Recurrent
 from ..progress import track
 from ..text.corpora.questions import LETTERS, Question
@@ -199,8 +200,10 @@ def _given(
         return score(model, of_each, [ids for many in answers for ids in many])
     # letters: one reading of each prompt says how likely every next token is
     real = pad_sequence([torch.ones_like(p) for p in prompts], batch_first=True).bool()
-    reader = IncrementalReader(model, len(prompts), real.shape[1])
-    logp = reader.read(pad_sequence(list(prompts), batch_first=True), real).log_softmax(-1)
+    with evaluating(model):
+        reader = IncrementalReader(model, len(prompts), real.shape[1])
+        logits = reader.read(pad_sequence(list(prompts), batch_first=True), real)
+    logp = (logits.float() if logits.itemsize < 4 else logits).log_softmax(-1)
     pairs = zip(logp, answers, strict=True)
     return [row[ids] for row, many in pairs for ids in many]
 
@@ -214,7 +217,7 @@ def written_choice(text: str, question: Question) -> int | None:
     """Which choice an answer names that a model has written freely.
 
     A letter after "answer", "option" or "choice", or one with which the text begins; else the
-    one choice whose words stand in it.
+    one choice that stands in it, as whole words.
 
     Args:
         text: What the model wrote.
@@ -230,11 +233,19 @@ def written_choice(text: str, question: Question) -> int | None:
         >>> written_choice("four or five", question) is None  # several
         True
     """
-    if match := WRITTEN.search(text.strip()):
-        place = LETTERS.index(match[1] or match[2])
-        return place if place < len(question.choices) else None
-    said = [i for i, c in enumerate(question.choices) if c.lower() in text.lower()]
-    return said[0] if len(said) == 1 else None
+    letters = (match[1] or match[2] for match in WRITTEN.finditer(text.strip()))
+    said = {LETTERS.index(letter) for letter in letters}
+    if not said:
+        said = {i for i, c in enumerate(question.choices) if _stands_in(text, c)}
+    if len(said) != 1 or max(said) >= len(question.choices):
+        return None
+    return said.pop()
+
+
+def _stands_in(text: str, choice: str) -> bool:
+    """Whether a choice stands in a text, and not as a part of a word or of a number."""
+    whole = rf"(?<!\w)(?<!\d[.,]){re.escape(choice.lower())}(?!\w|[.,]\d)"
+    return re.search(whole, text.lower()) is not None
 
 
 def right_answers(

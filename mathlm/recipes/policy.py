@@ -371,7 +371,7 @@ def judge(config: PolicyConfig, data: PolicyBatches) -> dict[str, Any]:
     asked = [data.given[i] for i in chosen]
     writer = replace(data.writer, read=target_log_probabilities)  # no step follows
     batch = writer.write(asked, JUDGED)
-    texts = data.writer.texts(asked), data.writer.texts(completions_of(batch))
+    texts = data.writer.asked(asked), data.writer.texts(completions_of(batch))
     rewards = batch["rewards"].tolist()
     samples = [
         {"prompt": x, "completion": y, "reward": r}

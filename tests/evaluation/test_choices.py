@@ -87,6 +87,10 @@ def test_right_answers_are_counted_by_question():
         ("Answer: **A**", 0),
         ("It must be an owl, since it flies.", 1),
         ("A cat or an owl", None),
+        ("A catalog of owls", None),
+        ("Option B: the option B is right.", 1),
+        ("Option A is wrong, so the answer is B.", None),
+        ("B. The other choice, C, is wrong.", None),
         ("I don't know", None),
         ("E", None),
         ("", None),
@@ -94,6 +98,14 @@ def test_right_answers_are_counted_by_question():
 )
 def test_what_was_written_names_one_choice_or_none(text, place):
     assert written_choice(text, FOUR) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("It is 5.", 1), ("14", None), ("5th", None), ("2.5", None), ("5.0", None)],
+)
+def test_a_choice_stands_in_a_text_as_a_whole(text, place):
+    assert written_choice(text, Question("2 + 3?", ("4", "5"), 1)) == place
 
 
 def test_nothing_to_ask_is_refused(model):
@@ -112,19 +124,39 @@ def test_no_gradient_is_kept(model):
     assert all(p.grad is None for p in model.parameters())
 
 
+class Tight:
+    """Bytes; of an answer of one letter without the space."""
+
+    def encode(self, text):
+        return Bytes().encode(text.strip() if len(text) == 2 else text)
+
+
+ONE_BYTE = [Question(q.text, ("x", "q"), 0) for q in (FOUR, TWO)]
+
+
 @torch.no_grad()
 def test_a_prompt_is_read_once_for_answers_of_one_token(model):
     """Of two questions of unequal length; a token has the number that it has alone."""
-    tokenizer = Bytes()
-    one_byte = [Question(q.text, ("x", "q"), 0) for q in (FOUR, TWO)]
-
-    class Tight:
-        def encode(self, text):
-            return tokenizer.encode(text.strip() if len(text) == 2 else text)
-
-    found = score_choices(model, Tight(), one_byte)
-    for question, scores in zip(one_byte, found, strict=True):
+    found = score_choices(model, Tight(), ONE_BYTE)
+    for question, scores in zip(ONE_BYTE, found, strict=True):
         prompt = f"Question: {question.text}\nAnswer:"
         expected = [by_hand(model, prompt, c) for c in question.choices]
         np.testing.assert_allclose(scores.logp, expected, rtol=1e-5)
         assert scores.tokens.tolist() == [1, 1]
+
+
+def test_a_model_in_training_is_read_in_evaluation_mode(model):
+    expected = score_choices(model, Tight(), ONE_BYTE)
+    found = score_choices(model.train(), Tight(), ONE_BYTE)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours.logp, theirs.logp)
+    assert model.training
+
+
+@torch.no_grad()
+def test_half_precision_ends_at_the_logits(model):
+    """Their log-softmax in bfloat16 has steps of 1/32 nat at -5, and makes false ties."""
+    found = score_choices(model.bfloat16(), Tight(), ONE_BYTE[:1])
+    ids = torch.tensor([list(f"Question: {FOUR.text}\nAnswer:".encode())])
+    expected = model(ids)[0, -1].double().log_softmax(-1)[list(b"xq")]
+    np.testing.assert_allclose(found[0].logp, expected, atol=2e-6)

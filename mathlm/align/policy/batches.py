@@ -299,7 +299,7 @@ class PolicyBatches:
         first = {name: batch[name][:shown] for name in ("ids", "targets")}
         prompts = [self.given[int(i)] for i in batch["prompt_index"][:shown]]
         written = self.writer.texts(completions_of(first))
-        texts = zip(self.writer.texts(prompts), written, batch["rewards"], strict=False)
+        texts = zip(self.writer.asked(prompts), written, batch["rewards"], strict=False)
         return [
             {"prompt": plain(x), "completion": plain(y), "reward": float(r)}
             for x, y, r in texts

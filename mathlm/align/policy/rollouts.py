@@ -404,18 +404,20 @@ class RolloutWriter:
             parts.append(self.sampler(self.policy, part, seed, first_row + rows.start))
         batch = joined(parts)
         written = completions_of(batch)
-        rewards = judged(self.reward, self.texts(here), self.texts(written), first=first)
+        rewards = judged(self.reward, self.asked(here), self.texts(written), first=first)
         batch |= {"rewards": rewards.to(self.device)}
         batch["temperature"] = torch.full_like(batch["rewards"], self.sampler.temperature)
         batch |= self._opinions(batch)
         return {name: column.cpu() for name, column in batch.items()}
 
-    def texts(self, ids: Sequence[Tensor]) -> list[Any]:
-        """What the reward reads: ids with their end, or text without it."""
-        if self.decode is None:
-            return [row.cpu() for row in ids]
-        stop = getattr(self.sampler, "stop", ())
-        return [self.decode(without_end(row, stop)) for row in ids]
+    def asked(self, prompts: Sequence[Tensor]) -> list[Any]:
+        """What the reward reads of prompts: ids, or text."""
+        return [row.cpu() if self.decode is None else self.decode(row) for row in prompts]
+
+    def texts(self, completions: Sequence[Tensor]) -> list[Any]:
+        """What the reward reads of completions: ids with their end, or text without it."""
+        stop = () if self.decode is None else getattr(self.sampler, "stop", ())
+        return self.asked([without_end(row, stop) for row in completions])
 
     def logp(self, batch: Batch) -> Float[Tensor, "B T"]:
         """What the policy says of rollouts by now [nats], on the CPU."""

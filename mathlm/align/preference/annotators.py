@@ -13,6 +13,7 @@ from ...text import Message, Preference
 Array = NDArray[np.float64]
 Numbers = ArrayLike | float | int
 FIRST, TIE, SECOND = 0, 1, 2
+RARE = 1e-3  # probability of all completions but one; two draws differ about twice as often
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,14 +232,33 @@ def _probabilities(logp: ArrayLike, rewards: Array) -> Array:
 def _draw_pairs(
     p: Array, prompt: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two different completions for each prompt: independent draws, given that they differ."""
-    below = p.cumsum(1)
-    below /= below[:, -1:]
+    """Two different completions for each prompt: independent draws, given that they differ.
+
+    They are drawn until they differ; where that is rare, the first by p(y) (1 - p(y)), and the
+    second from the others.
+    """
+    likeliest = np.arange(p.shape[1]) == p.argmax(1)[:, None]
+    unlike = np.where(likeliest, 0.0, p).sum(1, keepdims=True)  # 1 - p would round to 0
+    others = np.where(likeliest, unlike, 1 - p)
+    rare = unlike[prompt, 0] < RARE
     pair = np.zeros((2, len(prompt)), dtype=np.int64)
-    left = np.arange(len(prompt))
+    below, left = _cumulative(p), np.flatnonzero(~rare)
     while len(left):
         for side in pair:
-            rows = below[prompt[left]]
-            side[left] = (rows <= rng.random(len(left))[:, None]).sum(1)
+            side[left] = _draw(below[prompt[left]], rng)
         left = left[pair[0, left] == pair[1, left]]
+    rows = prompt[rare]
+    pair[0, rare] = _draw(_cumulative(p * others)[rows], rng)
+    rest = np.where(np.arange(p.shape[1]) == pair[0, rare, None], 0.0, p[rows])
+    pair[1, rare] = _draw(_cumulative(rest), rng)
     return pair[0], pair[1]
+
+
+def _cumulative(weights: Array) -> Array:
+    below = weights.cumsum(1)
+    return np.asarray(below / below[:, -1:])
+
+
+def _draw(below: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+    """One place for each row of cumulative probabilities."""
+    return np.asarray((below <= rng.random(len(below))[:, None]).sum(1))

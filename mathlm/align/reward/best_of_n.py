@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError
-from ...shapes import Float
+from ...shapes import Float, Int
 
 Item = TypeVar("Item")
 
@@ -146,7 +146,9 @@ def best_of_n_kl_bound(n: int) -> float:
 
 
 def best_of_n_mean(
-    proxy: Float[Tensor, " N"], values: Float[Tensor, " N"], n: int
+    proxy: Float[Tensor, " N"] | Int[Tensor, " N"],
+    values: Float[Tensor, " N"] | Int[Tensor, " N"],
+    n: int,
 ) -> Float[Tensor, ""]:
     """Mean value of the draw that a proxy likes best among n, from N ≥ n draws.
 
@@ -164,7 +166,7 @@ def best_of_n_mean(
         n: Size of the subsets.
 
     Returns:
-        The mean, in the unit of ``values``.
+        The mean, in the unit and dtype of ``values``; of whole numbers in float64.
 
     Raises:
         InputError: If n is not in 1 … N, or a number is not finite.
@@ -187,6 +189,7 @@ def best_of_n_mean(
     log_all = _log_ways(torch.tensor(len(proxy)), n)
     at_most = (_log_ways(up_to, n) - log_all).exp()  # P(the best of n has at most this level)
     share = at_most.diff(prepend=at_most.new_zeros(1)) / count
+    values = values if values.is_floating_point() else values.double()
     return (share[level].to(values) * values).sum()
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from threading import Thread
 from typing import Any, Protocol, runtime_checkable
@@ -174,8 +175,9 @@ def _shown(text: Any) -> str:
     return words if len(words) <= SHOWN else words[:SHOWN] + "…"
 
 
-NUMBER = r"-?\d+"
-SUM = re.compile(rf"(?<![\d.])({NUMBER})\s*([-+*x×−])\s*({NUMBER})(?![\d.])")
+WHOLE, NUMBER = r"[-−]?\d+", r"[-−]?\d+(?:[.,]\d+)*"  # 1,000 is one number, not two
+TASK = re.compile(rf"({WHOLE})\s*([-+*x×−])\s*({WHOLE})")
+CHAIN = re.compile(rf"(?<![\d.]){NUMBER}(?:[()\s]*[-+*x×−/÷^][-+*x×−/÷^()\s]*{NUMBER})+")
 SIGNS = {"+": int.__add__, "*": int.__mul__, "x": int.__mul__, "×": int.__mul__}
 Prompt = str | Sequence[Any]
 
@@ -244,15 +246,16 @@ class ArithmeticReward:
         """1 for a right answer.
 
         Raises:
-            InputError: If a prompt holds no task, or several.
+            InputError: If a prompt holds no task, several, or a longer one.
         """
         return [self._one(x, y) for x, y in zip(prompts, completions, strict=True)]
 
     def _one(self, prompt: Prompt, completion: str) -> float:
-        found = re.search(NUMBER, completion)
+        found = re.search(rf"{WHOLE}(?:\.\d+)?", completion)
         if found is None:
             return 0.0
-        return 1.0 if int(found[0]) == result(asked_text(prompt)) else float(self.wrong)
+        number = Decimal(found[0].replace("−", "-"))
+        return 1.0 if number == result(asked_text(prompt)) else float(self.wrong)
 
 
 @dataclass(frozen=True)
@@ -288,20 +291,21 @@ def result(task: str) -> int:
     """The result of the one task in a text.
 
     Raises:
-        InputError: If there is none, or there are several.
+        InputError: If there is none, there are several, or it is longer, such as 2 + 3 + 4.
 
     Example:
         >>> result("What is 12 - 30?")
         -18
     """
-    tasks = SUM.findall(task)
-    if len(tasks) != 1:
+    chains = CHAIN.findall(task)
+    match = TASK.fullmatch(chains[0]) if len(chains) == 1 else None
+    if match is None:
         raise InputError(
-            f"{task!r:.80} holds {len(tasks)} tasks such as 23 + 4; expected one, of whole "
-            "numbers with + - * or ×"
+            f"{task!r:.80} holds {' and '.join(map(repr, chains)) or 'no task'}; expected one "
+            "task such as 23 + 4, of two whole numbers with + - * or ×"
         )
-    a, sign, b = tasks[0]
-    return SIGNS.get(sign, int.__sub__)(int(a), int(b))
+    a, b = (int(number.replace("−", "-")) for number in match.group(1, 3))
+    return SIGNS.get(match[2], int.__sub__)(a, b)
 
 
 def asked_text(prompt: Prompt) -> str:

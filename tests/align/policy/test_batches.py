@@ -296,6 +296,22 @@ def test_text_goes_to_the_reward_without_its_end():
         assert "0" not in text
 
 
+def test_a_prompt_that_ends_like_a_completion_is_read_whole():
+    """The end of a completion, 6, is the last token of a prompt, such as a line break."""
+    seen = []
+
+    def reward(prompts, completions):
+        seen.extend(prompts)
+        return [0.0] * len(prompts)
+
+    reading = {"decode": lambda ids: "".join(map(str, ids.tolist()))}
+    data = batches(policy(), reward=reward, sampler=TextSampler(5, stop=(6,)), **reading)
+    chosen = data(0)["prompt_index"].tolist()
+    assert seen == [["1", "23", "456"][i] for i in chosen]
+    assert 2 in chosen
+    assert [s["prompt"] for s in data.history[0]["samples"]] == seen[: data.record.shown]
+
+
 @pytest.mark.slow
 def test_two_processes_do_what_one_does_and_both_learn_of_an_error(tmp_path):
     command = [sys.executable, "-m", "align.policy_run", str(tmp_path)]

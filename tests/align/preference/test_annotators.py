@@ -130,6 +130,19 @@ def test_pairs_are_drawn_as_their_probabilities_say():
     np.testing.assert_allclose(seen, table / table.sum(), atol=0.01)
 
 
+def test_a_prompt_with_one_likely_completion_has_pairs():
+    """Of p = (1, 2e-22, 1e-22) a pair holds the first, and the second in two of three cases."""
+    log_p = np.log([[1.0, 2e-22, 1e-22], [0.2, 0.5, 0.3]])
+    found = compare(np.zeros((2, 3)), Annotator(), MANY, logp=log_p)
+    seen = np.zeros((2, 3, 3))
+    np.add.at(seen, (found.prompt, found.first, found.second), 2 / MANY)
+    table = [[0, 1 / 3, 1 / 6], [1 / 3, 0, 0], [1 / 6, 0, 0]]
+    np.testing.assert_allclose(seen[0], table, atol=0.02)
+    assert (found.first != found.second).all()
+    few = compare(np.zeros((1, 2)), Annotator(), 5, logp=[[0.0, -50.0]])
+    assert (few.first + few.second == 1).all()
+
+
 def test_what_cannot_be_drawn_is_not():
     logp = np.log(np.array([[0.5, 0.5, 1e-300]]))
     logp[0, 2] = -np.inf

@@ -175,6 +175,15 @@ def test_the_mean_over_subsets_is_unbiased():
     assert total == pytest.approx(exact.item(), rel=1e-10)
 
 
+def test_whole_numbers_have_a_mean():
+    """The best of two of the draws 0, 1 and 1: in three pairs always 1; of one, 2/3."""
+    draws = torch.tensor([0, 1, 1])
+    for n, mean in ((1, 2 / 3), (2, 1.0)):
+        found = best_of_n_mean(draws, draws, n)
+        assert found.dtype == torch.float64
+        assert found.item() == pytest.approx(mean, rel=1e-12)
+
+
 def test_subsets_of_many_draws_do_not_overflow():
     draws = torch.arange(5000.0)
     assert best_of_n_mean(draws, draws, 2500).item() == pytest.approx(2500 * 5001 / 2501 - 1)

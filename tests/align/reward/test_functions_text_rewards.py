@@ -15,21 +15,42 @@ from mathlm.errors import ConfigError, InputError
 
 @pytest.mark.parametrize(("task", "number"), [
     ("What is 23 + 4?", 27), ("12-30", -18), ("6 x 7 =", 42), ("-3 * 5", -15), ("8 × 2", 16),
+    ("Compute 23 + 4.", 27), ("−3 × −5", 15), ("2 − 7", -5), ("2 - -7", 9), ("(2 + 3)", 5),
 ])  # fmt: skip
 def test_results_of_tasks(task, number):
     assert result(task) == number
 
 
-@pytest.mark.parametrize("task", ["How are you?", "1 + 2 and 3 + 4", "1.5 + 2"])
+@pytest.mark.parametrize("task", [
+    "How are you?", "1 + 2 and 3 + 4", "1.5 + 2", "1 + 2.5", "2 + 3 + 4", "2 * 3 - 1 =",
+    "12 / 3 + 4", "12 ÷ 3 + 4", "12 / 3", "(2 + 3) * 4", "2 * (3 + 4)", "1 + 2 + 3.5",
+    "1,000 + 2", "2 + 1,000", "2^3 + 1", "2 ** 3 + 1",
+])  # fmt: skip
 def test_a_prompt_without_one_task_is_refused(task):
-    with pytest.raises(InputError, match=r"holds \d tasks such as 23 \+ 4; expected one"):
+    with pytest.raises(InputError, match="expected one task such as 23 \\+ 4"):
         result(task)
+
+
+def test_what_stands_in_the_place_of_a_task_is_said():
+    with pytest.raises(InputError, match=r"'2 \+ 3 \+ 4 =' holds '2 \+ 3 \+ 4'; expected one"):
+        result("2 + 3 + 4 =")
+    with pytest.raises(InputError, match="'Hello' holds no task; expected one"):
+        result("Hello")
 
 
 def test_arithmetic_reads_the_first_number():
     prompts = ["What is 2 + 3?"] * 5
     answers = ["5", "It is 5.", "6, no: 5", "five", "-5"]
     assert ArithmeticReward(wrong=0.1)(prompts, answers) == [1.0, 1.0, 0.1, 0.0, 0.1]
+
+
+@pytest.mark.parametrize(("task", "answer", "reward"), [
+    ("1 + 2 =", "3.5", 0.0), ("1 + 2 =", "3.", 1.0), ("1 + 2 =", "3.0", 1.0),
+    ("2 − 7 =", "−5", 1.0), ("2 − 7 =", "-5", 1.0), ("7 − 2 =", "−5", 0.0),
+    ("9007199254740993 * 1", "9007199254740992", 0.0),
+])  # fmt: skip
+def test_the_first_number_is_read_whole_and_with_its_sign(task, answer, reward):
+    assert ArithmeticReward()([task], [answer]) == [reward]
 
 
 def test_the_last_question_of_a_conversation_counts():
