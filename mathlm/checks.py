@@ -34,6 +34,17 @@ def require_counts(least: int, /, **values: object) -> None:
             raise InputError(f"{name}={value!r} must be an integer of at least {least}")
 
 
+def python_number(value: Any) -> Any:
+    """A number of NumPy or torch as one of Python, which cannot overflow; all else as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> python_number(np.arange(3).sum())
+        3
+    """
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
 def require_positive(**values: object) -> None:
     """Refuse what is not a positive, finite number.
 
@@ -87,6 +98,7 @@ def _real(name: str, value: Any) -> Any:
 
 
 __all__ = [
+    "python_number",
     "require_counts",
     "require_integer",
     "require_nonnegative",

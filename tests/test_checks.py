@@ -6,8 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from mathlm.checks import (
+    python_number,
     require_counts,
     require_integer,
     require_nonnegative,
@@ -23,6 +25,15 @@ def test_what_lies_in_the_range_passes():
     require_positive(a=5e-324, b=1, c=np.float32(0.5))
     require_nonnegative(a=0, b=0.0, c=1e308)
     require_share(a=0, b=1.0, c=np.float64(0.5))
+
+
+def test_numbers_of_numpy_and_torch_become_pythons():
+    for value, expected in ((np.int32(3), int), (np.float32(0.5), float), (np.True_, bool)):
+        assert type(python_number(value)) is expected
+        assert python_number(value) == value
+    assert python_number(torch.tensor([True, True]).sum()) == 2
+    assert python_number("3") == "3"
+    assert python_number([3]) == [3]
 
 
 @pytest.mark.parametrize("value", [1.0, True, "1", None])

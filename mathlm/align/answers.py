@@ -112,6 +112,8 @@ def has_plain_forward(model: GPT) -> bool:
         and "forward" not in vars(model)
         and not model._forward_hooks
         and not model._forward_pre_hooks
+        and not model._backward_hooks
+        and not model._backward_pre_hooks
         and model._compiled_call_impl is None
     )
 

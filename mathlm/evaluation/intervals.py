@@ -2,17 +2,17 @@
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import require_counts
+from ..checks import python_number, require_counts
 from ..errors import InputError
 
 
 def wilson_interval(
-    successes: int, trials: int, confidence: float = 0.95
+    successes: SupportsIndex, trials: SupportsIndex, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Interval of a share, by the score test: the shares that the count does not contradict.
 
@@ -25,8 +25,8 @@ def wilson_interval(
     or none succeed.
 
     Args:
-        successes: k, 0 to n.
-        trials: n > 0.
+        successes: k, 0 to n; an integer of Python, NumPy or torch.
+        trials: n > 0, an integer too.
         confidence: c in (0, 1).
 
     Returns:
@@ -43,11 +43,12 @@ def wilson_interval(
     References:
         Wilson (1927), Probable inference, the law of succession, and statistical inference.
     """
-    require_counts(1, trials=trials)
-    require_counts(0, successes=successes)
-    if successes > trials:
-        raise InputError(f"successes={successes} of trials={trials}: at most all succeed")
-    z, n, k = _z(confidence), trials, successes
+    k, n = python_number(successes), python_number(trials)
+    require_counts(1, trials=n)
+    require_counts(0, successes=k)
+    if k > n:
+        raise InputError(f"successes={k} of trials={n}: at most all succeed")
+    z = _z(confidence)
     center = k + z * z / 2
     half = z * math.sqrt(k * (n - k) / n + z * z / 4)
     low, high = (center - half) / (n + z * z), (center + half) / (n + z * z)

@@ -3,15 +3,15 @@
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import TypeVar
+from typing import SupportsIndex, TypeVar
 
-from ..checks import require_counts
+from ..checks import python_number, require_counts
 from ..errors import InputError
 
 Answer = TypeVar("Answer", bound=Hashable)
 
 
-def pass_at_k(samples: int, right: int, k: int) -> float:
+def pass_at_k(samples: SupportsIndex, right: SupportsIndex, k: SupportsIndex) -> float:
     """Chance that k of the samples, drawn without replacement, hold a right one.
 
     Implements eq-eval-pass::
@@ -22,7 +22,8 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
     (1 - x)^k is convex in x.
 
     Args:
-        samples: n, how many answers were sampled.
+        samples: n, how many answers were sampled; an integer of Python, NumPy or torch, as c
+            and k are.
         right: c, how many of them are right, 0 to n.
         k: How many answers are looked at, 1 to n.
 
@@ -39,14 +40,15 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
     References:
         Chen et al. (2021), arXiv:2107.03374, eq. (1).
     """
-    require_counts(1, samples=samples, k=k)
-    require_counts(0, right=right)
-    if right > samples or k > samples:
+    n, c, looked_at = (python_number(x) for x in (samples, right, k))
+    require_counts(1, samples=n, k=looked_at)
+    require_counts(0, right=c)
+    if c > n or looked_at > n:
         raise InputError(
-            f"right={right} and k={k} of samples={samples}: neither can exceed the samples; "
+            f"right={c} and k={looked_at} of samples={n}: neither can exceed the samples; "
             "draw at least k"
         )
-    return 1 - math.comb(samples - right, k) / math.comb(samples, k)
+    return 1 - math.comb(n - c, looked_at) / math.comb(n, looked_at)
 
 
 def majority(answers: Sequence[Answer]) -> Answer:

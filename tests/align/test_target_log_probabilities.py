@@ -125,6 +125,16 @@ def test_the_head_is_asked_where_something_is_asked_only():
     assert rows == [(int((data["targets"] != -100).sum()), V)]
 
 
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # ids have no gradient
+@pytest.mark.parametrize("kind", ["full_backward_hook", "full_backward_pre_hook"])
+def test_a_hook_on_the_gradient_of_the_model_is_not_passed_by(kind):
+    network, seen = model(), []
+    getattr(network, f"register_{kind}")(lambda *passed: seen.append(len(passed)))
+    batch = {"ids": torch.tensor([[1, 2]]), "targets": torch.tensor([[-100, 3]])}
+    target_log_probabilities(network, batch).sum().backward()
+    assert len(seen) == 1
+
+
 @pytest.mark.parametrize("kind", ["forward_hook", "forward_pre_hook"])
 def test_a_hook_on_the_model_is_not_passed_by(kind):
     network, seen = model(), []

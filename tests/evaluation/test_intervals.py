@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from mathlm.errors import InputError
@@ -23,6 +24,15 @@ def test_its_ends_are_the_shares_that_the_score_test_just_allows():
     for p in (low, high):
         z = (30 / 80 - p) / math.sqrt(p * (1 - p) / 80)
         assert abs(z) == pytest.approx(1.959963985, abs=1e-8)
+
+
+def test_counts_that_numpy_or_torch_summed_are_those_of_python():
+    right = [True, True, False]
+    expected = wilson_interval(2, 3)
+    assert wilson_interval(np.array(right).sum(), len(right)) == expected
+    assert wilson_interval(torch.tensor(right).sum(), np.int32(3)) == expected
+    with pytest.raises(InputError, match=r"successes=2\.0 must be an integer"):
+        wilson_interval(torch.tensor(2.0), 3)
 
 
 def test_its_coverage_is_near_its_name_where_k_over_n_has_none():

@@ -2,7 +2,9 @@
 
 import itertools
 
+import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from mathlm.errors import InputError
@@ -14,6 +16,13 @@ def test_it_is_the_share_of_subsets_with_a_right_answer():
         if c <= n and k <= n:
             subsets = list(itertools.combinations([True] * c + [False] * (n - c), k))
             assert pass_at_k(n, c, k) == pytest.approx(sum(map(any, subsets)) / len(subsets))
+
+
+def test_numbers_of_numpy_and_torch_are_those_of_python():
+    right = torch.tensor([True, False, False, False])
+    assert pass_at_k(np.int32(4), right.sum(), k=2) == 0.5
+    with pytest.raises(InputError, match=r"right=0\.25 must be an integer"):
+        pass_at_k(4, right.double().mean(), k=2)
 
 
 def test_it_is_unbiased_and_the_plug_in_is_too_small():

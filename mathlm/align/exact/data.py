@@ -134,14 +134,24 @@ class WorldRollouts:
             )
         self.world, self.policy, self.credit, self.value = world, policy, credit, value
         self.samples, self.epochs, self.minibatches = samples, epochs, minibatches
-        self.seed, self.rollouts = seed, Batch()
+        self.seed, self.rollouts, self.iteration = seed, Batch(), -1
         self.reference = next_token_table(world, world.logp_ref)
 
     def __call__(self, step: int) -> Batch:
-        """The batch of a step; at the first of an iteration, the policy writes."""
+        """The batch of a step; at the first of an iteration, the policy writes.
+
+        Raises:
+            InputError: If the step is within an iteration whose first one was not asked for
+                last: its rollouts were written by weights that are gone.
+        """
         iteration, inner = divmod(step, self.epochs * self.minibatches)
         if inner == 0:
-            self.rollouts = self.written(iteration)
+            self.rollouts, self.iteration = self.written(iteration), iteration
+        elif iteration != self.iteration:
+            raise InputError(
+                f"step {step} is within iteration {iteration}, whose rollouts are not at hand "
+                f"(those of {self.iteration} are): begin at its first step"
+            )
         if self.minibatches == 1:
             return self.rollouts
         epoch, i = divmod(inner, self.minibatches)

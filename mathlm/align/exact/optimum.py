@@ -68,7 +68,9 @@ def divergence(logp: Float[Tensor, "P Y"], other: Float[Tensor, "P Y"]) -> Float
         >>> divergence(one, both), divergence(both, one)  # ln 2
         (tensor([0.6931]), tensor([inf]))
     """
-    return expectation(logp, logp - other.where(logp > -math.inf, 0.0))
+    gap = logp - other.where(logp > -math.inf, 0.0)
+    off = gap == math.inf  # however seldom: π(y) itself may be too small for its format
+    return expectation(logp, gap.masked_fill(off, 0.0)).masked_fill(off.any(-1), math.inf)
 
 
 def regularized_reward(
@@ -134,8 +136,29 @@ def tilted_optimum(
         raise InputError("a reward is NaN or infinite: the optimum needs finite ones")
     logp = _tilted(logp_ref, rewards, beta)
     reward, kl = expectation(logp, rewards), divergence(logp, logp_ref)
-    value = reward if beta in (0, math.inf) else reward - beta * kl
+    if is_large(beta, logp_ref, rewards):
+        value = large_beta_value(logp_ref, rewards, beta)
+    else:
+        value = reward if beta in (0, math.inf) else reward - beta * kl
     return Optimum(float(beta), logp, value, reward, kl)
+
+
+def is_large(beta: float | int, logp_ref: Tensor, rewards: Tensor) -> bool:
+    """Whether β is so far above the spread of the rewards that β log Z is mostly rounding."""
+    never = logp_ref == -math.inf
+    lowest, highest = (
+        rewards.masked_fill(never, math.inf),
+        rewards.masked_fill(never, -math.inf),
+    )
+    return 1000 * float((highest.amax(-1) - lowest.amin(-1)).max()) < beta < math.inf
+
+
+def large_beta_value(logp_ref: Tensor, rewards: Tensor, beta: float | int) -> Tensor:
+    """β log Z = E[r] + β log E[exp((r - E[r]) / β)]: no β times a rounding error."""
+    p, never = logp_ref.softmax(-1), logp_ref == -math.inf
+    mean = (p * rewards.masked_fill(never, 0.0)).sum(-1, keepdim=True)
+    gap = (rewards - mean).masked_fill(never, 0.0)
+    return mean.squeeze(-1) + beta * (p * (gap / beta).expm1()).sum(-1).log1p()
 
 
 def _tilted(logp_ref: Tensor, rewards: Tensor, beta: float | int) -> Tensor:

@@ -141,7 +141,7 @@ class ListedRollouts:
             "rewards": self.world.rewards[asked, drawn],
             "lengths": self.world.prefixes.real.sum(1)[drawn],
             "temperature": torch.ones(len(drawn)),
-            "finished": torch.ones(len(drawn), dtype=torch.bool),
+            "finished": self.world.prefixes.finished[drawn],
             "logp_old": logp[asked, drawn],
             "logp_ref": self.reference[asked, drawn],
         }

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...shapes import Float
-from .optimum import require_beta
+from .optimum import divergence, is_large, large_beta_value, require_beta
 from .world import World
 
 
@@ -69,6 +69,9 @@ def soft_values(world: World, beta: float | int) -> Float[Tensor, "P N"]:
     if beta == 0:
         each = reachable[:, None].masked_fill(~world.prefixes.inside, -math.inf)
         return each.amax(-1)
+    if is_large(beta, world.logp_ref, world.rewards):
+        behind = world.logp_ref[:, None].masked_fill(~world.prefixes.inside, -math.inf)
+        return large_beta_value(behind, world.rewards[:, None], beta)
     tilted = world.prefixes.log_sums(world.logp_ref + reachable / beta)
     return beta * (tilted - world.prefixes.log_sums(world.logp_ref))
 
@@ -124,6 +127,10 @@ def token_advantages(
         logp: log π(y) [nats].
         beta: β ≥ 0.
 
+    Returns:
+        A of each token v at each prefix s; infinite for a token that the reference says and
+        the policy never, if β > 0.
+
     Example:
         >>> logp_ref, rewards = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 3.0]])
         >>> world = World(torch.tensor([[0]]), torch.tensor([[0], [1]]), logp_ref, rewards)
@@ -134,7 +141,8 @@ def token_advantages(
     values = policy_values(world, logp, beta)
     ahead = world.prefixes.after(values, world.rewards)
     paid = beta * (table - reference) if beta else torch.zeros_like(table)
-    return ahead - paid - values[..., None]
+    never = (table == -math.inf) & (reference == -math.inf)  # nothing is paid for it
+    return ahead - paid.masked_fill(never, 0.0) - values[..., None]
 
 
 def kl_by_token(
@@ -152,7 +160,8 @@ def kl_by_token(
         other: log q(y) [nats].
 
     Returns:
-        What token t adds [nats]; never negative, but for rounding.
+        What token t adds [nats]; never negative, but for rounding; infinite where q never
+        says what π says.
 
     Example:
         >>> logp_ref, rewards = torch.tensor([[[0.5, 0.5]], [[1.0, 3.0]]]).log()
@@ -162,10 +171,12 @@ def kl_by_token(
         tensor([[0.1308]])
     """
     table, q = next_token_table(world, logp), next_token_table(world, other)
-    each = _mean(table.exp(), table - q)  # at each prefix
-    weighted = world.prefixes.log_sums(logp).exp() * each
+    each = divergence(table.flatten(0, 1), q.flatten(0, 1)).unflatten(0, table.shape[:2])
+    off = each == math.inf  # apart: 0 times infinity is NaN
+    weighted = world.prefixes.log_sums(logp).exp() * each.masked_fill(off, 0.0)
     depth = torch.nn.functional.one_hot(world.prefixes.depth).to(weighted)
-    return weighted @ depth
+    infinite = off.to(weighted) @ depth > 0
+    return (weighted @ depth).masked_fill(infinite, math.inf)
 
 
 def _mean(chance: Tensor, worth: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """How much better an answer, or a token of it, did than was to be expected."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -79,6 +81,8 @@ def _last_value(last_value: Tensor | float | int, values: Tensor) -> Tensor:
         require_row_each(last_value, values, "last_value")
         require_finite(last_value, "last value", "row")
         return last_value.to(values)
+    if not math.isfinite(last_value):
+        raise InputError(f"last_value={last_value} must be a finite number")
     return values.new_full(values.shape[:1], float(last_value))
 
 
@@ -161,7 +165,7 @@ def rewards_with_kl(
         raise InputError(f"text {row} has no token to carry its reward; leave it out")
     last = mask & (mask.cumsum(1) == mask.sum(1, keepdim=True))
     paid = counted(beta * (logp_ref - logp), mask).detach()
-    return paid + torch.where(last, rewards[:, None], 0.0)
+    return paid + torch.where(last, rewards.detach()[:, None], 0.0)
 
 
 def group_advantages(

@@ -479,8 +479,9 @@ def sapo_loss(
     require_positive(gate=gate, gate_negative=gate_negative)
     A = advantages.detach()[:, None]
     tau = torch.where(A > 0, float(gate), float(gate_negative)).to(logp.dtype)
-    # σ is 1 to the last bit long before a ratio overflows
-    rho = log_ratio(logp, logp_old, mask).clamp(max=80.0).exp()
+    # σ is 1 to the last bit long before a ratio overflows, in 16 bits too
+    most = min(80.0, math.log(torch.finfo(logp.dtype).max) - 1)
+    rho = log_ratio(logp, logp_old, mask).clamp(max=most).exp()
     surrogate = -4 / tau * (tau * (rho - 1)).sigmoid() * A
     return mean_of_each(surrogate, mask)
 

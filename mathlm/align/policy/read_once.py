@@ -74,7 +74,8 @@ class ReadOnce:
             logp = self.read(model, batch, temperature=temperature)
         if logp.requires_grad:
             state = state_of(model, logp.device, temperature)
-            self._kept = Reading(logp, model, batch["ids"], batch["targets"], state)
+            ids, targets = batch["ids"].clone(), batch["targets"].clone()
+            self._kept = Reading(logp, model, ids, targets, state)
         return logp.detach()
 
     def __call__(

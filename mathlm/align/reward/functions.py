@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -35,8 +36,9 @@ class RewardFunction(Protocol):
 class TimedReward:
     """A reward that must answer within a time: one that hangs would hang the whole run.
 
-    It is called in a thread of its own. A call that takes too long is an error for whoever
-    asked; the thread itself cannot be stopped, and ends with the process at the latest.
+    It is called in a thread of its own, with the caller's gradient mode and autocast. A call
+    that takes too long is an error for whoever asked; the thread itself cannot be stopped, and
+    ends with the process at the latest.
 
     Args:
         reward: What is asked.
@@ -67,10 +69,14 @@ class TimedReward:
         """
         answer: Future[list[float]] = Future()
         recorded = torch.is_grad_enabled()  # a thread does not know what its caller asked for
+        kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+        halves = [torch.autocast(kind, torch.get_autocast_dtype(kind)) for kind in kinds]
 
         def ask() -> None:
             try:
-                with torch.set_grad_enabled(recorded):
+                with torch.set_grad_enabled(recorded), ExitStack() as stack:
+                    for half in halves:
+                        stack.enter_context(half)
                     answer.set_result(list(self.reward(prompts, completions)))
             except BaseException as error:
                 answer.set_exception(error)

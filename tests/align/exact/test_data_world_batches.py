@@ -16,7 +16,7 @@ from mathlm.align import (
     target_log_probabilities,
 )
 from mathlm.align.exact import WorldPairs, WorldRollouts, policy_gradient
-from mathlm.errors import ConfigError
+from mathlm.errors import ConfigError, InputError
 
 CREDIT = GroupCredit(baseline=leave_one_out_advantages, beta=0.5)
 
@@ -42,6 +42,21 @@ def test_an_iteration_shows_the_same_rows_in_each_epoch_and_the_next_shows_other
     assert torch.equal(epochs[0].sort().values, epochs[1].sort().values)
     assert not torch.equal(epochs[0], epochs[1])
     assert not torch.equal(epochs[1].sort().values, epochs[2].sort().values)
+
+
+@pytest.mark.parametrize("minibatches", [1, 2])
+def test_rollouts_that_are_not_at_hand_are_refused(minibatches):
+    world = ended()
+    data = WorldRollouts(
+        world, moved(world), CREDIT, samples=4, epochs=2, minibatches=minibatches
+    )
+    with pytest.raises(InputError, match=r"step 1 is within iteration 0, .* of -1 are"):
+        data(1)
+    data(0)
+    assert len(data(1)["ids"]) == 8 // minibatches
+    later = 2 * minibatches + 1
+    with pytest.raises(InputError, match=rf"step {later} is within iteration 1, .* of 0 are"):
+        data(later)
 
 
 def test_no_two_epochs_have_the_same_order():

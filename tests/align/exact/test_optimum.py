@@ -72,6 +72,29 @@ def test_the_limits_are_approached(near, limit):
     assert torch.allclose(close.kl, at.kl, atol=1e-6)
 
 
+@pytest.mark.parametrize("beta", [1e4, 1e6, 1e8])
+def test_at_a_large_price_the_value_is_near_what_the_reference_earns(beta):
+    """β log Z = E[r] + Var(r) / 2β + …, by its cumulants; β times a rounding error is not."""
+    world = plain()
+    logp, r = world.logp_ref, world.rewards
+    mean = expectation(logp, r)
+    expected = mean + expectation(logp, (r - mean[:, None]).square()) / (2 * beta)
+    assert torch.allclose(tilted_optimum(logp, r, beta).value, expected, atol=1e-9, rtol=0)
+    single = tilted_optimum(logp.float(), r.float(), beta).value
+    assert torch.allclose(single.double(), expected, atol=1e-6, rtol=0)
+
+
+def test_the_value_has_no_step_where_its_formula_changes():
+    world, edge = plain(), 1000 * float(np.ptp(plain().rewards.numpy()))
+    below, above = (world.optimum(edge * x).value for x in (1 - 1e-9, 1 + 1e-9))
+    assert torch.allclose(below, above, atol=1e-11, rtol=0)
+
+
+def test_what_the_reference_never_says_counts_at_no_price():
+    logp, r = torch.tensor([[0.25, 0.75, 0.0]]).log(), torch.tensor([[1.0, 3.0, 1e30]])
+    assert tilted_optimum(logp, r, 1e8).value.item() == pytest.approx(2.5, abs=1e-6)
+
+
 def test_what_the_reference_never_says_the_optimum_never_says():
     logp = torch.tensor([[0.5, 0.5, 0.0]]).log()
     rewards = torch.tensor([[0.0, 1.0, 100.0]])
@@ -85,6 +108,16 @@ def test_what_the_reference_never_says_the_optimum_never_says():
 def test_a_policy_off_the_reference_is_infinitely_far():
     logp = torch.tensor([[0.5, 0.0]]).log()
     assert divergence(torch.tensor([[0.5, 0.5]]).log(), logp).item() == math.inf
+
+
+def test_a_policy_is_infinitely_far_however_seldom_it_leaves_the_reference():
+    """exp(-120) is 0 in 32 bits."""
+    logp = torch.tensor([[0.0, -120.0], [0.5, 0.5]], dtype=torch.float32)
+    logp[1].log_()
+    other = torch.tensor([[0.0, -math.inf], [0.5, 0.5]], dtype=torch.float32)
+    other[1].log_()
+    assert divergence(logp, other).tolist() == [math.inf, 0.0]
+    assert divergence(other, logp).tolist() == [0.0, 0.0]
 
 
 def test_divergence_and_mean_are_those_of_the_witness():

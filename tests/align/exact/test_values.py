@@ -5,6 +5,7 @@ import torch
 from align.exact.toy_worlds import ended, moved, narrow, other, plain, standard
 
 from mathlm.align.exact import (
+    World,
     kl_by_token,
     next_token_table,
     policy_values,
@@ -104,6 +105,21 @@ def test_soft_values_at_an_infinite_price_are_what_the_reference_earns():
     assert torch.allclose(soft_values(world, math.inf), soft_values(world, 1e7), atol=1e-6)
 
 
+@pytest.mark.parametrize("make", [plain, ended, narrow])
+@pytest.mark.parametrize("beta", [1e4, 1e8])
+def test_soft_values_at_a_large_price_are_near_what_the_reference_earns(make, beta):
+    """By cumulants again; 32 bits lose no more than their last digits."""
+    world, comes = make(), can_come(make()).any(1)
+    mean = policy_values(world, world.logp_ref, 0)
+    squares = policy_values(world.with_rewards(world.rewards.square()), world.logp_ref, 0)
+    expected = (mean + (squares - mean.square()) / (2 * beta))[:, comes]
+    found = soft_values(world, beta)[:, comes]
+    assert torch.allclose(found, expected, atol=1e-7, rtol=0)
+    logp, r = world.logp_ref.float(), world.rewards.float()
+    single = soft_values(World(world.prompts, world.completions, logp, r), beta)[:, comes]
+    assert torch.allclose(single.double(), expected, atol=1e-5, rtol=0)
+
+
 @WORLDS
 def test_values_of_a_policy_are_conditional_means(make):
     world, beta = make(), 0.5
@@ -161,6 +177,33 @@ def test_divergences_of_tokens_add_up_to_that_of_completions(make):
     by_token = kl_by_token(world, p, q)
     assert torch.allclose(by_token.sum(-1), world.kl(p, q), atol=1e-12, rtol=0)
     assert (by_token > 0).all()
+
+
+def test_an_infinite_divergence_stays_with_its_token():
+    """The policy begins as the other does; then it says what the other never says."""
+    world = plain()
+    p = torch.full((1, 9), 1 / 9).log().expand(2, 9)
+    never = torch.tensor([False, False, True]).repeat(3)
+    q = (torch.ones(9) / 6).log().masked_fill(never, -math.inf).expand(2, 9)
+    found = kl_by_token(world, p, q)
+    assert torch.allclose(found[:, 0], torch.zeros(2), atol=1e-12)
+    assert (found[:, 1] == math.inf).all()
+    assert (found.sum(-1) == world.kl(p, q)).all()
+
+
+def test_tokens_that_nobody_says_have_a_finite_advantage():
+    world = narrow()
+    logp, reachable = other(world), world.logp_ref > -math.inf
+    logp = logp.masked_fill(~reachable, -math.inf).log_softmax(-1)
+    found, tree = token_advantages(world, logp, 0.5), world.prefixes
+    comes = can_come(world).any(1)
+    assert found[:, comes].isfinite().all()
+    chance = next_token_table(world, logp).exp()[:, comes]
+    assert (chance * found[:, comes]).sum(-1).abs().max() < 1e-12
+    earned = world.rewards - 0.5 * (logp - world.logp_ref)
+    beyond = earned - world.objective(logp, 0.5)[:, None]
+    added = tree.along(found).sum(-1)
+    assert torch.allclose(added[reachable], beyond[reachable], atol=1e-10, rtol=0)
 
 
 def test_the_first_token_adds_the_divergence_of_first_tokens():

@@ -112,7 +112,9 @@ def test_the_divergence_is_paid_with_each_token_and_the_reward_with_the_last():
 def test_no_gradient_passes_through_a_reward():
     logp = torch.randn(1, 3).requires_grad_()
     mask = torch.ones(1, 3, dtype=torch.bool)
-    assert not rewards_with_kl(torch.ones(1), logp, torch.zeros(1, 3), mask, 1).requires_grad
+    for rewards in (torch.ones(1), torch.ones(1, requires_grad=True)):
+        found = rewards_with_kl(rewards, logp, torch.zeros(1, 3), mask, 1)
+        assert not found.requires_grad
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,8 @@ def test_no_gradient_passes_through_a_reward():
         ({"rewards": torch.tensor([[0.0, NAN]])}, "reward of row 0, position 1 is nan"),
         ({"values": torch.tensor([[math.inf, 0]])}, "value of row 0, position 0 is inf"),
         ({"last_value": torch.tensor([NAN])}, "last value of row 0 is nan"),
+        ({"last_value": NAN}, "last_value=nan must be a finite number"),
+        ({"last_value": -math.inf}, "last_value=-inf must be a finite number"),
         ({"values": torch.zeros(1, 1)}, r"rewards \(1, 2\), values \(1, 1\)"),
         ({"mask": torch.ones(1, 1) > 0}, r"rewards \(1, 2\), values \(1, 2\), mask \(1, 1\)"),
         ({"last_value": torch.zeros(2)}, r"last_value has shape \(2,\), expected \(1,\)"),

@@ -116,6 +116,17 @@ def test_the_weight_of_sapo_is_the_ratio_over_a_squared_hyperbolic_cosine():
     assert_close(gradient_weights(sapo_loss, torch.tensor([1000.0]), 1.0), torch.zeros(1))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("A", [1.0, -1.0])
+def test_a_ratio_beyond_the_largest_number_has_gradient_0(dtype, A):
+    logp = torch.tensor([[12.0, 500.0]], dtype=dtype, requires_grad=True)
+    ones, mask = torch.tensor([A], dtype=dtype), torch.ones(1, 2, dtype=torch.bool)
+    loss = sapo_loss(logp, torch.zeros_like(logp), ones, mask)
+    loss.sum().backward()
+    assert_close(loss.float().item(), -4 * A / (1.0 if A > 0 else 1.05), rtol=0.01, atol=0)
+    assert logp.grad.tolist() == [[0.0, 0.0]]
+
+
 @pytest.mark.parametrize(
     ("loss", "options", "message"),
     [

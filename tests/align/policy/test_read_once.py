@@ -94,6 +94,14 @@ def ask_less(model, batch):
     batch["targets"][0] = -100
 
 
+def change_a_text_in_place(model, batch):
+    batch["ids"][0, 0] += 1
+
+
+def ask_less_in_place(model, batch):
+    batch["targets"][0] = -100
+
+
 def leave_rows_out(model, batch):
     for name, column in batch.items():
         batch[name] = column[:2]
@@ -106,7 +114,10 @@ def train(model, batch):
 CHANGES = change_a_weight, change_a_weight_past_autograd, change_a_text, ask_less
 
 
-@pytest.mark.parametrize("change", [*CHANGES, leave_rows_out, train])
+IN_PLACE = change_a_text_in_place, ask_less_in_place
+
+
+@pytest.mark.parametrize("change", [*CHANGES, *IN_PLACE, leave_rows_out, train])
 def test_a_change_of_weights_or_texts_is_seen(change):
     model = policy()
     reader, batch = read_batch(model)

@@ -90,6 +90,21 @@ def test_what_a_reward_raises_in_time_is_what_it_raises_without():
         judged(TimedReward(my_reward, 60), TEXTS, TEXTS)
 
 
+def test_a_reward_is_asked_in_the_precision_of_its_caller():
+    """Bytes of a product: two within autocast, and as without it where it is off within."""
+
+    def products(prompts, completions):
+        one = torch.ones(1, 1, dtype=torch.float32)
+        return [float((one @ one).itemsize) for _ in completions]
+
+    timed = TimedReward(products, 60)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert timed([""], [""]) == products([""], [""]) == [2.0]
+        with torch.autocast("cpu", enabled=False):
+            assert timed([""], [""]) == products([""], [""])
+    assert timed([""], [""]) == products([""], [""])
+
+
 @pytest.mark.parametrize("seconds", [0, -1, math.inf, math.nan])
 def test_a_time_that_is_none_is_refused(seconds):
     with pytest.raises(ConfigError, match=f"seconds={seconds} must be positive and finite"):

@@ -61,6 +61,15 @@ def test_completions_come_as_often_as_the_policy_says():
     assert_close(share, w.logp_ref[0].exp(), atol=0.01, rtol=0)
 
 
+def test_a_text_without_its_end_is_cut_off():
+    """Of seven completions of at most two tokens, in which 0 is the end."""
+    w = small(end=0)
+    batch = rollouts(w)(0)
+    texts = [w.completions[y].tolist() for y in batch["completion_index"]]
+    assert batch["finished"].tolist() == [0 in text for text in texts]
+    assert not batch["finished"].all()
+
+
 def test_the_policy_writes_once_for_all_epochs():
     data = rollouts(small(), epochs=2)
     assert data(0) is data(1)
