@@ -50,7 +50,8 @@ def load(
     Args:
         name: Of the model; an adapter's folder stands for its base with the adapter.
         adapter: Folder of an adapter to put on the model.
-        tokenizer: As for recipes.generate; None = the model's own.
+        tokenizer: As for recipes.generate; None = that of the adapter's folder, else the
+            model's own.
         form: chatml, named, a JSON file, or auto: the folder's own, else by the tokenizer.
         device: Where the model is to be.
 
@@ -69,15 +70,15 @@ def load(
     if tuned and adapter is None:
         require_base(said["base"], name)
         return load(said["base"], Path(name), tokenizer=tokenizer, form=form, device=device)
-    own_tokens = (
-        str(Path(name) / BPE) if said.get("tokenizer") == BPE else said.get("tokenizer")
-    )
+    place = Path(name) if adapter is None or own is said else adapter
+    own_tokens = str(place / BPE) if own.get("tokenizer") == BPE else own.get("tokenizer")
+    tokenizer = tokenizer or own_tokens
     if tuned:  # an adapter that was trained on top of another
         require_same_adapter(own, name, adapter)
         whole = load_whole(name, tokenizer=tokenizer)
         model, tokens = whole.model.to(resolve_device(device)), whole.tokenizer
     else:
-        model, tokens = load_pretrained(str(name), tokenizer or own_tokens, device)
+        model, tokens = load_pretrained(str(name), tokenizer, device)
     turns = own.get("turns")
     chosen = format_from(turns, FILE) if turns and form == "auto" else find_format(form, tokens)
     tokens = Bytes(chosen.special) if isinstance(tokens, Bytes) else tokens

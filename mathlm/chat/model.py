@@ -50,10 +50,16 @@ def find_format(form: str, tokenizer: Tokenizer) -> ChatFormat:
 
     Raises:
         ConfigError: If there is none.
+        DataError: If the file is no JSON.
     """
     if form in FORMATS:
         return FORMATS[form]()
     if form != "auto":
+        if not Path(form).is_file():
+            raise ConfigError(
+                f"no format is called {form!r}, and there is no such file; there are auto, "
+                f"{', '.join(FORMATS)}, and JSON files with markers, headers and end"
+            )
         return format_from(read_json(Path(form)), form)
     if isinstance(tokenizer, Bytes):
         return ChatFormat.named()

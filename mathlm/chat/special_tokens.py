@@ -105,5 +105,11 @@ def load_special_tokens(model: GPT, folder: Path) -> None:
         raise CheckpointMismatchError(
             f"{folder / FILE} holds {shapes}; expected ids and their rows of {weight.shape[1]}"
         )
+    outside = [i for i in found["ids"].tolist() if not 0 <= i < len(weight)]
+    if outside:
+        raise CheckpointMismatchError(
+            f"{folder / FILE} has the special token {outside[0]}; expected ids in "
+            f"0..{len(weight) - 1}, as the model has {len(weight)} tokens"
+        )
     with torch.no_grad():
         weight[found["ids"]] = found["rows"].to(weight)

@@ -244,8 +244,9 @@ class ChatFormat:
         for name in ("markers", "headers"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ConfigError(f"{name}={getattr(self, name)!r} must map roles to str")
-        if not all(isinstance(name, str) and name for name in self.special):
-            raise ConfigError(f"the special tokens {self.special} must be names, none empty")
+        names = (*([] if self.bos is None else [self.bos]), *self.markers.values(), self.end)
+        if not all(isinstance(name, str) and name for name in names):
+            raise ConfigError(f"the special tokens {names} must be names, none empty")
         for text in (*self.headers.values(), self.separator, self.default_system or ""):
             _require_text(text)
         if not {"user", "assistant"} <= set(self.markers) <= set(ROLES):
@@ -371,9 +372,9 @@ class ChatFormat:
                 f"messages must be a list of them, got {type(messages).__name__}"
             )
         turns = [_message(message, i) for i, message in enumerate(messages)]
-        if self.default_system is not None and turns and turns[0].role != "system":
-            turns.insert(0, Message("system", self.default_system))
         self._require_order(turns, answer)
+        if self.default_system is not None and turns[0].role != "system":
+            turns.insert(0, Message("system", self.default_system))
         return turns
 
     def _require_order(self, turns: list[Message], answer: bool) -> None:

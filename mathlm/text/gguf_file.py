@@ -164,6 +164,8 @@ def gguf_numbers(tensor: Any) -> Float[ndarray, "..."]:
     """
     from gguf import dequantize
 
+    if tensor.data.dtype.kind in "fi":  # not packed: float or integer of any width
+        return np.asarray(tensor.data, dtype=np.float32)
     *rows, width = tensor.data.shape
     joined = tensor.data.reshape(-1, math.gcd(math.prod(rows), 16) * width)
     numbers = dequantize(joined, tensor.tensor_type).reshape(*rows, -1)

@@ -72,7 +72,7 @@ def mask_tokens(
     masked = ids.astype(np.int64)
     masked[hidden] = mask_id
     masked[drawn] = rng.choice(np.flatnonzero(ordinary), int(drawn.sum()))
-    return masked, np.where(chosen, ids, IGNORED)
+    return masked, np.where(chosen, ids.astype(np.int64), IGNORED)
 
 
 def choose_tokens(

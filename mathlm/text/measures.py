@@ -14,6 +14,7 @@ from ..shapes import Int
 from .ngrams import BYTES, as_ids, longest_order, pack
 from .tokenizers.bytes import Bytes
 from .tokenizers.named import Tokenizer
+from .tokenizers.pretokenize import utf8
 
 PART = 1 << 20  # tokens whose bytes are counted at a time
 
@@ -61,7 +62,7 @@ def count_bytes(ids: ndarray, tokenizer: Tokenizer) -> int:
         >>> count_bytes(np.array(Bytes().encode("é")), Bytes())
         2
     """
-    if isinstance(tokenizer, Bytes):
+    if isinstance(tokenizer, Bytes) and not tokenizer.special:
         return len(ids)
     sizes = np.array([len(tokenizer.token_bytes(i)) for i in range(tokenizer.vocab_size)])
     sizes[list(tokenizer.special.values())] = 0
@@ -218,7 +219,7 @@ def compression_ratio(texts: Sequence[str]) -> float:
         texts: At least one.
 
     Raises:
-        InputError: If the texts are empty.
+        InputError: If the texts are empty or hold a lone surrogate.
 
     Example:
         >>> compression_ratio(["to be or not to be " * 50]) > 20
@@ -226,7 +227,7 @@ def compression_ratio(texts: Sequence[str]) -> float:
     """
     if isinstance(texts, str):
         raise InputTypeError("texts is a single string: give a list of strings")
-    data = "\n".join(texts).encode()
+    data = utf8("\n".join(texts))
     if not data.strip():
         raise InputError(f"{len(texts)} texts with nothing in them: nothing to compress")
     return len(data) / len(zlib.compress(data, 9))

@@ -71,6 +71,7 @@ class NGramCounts:
 
     def __init__(self, order: int, data: bytes | ndarray, vocab_size: int = BYTES) -> None:
         longest = longest_order(vocab_size)
+        vocab_size = int(vocab_size)
         if not isinstance(order, int | np.integer):
             raise InputTypeError(f"order={order!r} must be an integer")
         if not 1 <= order <= longest:
@@ -104,11 +105,11 @@ class NGramCounts:
 
 def longest_order(vocab_size: int) -> int:
     """Tokens of the longest n-gram that one integer holds."""
-    if not isinstance(vocab_size, int):
+    if not isinstance(vocab_size, int | np.integer):
         raise InputTypeError(f"vocab_size={vocab_size!r} must be an integer")
     if vocab_size < 1:
         raise InputError(f"vocab_size={vocab_size} must be positive")
-    return BITS // max(1, (vocab_size - 1).bit_length())
+    return BITS // max(1, (int(vocab_size) - 1).bit_length())
 
 
 def as_ids(data: bytes | ndarray, vocab_size: int) -> Int[ndarray, " T"]:

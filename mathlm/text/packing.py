@@ -165,7 +165,7 @@ METHODS = {"greedy": _greedy, "best_fit": _best_fit}
 def _fill(rows: list[list[Piece]], texts: list[ndarray], context: int, pad_id: int) -> Packed:
     """Rows of pieces as three arrays."""
     shape = (len(rows), context)
-    packed = Packed(np.full(shape, pad_id), np.full(shape, IGNORED), np.full(shape, -1))
+    packed = Packed(*(np.full(shape, fill, np.int64) for fill in (pad_id, IGNORED, -1)))
     for row, pieces in enumerate(rows):
         at = 0
         for number, start, end in pieces:

@@ -4,6 +4,7 @@ import pytest
 import torch
 from recipes.tiny_chats import make, save_base, tune
 
+from mathlm import adapt
 from mathlm.chat import folder
 from mathlm.chat.model import ChatModel
 from mathlm.errors import CheckpointMismatchError, ConfigError, DataNotFoundError
@@ -49,6 +50,28 @@ def test_an_adapter_may_be_put_on_a_base_that_is_named(place):
     with torch.no_grad():
         assert torch.equal(found.model(ids), whole.model(ids))
     assert found.format == whole.format
+
+
+@pytest.mark.parametrize("beside_base", [False, True], ids=["no tokenizer", "another"])
+def test_an_adapter_is_read_with_the_tokenizer_it_was_trained_with(tmp_path, beside_base):
+    form = ChatFormat.chatml()
+    own = ByteBPE.train(["abab abab"], 260, special=form.special)
+    other = ByteBPE.train(["cdcd cdcd"], 260, special=form.special)
+    sizes = {"context": 8, "d_model": 8, "n_layers": 1, "n_heads": 2}
+    model = GPT(GPTConfig(vocab_size=len(own), activation="gelu_tanh", **sizes))
+    save_pretrained(model, tmp_path / "base")
+    if beside_base:
+        other.save(tmp_path / "base" / "byte_bpe.json")
+    adapt.add_lora(model, rank=1, alpha=1)
+    adapt.save_adapter(model, tmp_path / "out")
+    whole = ChatModel(model=model, tokenizer=own, format=form)
+    said = {"base": str(tmp_path / "base"), "quantize": None, "marks": False}
+    folder.write(tmp_path / "out", whole, kind="adapter", **said)
+    assert folder.load(tmp_path / "out", device="cpu").tokenizer == own
+    assert folder.load(tmp_path / "base", tmp_path / "out", device="cpu").tokenizer == own
+    other.save(tmp_path / "other.json")
+    named = folder.load(tmp_path / "out", tokenizer=str(tmp_path / "other.json"), device="cpu")
+    assert named.tokenizer == other
 
 
 def test_two_adapters_at_once_are_refused(place):

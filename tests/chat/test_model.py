@@ -64,5 +64,5 @@ def test_a_file_that_holds_no_format_is_refused(tmp_path, content, error, messag
 
 
 def test_a_file_that_is_not_there_is_refused():
-    with pytest.raises(DataError, match=r"nowhere.json cannot be read"):
+    with pytest.raises(ConfigError, match=r"'nowhere.json', and there .*auto, chatml, named"):
         find_format("nowhere.json", Bytes())

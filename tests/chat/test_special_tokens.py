@@ -82,3 +82,14 @@ def test_rows_of_another_width_are_refused(tmp_path):
     (tmp_path / special_tokens.FILE).write_bytes(to_bytes(broken))
     with pytest.raises(CheckpointMismatchError, match=r"expected ids and their rows of 16"):
         special_tokens.load_special_tokens(chat.model, tmp_path)
+
+
+@pytest.mark.parametrize("token", [256, -1])
+def test_rows_of_tokens_that_the_model_lacks_are_refused(tmp_path, token):
+    chat = chat_model()
+    broken = {"ids": torch.tensor([1, token]), "rows": torch.zeros(2, 16)}
+    (tmp_path / special_tokens.FILE).write_bytes(to_bytes(broken))
+    with pytest.raises(
+        CheckpointMismatchError, match=rf"token {token}; expected ids in 0..255"
+    ):
+        special_tokens.load_special_tokens(chat.model, tmp_path)

@@ -261,10 +261,24 @@ BAD_TEXTS = [
 BAD_HEADERS = [{"headers": {"user": bad, "assistant": ""}} for bad in (None, "\ud800")]
 
 
+BAD_MARKERS = [{"markers": bad} for bad in (None, {"user": ["<u>"], "assistant": "<a>"})]
+
+
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("bad", [*BAD_TEXTS, *BAD_HEADERS, {"markers": None}])
+@pytest.mark.parametrize("bad", [*BAD_TEXTS, *BAD_HEADERS, *BAD_MARKERS])
 def test_a_format_of_what_is_no_text_is_refused(bad):
     both = {"user": "<u>", "assistant": "<a>"}
     fields = {"markers": both, "headers": dict.fromkeys(both, ""), "end": "<e>"} | bad
     with pytest.raises(ConfigError, match=r"special tokens|no text|must map roles"):
         ChatFormat(**fields)
+
+
+def test_a_default_system_message_does_not_count_among_the_messages():
+    """What is at fault is named as the user wrote it."""
+    form = ChatFormat.chatml(default_system=DEFAULT)
+    with pytest.raises(InputError, match="message 0 has role 'assistant' at the beginning"):
+        form.render([Message("assistant", "Hi")])
+    with pytest.raises(InputError, match="message 1 has role 'user' after 'user'"):
+        form.render([Message("user", "Hi"), Message("user", "Ho")])
+    with pytest.raises(InputError, match="there are no messages"):
+        form.render([])

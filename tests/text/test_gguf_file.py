@@ -122,3 +122,17 @@ def test_a_missing_package_is_named(written, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(DataNotFoundError, match="pip install 'gguf"):
         open_gguf(written[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8, np.int32])
+def test_numbers_that_are_not_packed_are_those_of_the_file(tmp_path, dtype):
+    path, table = tmp_path / "one.gguf", np.arange(-6, 6, dtype=dtype).reshape(3, 4)
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tensor("one", table)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    found = gguf_tensor(path, "one")
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, table)

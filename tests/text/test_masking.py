@@ -123,3 +123,14 @@ def test_texts_that_cannot_be_masked_are_refused(rng):
 def test_ids_that_are_no_integers_are_refused(rng):
     with pytest.raises(InputTypeError, match="token ids must be integers, got float64"):
         mask_tokens(np.ones((2, 3)), rng, **SETTING)
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.int32])
+def test_targets_of_other_integers_are_ignored_by_the_same_number(unchecked, dtype):
+    """open_tokens gives unsigned ids, which have no -100."""
+    ids = np.arange(5, 25, dtype=dtype)[None]
+    found = mask_tokens(ids, np.random.default_rng(0), **SETTING)
+    expected = mask_tokens(ids.astype(np.int64), np.random.default_rng(0), **SETTING)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == np.int64
+        np.testing.assert_array_equal(one, other)

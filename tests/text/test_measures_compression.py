@@ -47,3 +47,6 @@ def test_the_token_between_documents_stands_for_no_byte():
     ids = np.array([*bpe.encode(text), bpe.special["<|endoftext|>"]])
     assert count_bytes(ids, bpe) == len(text.encode()) == 18
     assert count_bytes(np.array(Bytes().encode(text)), Bytes()) == 18
+    marked = Bytes(["<|endoftext|>"])
+    ids = np.array([*marked.encode(text), marked.special["<|endoftext|>"]])
+    assert count_bytes(ids, marked) == 18

@@ -101,6 +101,8 @@ def test_a_text_alone_has_no_self_bleu_and_an_empty_one_no_ratio():
         self_bleu([HAMLET], 2)
     with pytest.raises(InputError, match="2 texts with nothing in them"):
         compression_ratio(["", " "])
+    with pytest.raises(InputError, match="position 3 of the text holds"):
+        compression_ratio(["a", "b\ud83d"])
 
 
 def test_a_string_in_place_of_a_list_is_refused(unchecked):

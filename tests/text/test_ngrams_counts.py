@@ -94,3 +94,11 @@ def test_unseen_needs_an_order_that_was_counted():
 def test_orders_and_vocabularies_that_are_no_integers_are_refused(order, vocab_size, says):
     with pytest.raises(InputTypeError, match=says):
         NGramCounts(order, np.array([0, 1, 2]), vocab_size=vocab_size)
+
+
+def test_a_vocabulary_may_be_the_largest_id_and_one(unchecked):
+    ids = np.array([0, 1, 1, 4])
+    found, expected = NGramCounts(2, ids, ids.max() + 1), NGramCounts(2, ids, 5)
+    assert type(found.vocab_size) is int
+    for one, other in zip(found.tables, expected.tables, strict=True):
+        np.testing.assert_array_equal(one.grams, other.grams)

@@ -97,6 +97,10 @@ def test_padding_holds_the_given_id():
     assert pack([[1, 2]], 4, pad_id=7).ids.tolist() == [[1, 2, 7, 7]]
 
 
+def test_padding_of_few_bits_keeps_the_ids(unchecked):
+    assert pack([[300, 2]], 4, pad_id=np.uint8(7)).ids.tolist() == [[300, 2, 7, 7]]
+
+
 @pytest.mark.parametrize(
     ("documents", "error", "message"),
     [

@@ -190,7 +190,7 @@ def _renamed(turn: Any, where: str) -> dict[str, Any]:
     if not isinstance(turn, dict) or not {"from", "value"} <= set(turn):
         has = list(turn) if isinstance(turn, dict) else type(turn).__name__
         raise DataError(f"{where} has {has}; expected the keys from and value")
-    if turn["from"] not in SHARED_ROLES:
+    if not isinstance(turn["from"], str) or turn["from"] not in SHARED_ROLES:
         raise DataError(f"{where} is from {turn['from']!r}; known are {[*SHARED_ROLES]}")
     return {"role": SHARED_ROLES[turn["from"]], "content": turn["value"]}
 

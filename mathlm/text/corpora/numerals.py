@@ -152,7 +152,8 @@ def links(number: SupportsIndex) -> Bool[ndarray, "T S"]:
 
     Tens and ones are linked apart where French says them apart: not in 71, soixante et onze,
     and its kin. English "and" is linked to nothing; "mille" to "one" too where French leaves
-    the one unsaid.
+    the one unsaid. How many thousands there are is one part: each of its French words is linked
+    to each English one, "and" included.
 
     Args:
         number: From 0 to 999,999.

@@ -22,7 +22,7 @@ class Question:
 
     Args:
         text: The question.
-        choices: Two answers or more, all different.
+        choices: From 2 to 26 answers, all different.
         answer: Place of the right one, counted from 0.
 
     Example:
@@ -38,6 +38,8 @@ class Question:
     def __post_init__(self) -> None:
         if len(set(self.choices)) < max(2, len(self.choices)):
             raise InputError(f"choices={self.choices}: give two or more, all different")
+        if len(self.choices) > len(LETTERS):
+            raise InputError(f"{len(self.choices)} choices, but a letter for {len(LETTERS)}")
         if not 0 <= self.answer < len(self.choices):
             raise InputError(
                 f"answer={self.answer} is none of 0 to {len(self.choices) - 1}, the places of "
@@ -198,7 +200,7 @@ def _place(answer: Any, choices: list[str], where: str) -> int:
         return answer
     if isinstance(answer, str) and choices.count(answer) == 1:
         return choices.index(answer)
-    if isinstance(answer, str) and answer and answer in LETTERS[: len(choices)]:
+    if isinstance(answer, str) and answer in [*LETTERS[: len(choices)]]:
         return LETTERS.index(answer)
     raise DataError(
         f"{where}: answer={answer!r} is neither a place from 0 nor a letter nor one of the "

@@ -26,7 +26,6 @@ from ...errors import (
     InputError,
     InputTypeError,
 )
-from ..tokenizers.byte_bpe import ByteBPE
 from ..tokenizers.files import hash_of, path_of
 from ..tokenizers.named import Tokenizer
 from .documents import document_parts
@@ -101,9 +100,10 @@ def write_tokens(
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         manifest = _write_ids(temporary, documents, tokenizer, end_id)
+        content = _content_of(manifest)
         manifest_path(place).unlink(missing_ok=True)
         os.replace(temporary, place)
-        _write_manifest(place, manifest)
+        _write_manifest(place, content)
     except OSError as error:
         if isinstance(error, DataError):
             raise
@@ -183,7 +183,7 @@ def encode_corpus(
     """
     if isinstance(texts, os.PathLike) and manifest_path(path_of(texts)).is_file():
         return open_tokens(texts, tokenizer), np.array(read_manifest(texts).documents)
-    end = tokenizer.special.get(END) if isinstance(tokenizer, ByteBPE) else None
+    end = tokenizer.special.get(END)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "tokens"
         manifest = write_tokens(texts, path, tokenizer, end_id=end)
@@ -267,7 +267,8 @@ def _write_ids(
             raise DataError("the corpus is empty (0 tokens after encoding)")
     ids = np.memmap(file, dtype=dtype, mode="r")
     return TokenManifest(
-        tokens=len(ids), vocab_size=tokenizer.vocab_size, dtype=dtype, end_id=end_id,
+        tokens=len(ids), vocab_size=tokenizer.vocab_size, dtype=dtype,
+        end_id=None if end_id is None else int(end_id),
         tokenizer=tokenizer.sha256, documents=tuple(starts), sha256=tuple(shard_hashes(ids)),
     )  # fmt: skip
 
@@ -304,13 +305,18 @@ def _append(target: BinaryIO, tokens: Any, vocab_size: int, dtype: str, number: 
     target.write(ids.astype(dtype).tobytes())
 
 
-def _write_manifest(place: Path, manifest: TokenManifest) -> None:
-    """Write the manifest beside its place, then move it there in one step."""
+def _content_of(manifest: TokenManifest) -> str:
+    """The manifest as JSON, with its own hash."""
     content = json.loads(json.dumps({"format": FORMAT, "version": VERSION} | asdict(manifest)))
     content["sha256_of_manifest"] = hash_of(content)
+    return json.dumps(content) + "\n"
+
+
+def _write_manifest(place: Path, content: str) -> None:
+    """Write the manifest beside its place, then move it there in one step."""
     temporary = place.with_name(f".{place.name}.{uuid4().hex}")
     try:
-        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        temporary.write_text(content, encoding="utf-8")
         os.replace(temporary, manifest_path(place))
     finally:
         temporary.unlink(missing_ok=True)

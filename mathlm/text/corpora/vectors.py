@@ -98,10 +98,13 @@ def nearest(
         raise InputError(
             f"k={k} neighbors are not among {len(vectors)} vectors and one of them"
         )
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    floats = np.multiply(vectors, 1.0)
+    _, exponents = np.frexp(np.abs(floats).max(1, keepdims=True))
+    scaled = np.ldexp(floats, -exponents)  # exact; squares neither overflow nor vanish
+    norms = np.linalg.norm(scaled, axis=1, keepdims=True)
     if not np.all(norms > 0):
         raise InputError(f"vector {int(np.argmin(norms))} is zero: it has no direction")
-    unit = vectors / norms
+    unit = scaled / norms
     cosines = unit[rows] @ unit.T
     cosines[np.arange(len(rows)), rows] = -np.inf
     found = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
@@ -123,7 +126,7 @@ def _column(path: str) -> list[str]:
 def word_pairs(
     words: Sequence[str], table: ndarray, seed: int = 0
 ) -> tuple[list[tuple[str, str]], ndarray]:
-    """Words that also occur with an "s" at the end, and their standardized vectors.
+    """Words, from four letters on, that also occur with an "s", and their standardized vectors.
 
     Args:
         words: A vocabulary.
@@ -134,6 +137,9 @@ def word_pairs(
         The pairs of words, and their vectors (pairs, 2, D) with mean 0 and variance 1 in each
         feature.
 
+    Raises:
+        InputError: If there is no such pair.
+
     Example:
         >>> words = ["play", "plays", "the", "king", "kings"]
         >>> pairs, vectors = word_pairs(words, np.arange(10.0).reshape(5, 2))
@@ -142,6 +148,11 @@ def word_pairs(
     """
     index = {word: i for i, word in enumerate(words)}
     stems = [w for w in words if len(w) >= 4 and w.isalpha() and w + "s" in index]
+    if not stems:
+        raise InputError(
+            f"none of the {len(words)} words has four letters or more and occurs with an "
+            '"s" too: give a larger vocabulary'
+        )
     order = np.random.default_rng(seed).permutation(len(stems))
     pairs = [(stems[i], f"{stems[i]}s") for i in order]
     x = np.array([[table[index[w]] for w in pair] for pair in pairs], dtype=np.float64)

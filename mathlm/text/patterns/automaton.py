@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from ...errors import InputError, InputTypeError
 from ...shapes import Bool, Int
+from ..tokenizers.pretokenize import utf8
 from .parser import parse_pattern
 from .regular import NOTHING, Regular, accepts_empty, byte_classes, derivative
 
@@ -100,8 +101,12 @@ class Automaton:
         return state
 
     def matches(self, text: str) -> bool:
-        """Whether a whole text matches, as ``re.fullmatch(pattern, text, re.ASCII)`` says."""
-        state = self.run(text.encode())
+        """Whether a whole text matches, as ``re.fullmatch(pattern, text, re.ASCII)`` says.
+
+        Raises:
+            InputError: If the text holds a lone surrogate.
+        """
+        state = self.run(utf8(text))
         return state != DEAD and bool(self.accepting[state])
 
 

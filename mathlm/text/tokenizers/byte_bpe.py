@@ -123,11 +123,13 @@ class ByteBPE(BatchEncoder):
     def from_gpt2(cls, folder: str | os.PathLike[str]) -> "ByteBPE":
         """GPT-2's tokenizer, from ``vocab.bpe`` and ``encoder.json``.
 
-        ``merges.txt`` and ``vocab.json``, their names elsewhere, are read too.
+        ``merges.txt`` and ``vocab.json``, their names elsewhere, are read too, and words are
+        cut as Hugging Face's ``tokenizer.json`` says, where the folder has one.
 
         Raises:
             DataNotFoundError: If the folder does not have them.
-            DataError: If they are malformed or contradict each other.
+            DataError: If they are malformed or contradict each other, or words are cut in
+                another way than those of :func:`pre_tokenize`.
         """
         return files.build(cls, files.read_gpt2(folder), folder)
 

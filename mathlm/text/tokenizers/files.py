@@ -134,7 +134,7 @@ def read(path: str | os.PathLike[str]) -> Definition:
         HashMismatchError: If its content is not that which was written.
         DataError: If it is another kind of file, or of another version.
     """
-    content = _json(path_of(path))
+    content = _json(path_of(path), "a saved ByteBPE")
     if content.get("format") != FORMAT:
         found = content.get("format")
         raise DataError(
@@ -193,12 +193,12 @@ def text_of(path: Path) -> str:
         raise DataError(f"{path} cannot be read as UTF-8 text: {error}") from error
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path, wanted: str) -> dict[str, Any]:
     text = text_of(path)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not JSON ({error}): give a saved ByteBPE") from error
+        raise DataError(f"{path} is not JSON ({error}): give {wanted}") from error
     if not isinstance(content, dict):
         raise DataError(f"{path} holds a {type(content).__name__}, expected a JSON object")
     return content
@@ -284,6 +284,25 @@ def pair_ids(
 
 
 NAMES = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False}
+HUGGING_FACE_CUTS = [  # what cuts words in a tokenizer.json, and the pattern that cuts so
+    ([BYTE_LEVEL | {"use_regex": True}], "gpt2"),
+    (
+        [{"type": "Digits", "individual_digits": True}, BYTE_LEVEL | {"use_regex": True}],
+        "smollm2",
+    ),
+    *(
+        (
+            [
+                {"type": "Split", "pattern": {"Regex": regex.replace(r"\Z", r"\z")}}
+                | {"behavior": "Isolated", "invert": False},
+                BYTE_LEVEL | {"use_regex": False},
+            ],
+            name,
+        )
+        for name, regex in PATTERNS.items()
+    ),
+]
 GGUF_PATTERNS = {"gpt-2": "gpt2", "smollm": "smollm2"}
 NORMAL, CONTROL = 1, 3  # kinds of token in a GGUF file
 
@@ -291,21 +310,23 @@ NORMAL, CONTROL = 1, 3  # kinds of token in a GGUF file
 def read_gpt2(folder: str | os.PathLike[str]) -> Definition:
     """GPT-2's merges and ids.
 
-    What is neither a byte nor the product of a merge is a special token.
+    What is neither a byte nor the product of a merge is a special token. A ``tokenizer.json``
+    of Hugging Face beside them says what cuts words; without it that is GPT-2's pattern.
 
     Raises:
         DataNotFoundError: If the files are not in the folder.
-        DataError: If they are malformed or contradict each other.
+        DataError: If they are malformed or contradict each other, or words are cut otherwise
+            than by a known pattern.
     """
     merges_path, ids_path = _gpt2_paths(path_of(folder))
     lines = text_of(merges_path).split("\n")
     first = 1 if lines[0].startswith("#version") else 0
     pairs = [tuple(line.split(" ")) for line in lines[first:] if line]
-    ids = _token_ids(ids_path)
+    ids, pattern = _token_ids(ids_path), _hugging_face_pattern(path_of(folder))
     ordinary = {*ALPHABET, *("".join(pair) for pair in pairs)}
     special = {text: token for text, token in ids.items() if text not in ordinary}
     try:
-        return _definition(sorted(ids, key=ids.__getitem__), pairs, special, "gpt2")
+        return _definition(sorted(ids, key=ids.__getitem__), pairs, special, pattern)
     except InputError as error:
         raise DataError(f"{merges_path} and {ids_path.name} do not agree: {error}") from error
 
@@ -329,6 +350,10 @@ def read_gguf(path: str | os.PathLike[str]) -> Definition:
     if unknown := set(kinds) - {NORMAL, CONTROL}:
         raise DataError(f"{path} has tokens of kinds {sorted(unknown)}; known are 1 and 3")
     tokens = found["tokens"]
+    if len(kinds) != len(tokens):
+        raise DataError(f"{path} has {len(tokens)} tokens, but {len(kinds)} of their kinds")
+    if not all(isinstance(text, str) for text in (*tokens, *found["merges"])):
+        raise DataError(f"{path} has tokens or merges that are no texts, expected strings")
     special = {tokens[i]: i for i, kind in enumerate(kinds) if kind == CONTROL}
     pairs = [tuple(merge.split(" ")) for merge in found["merges"]]
     try:
@@ -356,6 +381,27 @@ def _gpt2_paths(folder: Path) -> tuple[Path, Path]:
     raise DataNotFoundError(
         f"{folder} must hold {wanted}; text.pretrained.find('gpt2') is such a folder"
     )
+
+
+def _hugging_face_pattern(folder: Path) -> str:
+    """Name of the pattern that a tokenizer.json in the folder cuts words by; else GPT-2's."""
+    path = folder / "tokenizer.json"
+    content = _json(path, "one of Hugging Face") if path.is_file() else {}
+    if "pre_tokenizer" not in content:
+        return "gpt2"
+    found = content["pre_tokenizer"]
+    steps = found.get("pretokenizers", [found]) if isinstance(found, dict) else [found]
+    for known, pattern in HUGGING_FACE_CUTS:
+        if len(steps) == len(known) and all(map(_says, steps, known)):
+            return pattern
+    raise DataError(
+        f"{path} cuts words by {json.dumps(found)[:300]}; known are those of {sorted(PATTERNS)}"
+    )
+
+
+def _says(step: Any, known: dict[str, Any]) -> bool:
+    """Whether a step of a tokenizer.json has these fields; ``use_regex`` is the default."""
+    return isinstance(step, dict) and known.items() <= ({"use_regex": True} | step).items()
 
 
 def _token_ids(path: Path) -> dict[str, int]:

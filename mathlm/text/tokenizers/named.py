@@ -24,7 +24,7 @@ def load_tokenizer(name: str) -> Tokenizer:
 
 
 def beside_weights(folder: Path) -> ByteBPE | None:
-    """The byte-level BPE that a folder of a model holds: ours, else that of GPT-2, or none."""
+    """The byte-level BPE that a folder of a model holds: ours, else GPT-2's files, or none."""
     if (folder / BPE).is_file():
         return ByteBPE.load(folder / BPE)
     if (folder / "vocab.bpe").is_file() or (folder / "merges.txt").is_file():

@@ -68,6 +68,10 @@ def test_a_system_text_comes_first(file, line):
             [HUMAN, {"from": "moss", "value": "b"}],
             r"line 1 of .*, turn 1 is from 'moss'; known",
         ),
+        (
+            [{"from": ["human"], "value": "a"}, GPT],
+            r"line 1 of .*, turn 0 is from \['human'\]; known",
+        ),
         ([HUMAN, {"role": "assistant"}], r"turn 1 has \['role'\]; expected the keys from and"),
         ([HUMAN], "ends with a message of 'user'"),
         ([GPT, HUMAN], "has role 'assistant' at the beginning"),

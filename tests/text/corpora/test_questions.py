@@ -45,6 +45,9 @@ def test_a_choice_that_is_a_letter_is_meant_before_the_letter(file):
     [
         ({"answer": 3}, r"line 2 of .*: answer=3 is none of 0 to 2"),
         ({"answer": "D"}, r"line 2 of .*: answer='D' is neither a place"),
+        ({"answer": "BC"}, r"line 2 of .*: answer='BC' is neither a place"),
+        ({"answer": ""}, r"line 2 of .*: answer='' is neither a place"),
+        ({"choices": [str(i) for i in range(27)]}, "line 2 of .*: 27 choices, but a letter"),
         ({"answer": None}, r"answer=None is neither"),
         ({"choices": ["one", "one"]}, r"give two or more, all different"),
         ({"choices": ["one"], "answer": 0}, r"give two or more, all different"),

@@ -250,12 +250,15 @@ def test_bytes_are_a_byte_pair_encoding_without_merges():
 
 
 def test_a_corpus_is_a_memory_map_with_the_starts_of_its_documents():
-    bpe = ByteBPE.train(TEXTS, 260, special=[token_file.END])
-    ids, starts = encode_corpus(TEXTS, bpe)
-    assert isinstance(ids, np.memmap)
-    assert [bpe.decode(part) for part in np.split(ids, starts[1:])] == [
-        text + token_file.END for text in TEXTS
-    ]
+    for tokenizer in (
+        ByteBPE.train(TEXTS, 260, special=[token_file.END]),
+        Bytes([token_file.END]),
+    ):
+        ids, starts = encode_corpus(TEXTS, tokenizer)
+        assert isinstance(ids, np.memmap)
+        assert [tokenizer.decode(part.tolist()) for part in np.split(ids, starts[1:])] == [
+            text + token_file.END for text in TEXTS
+        ]
 
 
 def test_a_file_of_tokens_is_a_corpus_as_it_is(path, bpe):
@@ -264,3 +267,18 @@ def test_a_file_of_tokens_is_a_corpus_as_it_is(path, bpe):
     assert starts.tolist() == list(read_manifest(path).documents)
     with pytest.raises(HashMismatchError, match="tokenizer differs"):
         encode_corpus(path, bpe)
+
+
+def test_the_id_behind_documents_may_be_of_numpy(unchecked, path):
+    manifest = write_tokens(["a"], path, Bytes(), end_id=np.int64(10))
+    assert (read_manifest(path), manifest.end_id) == (manifest, 10)
+    assert open_tokens(path).tolist() == [97, 10]
+
+
+def test_a_manifest_that_cannot_be_written_leaves_the_old_file(path):
+    class Other(Bytes):
+        vocab_size = np.int64(256)  # no number of JSON
+
+    with pytest.raises(TypeError):
+        write_tokens(["a"], path, Other())
+    assert bytes(open_tokens(path, Bytes()).tolist()) == "".join(TEXTS).encode()

@@ -94,3 +94,19 @@ def test_more_neighbors_than_vectors_are_refused():
 def test_a_zero_vector_has_no_neighbors():
     with pytest.raises(InputError, match="vector 2 is zero"):
         vectors.nearest(np.diag([1.0, 1, 0]), [0], k=1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor"),
+    [(np.float32, 1e30), (np.float32, 1e-30), (np.float64, 1e200), (np.float16, 1e3)],
+)
+def test_neighbors_do_not_depend_on_the_scale_of_all(rng, dtype, factor):
+    E = rng.normal(size=(40, 5)).astype(np.float16)
+    scaled = (E.astype(np.float64) * factor).astype(dtype)
+    expected = vectors.nearest(scaled.astype(np.float64) / factor, [3, 17], k=3)
+    np.testing.assert_array_equal(vectors.nearest(scaled, [3, 17], k=3), expected)
+
+
+def test_no_pair_of_words_is_refused():
+    with pytest.raises(InputError, match="none of the 3 words has four letters or more"):
+        vectors.word_pairs(["play", "king", "the"], np.arange(6.0).reshape(3, 2))

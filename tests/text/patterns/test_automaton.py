@@ -65,3 +65,8 @@ def test_a_run_refuses_what_it_cannot_read(unchecked):
         automaton.run("a")
     with pytest.raises(InputError, match="state=2 is none of the 2 states"):
         automaton.run(b"a", 2)
+
+
+def test_half_a_character_is_no_text():
+    with pytest.raises(InputError, match="position 1 of the text holds"):
+        Automaton.from_pattern("a.*").matches("a\ud83d")

@@ -3,9 +3,11 @@ import sys
 
 import gguf
 import pytest
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from mathlm.errors import DataError, DataNotFoundError
 from mathlm.text import ByteBPE, pretrained
+from mathlm.text.tokenizers.pretokenize import PATTERNS
 
 IDS = {"a": 0, "b": 1, "ab": 2, "Ġ": 3, "<|x|>": 4}
 
@@ -25,7 +27,7 @@ def write_gguf(path, *, model="gpt2", pre="smollm", kinds=(1, 1, 1, 3), merges=(
     writer.add_token_list(["a", "b", "ab", "<|x|>"])
     writer.add_token_types(list(kinds))
     if merges:
-        writer.add_token_merges(list(merges))
+        writer.add_array("tokenizer.ggml.merges", list(merges))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
@@ -71,6 +73,66 @@ def test_ids_that_are_no_json_are_refused(tmp_path):
         ByteBPE.from_gpt2(tmp_path)
 
 
+LEVEL = pre_tokenizers.ByteLevel
+SPLIT = r"\p{N}{1,2}|\p{L}+"  # none of ours
+CUTS = {
+    "gpt2": LEVEL(add_prefix_space=False),
+    "smollm2": pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), LEVEL(add_prefix_space=False)]
+    ),
+    "gpt4": pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PATTERNS["gpt4"].replace(r"\Z", r"\z")), "isolated"),
+            LEVEL(add_prefix_space=False, use_regex=False),
+        ]
+    ),
+    "other": pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(SPLIT), "isolated"),
+            LEVEL(add_prefix_space=False, use_regex=False),
+        ]
+    ),
+    "a space first": LEVEL(add_prefix_space=True),
+    "uncut": LEVEL(add_prefix_space=False, use_regex=False),
+}
+
+
+def write_hugging_face(folder, cuts):
+    """The three files of a folder, as the tokenizers package trains and writes them."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = CUTS[cuts]
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, initial_alphabet=LEVEL.alphabet(), show_progress=False
+    )
+    tokenizer.train_from_iterator(["12345 12345 I'LL I'LL we'll we'll 2024 "] * 9, trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    tokenizer.model.save(str(folder))
+    return tokenizer
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "smollm2", "gpt4"])
+def test_words_are_cut_as_the_folder_says(tmp_path, pattern):
+    theirs = write_hugging_face(tmp_path, pattern)
+    ours = ByteBPE.from_gpt2(tmp_path)
+    assert ours.pattern == pattern
+    for text in ("12345 and 2024", "I'LL, we'll  12345\n\n 20242024"):
+        assert ours.encode(text) == theirs.encode(text).ids
+
+
+@pytest.mark.parametrize("cuts", ["other", "a space first", "uncut"])
+def test_cuts_that_are_not_known_are_refused(tmp_path, cuts):
+    write_hugging_face(tmp_path, cuts)
+    with pytest.raises(
+        DataError, match=r"tokenizer\.json cuts words by .*; known are those of"
+    ):
+        ByteBPE.from_gpt2(tmp_path)
+
+
+def test_a_saved_encoding_beside_the_files_says_nothing_of_their_cuts(tmp_path):
+    ByteBPE.train(["ab"], 257).save(tmp_path / "tokenizer.json")
+    assert ByteBPE.from_gpt2(write_gpt2(tmp_path)).pattern == "gpt2"
+
+
 def test_gguf_metadata_is_read(tmp_path):
     bpe = ByteBPE.from_gguf(write_gguf(tmp_path / "x.gguf"))
     assert bpe.encode("abba<|x|>", "all") == [2, 1, 0, 3]
@@ -84,6 +146,9 @@ def test_gguf_metadata_is_read(tmp_path):
         ({"pre": "qwen2"}, r"cuts words by 'qwen2'; known are \['gpt-2', 'smollm'\]"),
         ({"kinds": (1, 1, 4, 3)}, r"tokens of kinds \[4\]"),
         ({"merges": ("a c",)}, "merge 0 is 'a c'"),
+        ({"kinds": (1, 1, 1, 3, 3)}, "has 4 tokens, but 5 of their kinds"),
+        ({"kinds": (1, 1, 3)}, "has 4 tokens, but 3 of their kinds"),
+        ({"merges": (1, 2)}, "merges that are no texts"),
         ({"merges": ()}, r"has no tokenizer\.ggml\.merges"),
     ],
 )
