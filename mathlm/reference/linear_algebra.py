@@ -1,4 +1,7 @@
-"""Vectors and matrices: norms, angles, bases, determinants and eigenpairs."""
+"""Vectors and matrices: norms, angles, bases, determinants and eigenpairs.
+
+Arrays of integers and of 16-bit floats are read in float64, since their squares overflow.
+"""
 
 from itertools import pairwise
 
@@ -34,6 +37,7 @@ def p_norm(
     """
     if not p >= 1:
         raise InputError(f"p={p} gives no norm: p must be at least 1 (np.inf for the maximum)")
+    v = _wide(v)
     largest = np.max(np.abs(v), axis=-1, keepdims=True)
     if np.isinf(p):
         return largest[..., 0]
@@ -55,7 +59,7 @@ def frobenius_norm(A: Float[ndarray, "M N"]) -> float:
         >>> frobenius_norm(np.array([[3.0, 0.0], [0.0, 4.0]]))
         5.0
     """
-    return float(np.sqrt(np.sum(A**2)))
+    return float(np.sqrt(np.sum(_wide(A) ** 2)))
 
 
 def cosine_similarity(
@@ -82,6 +86,7 @@ def cosine_similarity(
         >>> round(float(cosine_similarity(u, v)), 4)  # 1 / √2
         0.7071
     """
+    u, v = _wide(u), _wide(v)
     u_norm = np.linalg.norm(u, axis=-1, keepdims=True)
     v_norm = np.linalg.norm(v, axis=-1, keepdims=True)
     if not (np.all(u_norm > 0) and np.all(v_norm > 0)):
@@ -108,6 +113,7 @@ def projection(v: Float[ndarray, "*batch D"], u: Float[ndarray, " D"]) -> ndarra
         >>> projection(np.array([3.0, 4.0]), np.array([2.0, 0.0]))
         array([3., 0.])
     """
+    v, u = _wide(v), _wide(u)
     if not u @ u > 0:
         raise InputError(f"u={u} spans no line to project onto: it must not be zero")
     return (v @ u / (u @ u))[..., None] * u
@@ -136,6 +142,7 @@ def gram_schmidt(A: Float[ndarray, "M N"]) -> Float[ndarray, "M N"]:
         >>> gram_schmidt(np.array([[2.0, 1.0], [0.0, 3.0]])).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
+    A = _wide(A)
     Q = np.zeros_like(A)
     for j, a in enumerate(A.T):
         w = a
@@ -199,6 +206,7 @@ def determinant(A: Float[ndarray, "M N"]) -> float:
         raise InputError(f"{len(A)}! products for N={len(A)}; use np.linalg.det beyond 8")
     if len(A) == 0:
         return 1.0
+    A = _wide(A)
     minors = (np.delete(A[1:], j, axis=1) for j in range(len(A)))
     return float(
         sum((-1) ** j * A[0, j] * determinant(minor) for j, minor in enumerate(minors))
@@ -219,6 +227,7 @@ def signed_area(corners: Float[ndarray, "N 2"]) -> float:
         >>> signed_area(np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]))
         2.0
     """
+    corners = _wide(corners)
     closed = np.vstack([corners, corners[:1]])
     return float(sum(p[0] * q[1] - q[0] * p[1] for p, q in pairwise(closed)) / 2)
 
@@ -240,6 +249,7 @@ def eigenvalues_2x2(A: Float[ndarray, "2 2"]) -> ndarray:
         >>> eigenvalues_2x2(np.array([[2.0, 1.0], [1.0, 2.0]]))
         array([3., 1.])
     """
+    A = _wide(A)
     half = np.trace(A) / 2
     inside = (A[0, 0] - A[1, 1]) ** 2 / 4 + A[0, 1] * A[
         1, 0
@@ -320,6 +330,7 @@ def covariance(X: Float[ndarray, "N D"]) -> Float[ndarray, "D D"]:
     """
     if len(X) < 2:
         raise InputError(f"a covariance needs at least 2 rows, got {len(X)}")
+    X = _wide(X)
     centered = X - X.mean(axis=0)
     return centered.T @ centered / (len(X) - 1)
 
@@ -373,6 +384,7 @@ def pca_by_svd(X: Float[ndarray, "N D"]) -> tuple[Float[ndarray, " R"], Float[nd
     """
     if len(X) < 2:
         raise InputError(f"a variance needs at least 2 rows, got {len(X)}")
+    X = _wide(X)
     _, sigma, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     return sigma**2 / (len(X) - 1), _orient(Vt.T)
 
@@ -400,7 +412,7 @@ def low_rank(A: Float[ndarray, "M N"], k: int) -> Float[ndarray, "M N"]:
     """
     if not 0 <= k <= min(A.shape):
         raise InputError(f"k={k} is outside 0..{min(A.shape)} for a matrix of shape {A.shape}")
-    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+    U, sigma, Vt = np.linalg.svd(_wide(A), full_matrices=False)
     return (U[:, :k] * sigma[:k]) @ Vt[:k]
 
 
@@ -459,10 +471,15 @@ def effective_rank(sigma: Float[ndarray, " R"], power: float | int = 2) -> float
 
 def _shares(sigma: ndarray, power: float | int = 2) -> ndarray:
     """σ_i^s / Σ_j σ_j^s."""
-    energy = np.asarray(sigma) ** power
+    energy = _wide(np.asarray(sigma)) ** power
     if not np.sum(energy) > 0:
         raise InputError("all singular values are zero (or NaN): a zero matrix has no spectrum")
     return energy / np.sum(energy)
+
+
+def _wide(A: ndarray) -> ndarray:
+    """A, in float64 if it holds integers or 16-bit floats."""
+    return A.astype(np.float64) if A.dtype.kind in "iub" or A.dtype == np.float16 else A
 
 
 def _orient(axes: ndarray) -> ndarray:

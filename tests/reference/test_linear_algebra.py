@@ -29,6 +29,34 @@ def test_norms_of_three_minus_four(p, expected):
     assert p_norm(np.array([3.0, -4]), p) == pytest.approx(expected, rel=1e-15)
 
 
+@pytest.mark.parametrize(
+    "dtype", [np.uint8, np.int8, np.int64, np.float16], ids=lambda d: d.__name__
+)
+@pytest.mark.parametrize(
+    "f",
+    [
+        p_norm,
+        frobenius_norm,
+        gram_schmidt,
+        determinant,
+        signed_area,
+        eigenvalues_2x2,
+        lambda A: cosine_similarity(A[0], A[1]),
+        lambda A: projection(A[0], A[1]),
+    ],
+)
+def test_numbers_of_few_bits_are_read_in_float64(f, dtype, unchecked):
+    """Products of pixels overflow 8 bits, the square of 20,000 overflows a float of 16."""
+    A = np.array([[100, 20], [90, 120]]) * (200 if dtype is np.float16 else 1)
+    found = f(A.astype(dtype))
+    np.testing.assert_allclose(found, f(A.astype(np.float64)), rtol=1e-14)
+    assert np.asarray(found).dtype == np.float64
+
+
+def test_the_most_negative_number_of_8_bits_has_a_norm(unchecked):
+    assert p_norm(np.array([-128, 0], np.int8), np.inf) == 128
+
+
 @given(vectors, vectors, st.floats(1, 10))
 def test_a_detour_is_never_shorter(u, v, p):
     assert p_norm(u + v, p) <= (p_norm(u, p) + p_norm(v, p)) * (1 + 1e-12)

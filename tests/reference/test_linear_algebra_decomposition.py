@@ -22,6 +22,25 @@ def test_covariance_is_the_unbiased_one_of_numpy(rng):
     np.testing.assert_allclose(covariance(X), np.cov(X, rowvar=False), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16], ids=lambda d: d.__name__)
+@pytest.mark.parametrize(
+    "f",
+    [
+        covariance,
+        lambda A: pca(A)[0],
+        lambda A: pca_by_svd(A)[0],
+        lambda A: low_rank(A, 1),
+        lambda A: energy_kept(A[0]),
+        lambda A: effective_rank(A[0]),
+    ],
+)
+def test_numbers_of_few_bits_are_read_in_float64(f, dtype, unchecked):
+    A = np.array([[200, 20, 3], [7, 100, 9], [1, 2, 50]]) * (200 if dtype is np.float16 else 1)
+    found = f(A.astype(dtype))
+    np.testing.assert_allclose(found, f(A.astype(np.float64)), rtol=1e-10)
+    assert np.asarray(found).dtype == np.float64
+
+
 def test_two_rows_have_a_variance():
     """(0, 0) and (2, 4) are (1, 2) away from their mean, twice: C = 2 (1, 2)ᵀ (1, 2)."""
     X = np.array([[0.0, 0], [2, 4]])

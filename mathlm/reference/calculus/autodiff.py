@@ -6,7 +6,24 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, InputTypeError
-from .broadcasting import Operators, checked, copied, ones, put, require_rule, summed, turned
+from .broadcasting import (
+    Operators,
+    checked,
+    constant,
+    copied,
+    fresh,
+    ones,
+    put,
+    require_rule,
+    summed,
+    turned,
+)
+
+
+def _less_one(b: Any) -> Any:
+    """Exponent of the slope: 0 for a constant 0, since x⁰ has slope 0 at x = 0 too."""
+    return b - 1 if hasattr(b, "tangent") else b - (b != 0)
+
 
 # One rule an argument of y = ufunc(*x): t times the partial derivative, entry by entry.
 PARTIALS: dict[np.ufunc, tuple[Callable[..., Any], ...]] = {
@@ -15,7 +32,7 @@ PARTIALS: dict[np.ufunc, tuple[Callable[..., Any], ...]] = {
     np.multiply: (lambda t, y, a, b: t * b, lambda t, y, a, b: t * a),
     np.divide: (lambda t, y, a, b: t / b, lambda t, y, a, b: -t * y / b),
     np.power: (
-        lambda t, y, a, b: t * b * a ** (b - (b != 0)),
+        lambda t, y, a, b: t * b * a ** _less_one(b),
         lambda t, y, a, b: t * y * np.log(a),
     ),
     np.maximum: (lambda t, y, a, b: t * (a > b), lambda t, y, a, b: t * (a <= b)),
@@ -63,7 +80,7 @@ class Variable(Operators):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if ufunc is np.maximum and not isinstance(inputs[0], Variable):
             inputs = inputs[::-1]  # at a tie the constant wins, on either side: relu'(0) = 0
-        x = [z.value if isinstance(z, Variable) else z for z in inputs]
+        x = [z.value if isinstance(z, Variable) else constant(z) for z in inputs]
         if ufunc in PIECEWISE_CONSTANT:
             return ufunc(*x)
         require_rule(ufunc, method, options, REVERSE)
@@ -89,9 +106,9 @@ class Variable(Operators):
             y = self.value.sum(axis=axis, keepdims=keepdims)
         return self._linear("sum", y, lambda t: copied(t.reshape(kept), self.shape))
 
-    def reshape(self, *shape: int) -> "Variable":
-        """The same entries in another shape."""
-        y = self.value.reshape(shape)
+    def reshape(self, *shape: Any) -> "Variable":
+        """The same entries in another shape, given as numbers or as one tuple."""
+        y = self.value.reshape(shape[0] if len(shape) == 1 else shape)
         return self._linear("reshape", y, lambda t: t.reshape(self.shape))
 
     @property
@@ -142,7 +159,7 @@ def pull_back(y: Any, inputs: Any, dy: Any = None) -> tuple[Any, ...]:
         dy: Gradient of the loss in y, of its shape; None for 1, if y is a single number.
 
     Returns:
-        One gradient for each input, of its shape.
+        One gradient for each input, of its shape, in memory of its own.
 
     Raises:
         InputError: If dy is missing or of another shape, or a gradient is not finite.
@@ -165,7 +182,7 @@ def pull_back(y: Any, inputs: Any, dy: Any = None) -> tuple[Any, ...]:
                 dx = summed(pullback(gradient[id(node)]), parent.shape)
             checked(dx, f"the derivative of {node.op}")
             gradient[id(parent)] = gradient[id(parent)] + dx if id(parent) in gradient else dx
-    return tuple(gradient.get(id(x), np.zeros(x.shape)) for x in inputs)
+    return tuple(fresh(gradient.get(id(x), np.zeros(x.shape))) for x in inputs)
 
 
 __all__ = ["Variable", "pull_back", "topological_order"]

@@ -51,6 +51,16 @@ def ones(y: Any) -> Any:
     return np.ones_like(y.value if hasattr(y, "tangent") else y)
 
 
+def fresh(t: Any) -> Any:
+    """The same entries in memory of their own: sweeps pass views and arguments on."""
+    return _lifted(lambda t: t.copy("K"), t)
+
+
+def constant(z: Any) -> Any:
+    """A constant of a computation; lists become arrays, which have a shape."""
+    return np.asarray(z) if isinstance(z, list | tuple) else z
+
+
 def turned(t: Any) -> Any:
     """Exchange the last two axes; its own transpose."""
     return t.swapaxes(-1, -2)
@@ -131,7 +141,9 @@ def _lifted(linear: Callable[[Any], Any], t: Any) -> Any:
 __all__ = [
     "Operators",
     "checked",
+    "constant",
     "copied",
+    "fresh",
     "ones",
     "put",
     "real_array",

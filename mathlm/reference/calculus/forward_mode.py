@@ -10,7 +10,9 @@ from ...errors import InputError
 from .autodiff import PARTIALS, PIECEWISE_CONSTANT, Variable, pull_back
 from .broadcasting import (
     Operators,
+    constant,
     copied,
+    fresh,
     real_array,
     require_finite,
     require_rule,
@@ -57,7 +59,7 @@ class Dual(Operators):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if ufunc is np.maximum and not isinstance(inputs[0], Dual):
             inputs = inputs[::-1]  # at a tie the constant wins, on either side
-        x = [z.value if isinstance(z, Dual) else z for z in inputs]
+        x = [z.value if isinstance(z, Dual) else constant(z) for z in inputs]
         if ufunc in PIECEWISE_CONSTANT:
             return ufunc(*x)
         require_rule(ufunc, method, options, FORWARD)
@@ -107,7 +109,7 @@ def push_forward(f: Callable[[Any], Any], x: ndarray, t: ndarray) -> tuple[ndarr
         t: Direction, of the shape of x.
 
     Returns:
-        f(x) and J t, of one shape.
+        f(x) and J t, of one shape, in memory of their own.
 
     Raises:
         InputError: If t has not the shape of x, or something is not finite.
@@ -119,8 +121,8 @@ def push_forward(f: Callable[[Any], Any], x: ndarray, t: ndarray) -> tuple[ndarr
     """
     y = f(Dual(x, t))
     if isinstance(y, Dual):
-        return y.value, y.tangent
-    return np.asarray(y, dtype=float), np.zeros(np.shape(y))  # f does not depend on x
+        return fresh(y.value), fresh(y.tangent)
+    return np.array(y, dtype=float), np.zeros(np.shape(y))  # f does not depend on x
 
 
 def hessian_vector_product(

@@ -46,7 +46,7 @@ def linear(
         b: Shift (O), or None for none.
 
     Returns:
-        y, and the cache that :func:`linear_backward` needs.
+        y, and the cache that :func:`linear_backward` needs. Integers are read in float64.
 
     Raises:
         InputError: If W is not a matrix of the width of x, b has not one entry an output, or
@@ -57,7 +57,7 @@ def linear(
         >>> y
         array([3., 6.])
     """
-    _require_real(x=x, W=W)
+    x, W = _real(x, "x"), _real(W, "W")
     if W.ndim != 2 or x.ndim == 0 or x.shape[-1] != W.shape[1]:
         raise InputError(
             f"x of shape {x.shape} does not fit W of shape {W.shape}: "
@@ -71,14 +71,14 @@ def linear(
     return y, (x, W, b is not None)
 
 
-def _require_real(**arrays: ndarray) -> None:
-    """Refuse arrays that hold no number, or no real ones."""
-    for name, array in arrays.items():
-        if array.size == 0 or array.dtype.kind not in "fiu":
-            raise InputError(
-                f"{name} has shape {array.shape} and dtype {array.dtype}; expected real "
-                "numbers, at least one"
-            )
+def _real(array: ndarray, name: str) -> ndarray:
+    """The array, in float64 if it holds integers; refused if it holds no real number."""
+    if array.size == 0 or array.dtype.kind not in "fiu":
+        raise InputError(
+            f"{name} has shape {array.shape} and dtype {array.dtype}; expected real numbers, "
+            "at least one"
+        )
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 def linear_backward(dy: Float[ndarray, "..."], cache: Any) -> tuple[ndarray, ...]:

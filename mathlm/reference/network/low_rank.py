@@ -232,7 +232,8 @@ def prefix_share(
     """
     shapes = q.shape, k.shape, k_prefix.shape
     batches = {shape[:-2] for shape in shapes}
-    if len(batches) > 1 or len({shape[-1] for shape in shapes}) > 1 or 0 in k.shape:
+    empty = 0 in k.shape + k_prefix.shape
+    if len(batches) > 1 or len({shape[-1] for shape in shapes}) > 1 or empty:
         raise InputError(
             f"q {shapes[0]}, k {shapes[1]} and k_prefix {shapes[2]} do not fit: they differ in "
             "the number of rows only, and none is empty"

@@ -10,7 +10,7 @@ from ...errors import InputError
 from ...shapes import Bool, Float
 from ..arrays import Numbers, finite_array, gradient_array, require_gradient_shape
 from ..statistics.softmax import softmax
-from .activation import swiglu, swiglu_backward
+from .activation import logistic_pair, swiglu, swiglu_backward
 from .weights import Gradients, Weights, checked_weights
 
 EXPERT_MAPS = ("W_router.weight", "W_in", "W_gate", "W_out")
@@ -102,8 +102,8 @@ def sigmoid_top_k(
         g, and the cache that :func:`sigmoid_top_k_backward` needs.
 
     Raises:
-        InputError: If k is not 1 to the number of experts that a token may use, or a number
-            is not finite.
+        InputError: If k is not 1 to the number of experts that a token may use, a number is
+            not finite, or there is not one bias for each expert.
 
     Example:
         >>> gates, cache = sigmoid_top_k(np.zeros(4), 2)  # of equal scores the first
@@ -114,8 +114,8 @@ def sigmoid_top_k(
         DeepSeek-AI (2024), arXiv:2412.19437, eq. (13) to (16).
     """
     z = finite_array(logits, "logits")
-    s = 1 / (1 + np.exp(-z))
-    wanted = s if bias is None else s + finite_array(bias, "bias")
+    s, rest = logistic_pair(z)
+    wanted = s if bias is None else s + _bias(bias, z.shape[-1])
     if (n_groups, top_groups) != (1, 1):
         allowed = expert_groups(wanted, n_groups, top_groups)
         room = top_groups * (z.shape[-1] // n_groups)
@@ -125,9 +125,8 @@ def sigmoid_top_k(
             )
         wanted = np.where(allowed, wanted, -np.inf)
     chosen = largest(wanted, k)
-    total = (s * chosen).sum(-1, keepdims=True)
-    g = s * chosen / total
-    return g, (g, s)
+    g = softmax(np.where(chosen, -np.logaddexp(0.0, -z), -np.inf))  # of log s: s may be 0
+    return g, (g, rest)
 
 
 def expert_groups(
@@ -197,9 +196,9 @@ def sigmoid_top_k_backward(dg: Numbers, cache: tuple) -> ndarray:
         >>> sigmoid_top_k_backward(np.array([1.0, 0.0, 0.0, 0.0]), cache)[:2].tolist()
         [0.125, -0.125]
     """
-    g, s = cache
+    g, rest = cache  # 1 - s
     dg = gradient_array(dg, g.shape)
-    return (1 - s) * g * (dg - (g * dg).sum(-1, keepdims=True))
+    return rest * g * (dg - (g * dg).sum(-1, keepdims=True))
 
 
 def mixture_of_experts(
@@ -307,7 +306,7 @@ def balance_loss(logits: Float[ndarray, "N E"], k: int) -> tuple[Any, tuple]:
         L, and the cache that :func:`balance_loss_backward` needs.
 
     Raises:
-        InputError: If k is not 1 to E, or a score is not finite.
+        InputError: If the logits are not (N, E), k is not 1 to E, or a score is not finite.
 
     Example:
         >>> loss, cache = balance_loss(np.log([[3.0, 1.0], [1.0, 3.0]]), k=1)
@@ -318,6 +317,8 @@ def balance_loss(logits: Float[ndarray, "N E"], k: int) -> tuple[Any, tuple]:
         Fedus et al. (2022), arXiv:2101.03961, eq. (4) to (6).
     """
     z = finite_array(logits, "logits")
+    if z.ndim != 2:
+        raise InputError(f"logits {z.shape} must be (N, E): reshape them to one token a row")
     f, p = largest(z, k).mean(0) / k, softmax(z)
     return z.shape[1] * (f @ p.mean(0)), (f, p)
 
@@ -357,6 +358,14 @@ def largest(z: ndarray, k: int) -> ndarray:
     chosen = np.zeros(z.shape, bool)
     np.put_along_axis(chosen, np.argsort(-z, -1, kind="stable")[..., :k], True, -1)
     return chosen
+
+
+def _bias(bias: Numbers, E: int) -> ndarray:
+    """One number for each expert."""
+    b = finite_array(bias, "bias")
+    if b.shape != (E,):
+        raise InputError(f"bias {b.shape} must be ({E},): one number for each expert")
+    return b
 
 
 def _require_experts(x: ndarray, maps: Gradients) -> None:

@@ -5,7 +5,7 @@ from numpy import ndarray
 
 from ...errors import InputError, InputTypeError
 from ...shapes import Float
-from ..arrays import finite_array, gradient_array
+from ..arrays import finite_array, gradient_array, require_gradient_shape
 
 
 def layer_norm(
@@ -229,7 +229,8 @@ def batch_norm_backward(
         ([[0.0], [0.0]], [2.0], [0.0])
     """
     xhat, rstd, gamma, counted = cache
-    dy = gradient_array(dy, xhat.shape) * counted[..., None]
+    require_gradient_shape(dy, xhat.shape)
+    dy = gradient_array(np.where(counted[..., None], dy, 0.0), xhat.shape)
     batch, N = tuple(range(dy.ndim - 1)), counted.sum()
     dgamma = (dy * xhat).sum(batch)
     dbeta = dy.sum(batch)

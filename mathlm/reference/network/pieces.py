@@ -74,8 +74,12 @@ def _merged(points: ndarray, length: float | int) -> ndarray:
 
 def _without_straight(knots: ndarray, y: ndarray) -> ndarray:
     """The knots at which the slope changes, and the two ends."""
-    slopes = np.diff(y) / np.diff(knots)
-    bends = np.abs(np.diff(slopes)) > TOLERANCE * np.abs(slopes).max()
+    gaps = np.diff(knots)
+    slopes = np.diff(y) / gaps
+    steepest = np.abs(slopes).max()
+    size = np.abs(y).max() + steepest * np.abs(knots).max()
+    noise = 4 * np.finfo(float).eps * size / gaps  # of a slope, from the rounding of its ends
+    bends = np.abs(np.diff(slopes)) > TOLERANCE * steepest + noise[:-1] + noise[1:]
     return knots[np.concatenate([[True], bends, [True]])]
 
 

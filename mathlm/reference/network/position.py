@@ -144,10 +144,11 @@ def rotary(
     x = finite_array(x, "x")
     places = integer_array(positions, FURTHEST, "position")
     vectors = x.shape[:-1]
-    if x.ndim < 1 or places.shape != vectors[len(vectors) - places.ndim :]:
+    if x.ndim < 1 or places.shape not in {vectors, vectors[-1:]}:
         raise InputError(
             f"positions have shape {places.shape}, but x {x.shape} has vectors of shape "
-            f"{vectors}: give one position for each, or for each of the last axes"
+            f"{vectors}: give one position for each, or for each of the last axis; for heads "
+            "np.broadcast_to(positions[:, None], x.shape[:-1])"
         )
     angles = places[..., None] * rotary_frequencies(x.shape[-1], base)  # (T, K/2)
     return _turn(x, angles, pairing), (angles, x.shape, pairing)

@@ -57,7 +57,7 @@ def reliability_curve(confidence: ndarray, correct: ndarray, bins: int = 10) -> 
         (array([0.65, 0.95]), array([0.5, 1. ]), array([2, 1]))
     """
     _require_predictions(confidence, correct, bins)
-    k = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    k = np.searchsorted(np.arange(1, bins) / bins, confidence, side="right")
     count = np.bincount(k, minlength=bins)
     used = count > 0
     said = np.bincount(k, weights=confidence, minlength=bins)[used] / count[used]

@@ -151,7 +151,7 @@ def conditional_entropy(joint: Numbers) -> np.float64:
         joint: p(x, y), one row for each x and one column for each y; sums to one in all.
 
     Returns:
-        H(Y | X) [nats], between 0 and H(Y).
+        H(Y | X) [nats], between 0 and H(Y); 0 where rounding would make it negative.
 
     Raises:
         InputError: If joint is not a table, or not a distribution.
@@ -161,7 +161,7 @@ def conditional_entropy(joint: Numbers) -> np.float64:
         0.6931
     """
     joint = require_joint(joint)
-    return np.float64(entropy(joint.ravel()) - entropy(joint.sum(1)))
+    return np.float64(np.maximum(entropy(joint.ravel()) - entropy(joint.sum(1)), 0.0))
 
 
 def require_joint(joint: Numbers) -> ndarray:

@@ -205,7 +205,8 @@ def logsumexp_backward(dy: ndarray, z: Numbers, axis: int = -1) -> ndarray:
         dz, of the shape of z.
 
     Raises:
-        InputError: If dy has not one number for each row.
+        InputError: If dy has not one number for each row, an exponent is NaN or plus infinity,
+            or a row has no finite one: log 0 has no gradient.
 
     Example:
         >>> logsumexp_backward(np.array(1.0), np.log([1.0, 3.0])).round(4)  # the softmax

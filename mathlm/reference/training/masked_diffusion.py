@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from ...errors import InputError
 from ...shapes import Bool, Float
-from ..arrays import finite_array, gradient_array
+from ..arrays import finite_array, gradient_array, integer_array
 from ..statistics.softmax import log_softmax
 
 Denoiser = Callable[[tuple[int, ...], Bool[ndarray, " T"]], Float[ndarray, "T V"]]
@@ -30,15 +30,17 @@ def masked_diffusion_loss(
         ℓ = (1/m) Σ_{t hidden} -log p(xₜ | z)
 
     Args:
-        logits: a, about the token at each place itself.
-        targets: x where it is hidden, -100 elsewhere.
+        logits: a, about the token at each place itself; finite.
+        targets: x where it is hidden, 0 ≤ x < V; -100 elsewhere.
         levels: m of each row, 0 < m ≤ 1.
 
     Returns:
         ℓ [nats], summed over the tokens of a row, and the cache for the backward pass.
 
     Raises:
-        InputError: If the shapes do not fit or a level is out of range.
+        InputError: If the shapes do not fit, a logit is not finite, or a target or a level is
+            out of range.
+        InputTypeError: If the targets are not integers.
 
     Example:
         >>> logits, targets = np.zeros((1, 2, 4)), np.array([[-100, 3]])
@@ -55,7 +57,7 @@ def masked_diffusion_loss(
     if not ((levels > 0) & (levels <= 1)).all():
         raise InputError(f"levels {levels.tolist()} must lie in 0 < level <= 1")
     hidden = targets != IGNORED
-    right = np.where(hidden, targets, 0)[..., None]  # (B, T, 1)
+    right = integer_array(np.where(hidden, targets, 0), logits.shape[-1], "target")[..., None]
     logp = log_softmax(logits)
     nll = -np.take_along_axis(logp, right, -1)[..., 0] * hidden
     return nll.sum(1) / levels, (logp, right, hidden, levels)
@@ -97,7 +99,8 @@ def exact_denoiser(p: ndarray) -> Denoiser:
 
         p(xₜ | visible) = Σ_{hidden but t} p(x) / Σ_{hidden} p(x)
 
-    Rows of visible places are the token that stands there. The visible part must be possible.
+    Rows of visible places are the token that stands there. If the visible part has probability
+    0, nothing follows from it, and the rows of hidden places are uniform.
 
     Args:
         p: Probability of each sequence, (V, …, V), summing to 1.
@@ -112,10 +115,10 @@ def exact_denoiser(p: ndarray) -> Denoiser:
 
     def denoise(x: tuple[int, ...], hidden: Bool[ndarray, " T"]) -> Float[ndarray, "T V"]:
         rest = p[tuple(slice(None) if h else token for h, token in zip(hidden, x, strict=True))]
-        rows = np.eye(V)[list(x)]
+        rows, total = np.eye(V)[list(x)], rest.sum()
         for axis, t in enumerate(np.flatnonzero(hidden)):
             others = tuple(a for a in range(rest.ndim) if a != axis)
-            rows[t] = rest.sum(others) / rest.sum()
+            rows[t] = rest.sum(others) / total if total > 0 else 1 / V
         return rows
 
     return denoise
@@ -136,7 +139,7 @@ def any_order_bound(x: Sequence[int], denoise: Denoiser) -> float:
         denoise: Its distributions are read at hidden places only.
 
     Returns:
-        L(x) [nats].
+        L(x) [nats]; infinite if a factor is 0.
 
     Example:
         >>> p = np.diag([0.5, 0.5])  # two tokens that are always equal
@@ -164,7 +167,7 @@ def absorbing_bound(
         visible: α₀ … α_N, falling from 1 to 0.
 
     Returns:
-        L_N(x) [nats], summed over the tokens.
+        L_N(x) [nats], summed over the tokens; infinite if a factor that counts is 0.
 
     Raises:
         InputError: If the probabilities do not fall from 1 to 0.
@@ -236,10 +239,12 @@ def _over_subsets(x: Sequence[int], denoise: Denoiser, weights: Sequence[float])
     total, tokens = 0.0, tuple(x)
     for choice in product([False, True], repeat=len(tokens)):
         hidden = np.array(choice)
-        if hidden.any():
+        weight = weights[int(hidden.sum())]
+        if hidden.any() and weight > 0:  # of a set that never comes nothing counts
             rows = denoise(tokens, hidden)
             chosen = rows[np.arange(len(tokens)), list(tokens)][hidden]
-            total -= weights[int(hidden.sum())] * float(np.log(chosen).sum())
+            with np.errstate(divide="ignore"):  # log 0 is -inf
+                total -= weight * float(np.log(chosen).sum())
     return total
 
 

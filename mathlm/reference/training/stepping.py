@@ -133,7 +133,7 @@ def require_arrays(theta: ndarray, gradient: ndarray) -> None:
 
 def require_number(name: str, value: Any) -> None:
     """Refuse a number outside its range; a name without a range may hold anything."""
-    decays = value if isinstance(value, tuple) else (value,)
+    decays = value if isinstance(value, tuple | list) else (value,)
     if name in RANGED and not all(isinstance(b, Real) for b in decays):
         raise InputTypeError(f"{name}={value!r} must be a number")
     if name == "betas" and len(decays) != 2:

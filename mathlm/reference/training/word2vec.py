@@ -235,8 +235,8 @@ def expected_negative_sampling(
         L = -Σ_ij [ n_ij log σ(x_ij) + k n_i· q_j log σ(-x_ij) ] / n··
 
     A dot means a sum over that index. L depends on the vectors through the scores
-    x_ij = w_i·c_j alone. Where the scores are free it is smallest at :func:`shifted_pmi`, entry
-    by entry.
+    x_ij = w_i·c_j alone. Where the scores are free it is smallest, entry by entry, at
+    log(n_ij / (k n_i· q_j)): with the noise of None pointwise mutual information less log k.
 
     Args:
         x: Score of every center i with every context j (V, V).

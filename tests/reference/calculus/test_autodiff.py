@@ -148,6 +148,47 @@ def test_constants_are_not_on_the_tape():
     ]
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, c: x @ c(((1.0,), (2.0,))),
+        lambda x, c: x * c((3.0, 4.0)),
+        lambda x, c: c((3.0, 4.0)) / x,
+        lambda x, c: x ** c((2, 0)),
+    ],
+)
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_as_a_constant_is_its_array(f, kind):
+    x = np.array([[3.0, 5.0]])
+
+    def nested(c):
+        return kind(nested(row) for row in c) if isinstance(c, tuple) else c
+
+    dy = np.ones(f(x, np.array).shape)
+    found = pulled(lambda x: f(x, nested), [x], dy)[0]
+    assert_allclose(found, pulled(lambda x: f(x, np.array), [x], dy)[0], rtol=1e-15)
+    assert_allclose(found, numerical_vjp(lambda x: f(x, np.array), x, dy), rtol=1e-6, atol=1e-9)
+
+
+def test_a_shape_is_given_as_numbers_or_as_one_tuple():
+    x = Variable(np.arange(6.0))
+    for y in (x.reshape(2, 3), x.reshape((2, 3)), x.reshape([2, -1])):
+        assert y.value.tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert pull_back(y, [x], np.eye(2, 3))[0].tolist() == [1, 0, 0, 0, 1, 0]
+    assert x.reshape(-1).shape == (6,)
+    assert Variable([3.0]).reshape().shape == ()
+
+
+def test_a_gradient_can_be_changed_in_place_and_nothing_else_moves():
+    a, b, dy = Variable(np.ones(2)), Variable(np.ones(2)), np.array([1.0, 2.0])
+    da, db = pull_back(a + b, [a, b], dy)
+    da *= 10
+    assert (da.tolist(), db.tolist(), dy.tolist()) == ([10, 20], [1, 2], [1, 2])
+    (dx,) = pull_back(a.sum(), [a])  # one number, copied
+    dx[0] = 5
+    assert dx.tolist() == [5, 1]
+
+
 def test_the_tape_names_its_operations_and_a_variable_its_name_or_operation():
     x = Variable([[3.0, 4.0]], name="x")
     y = x.reshape(2, 1).T[0].sum()

@@ -135,6 +135,16 @@ def test_hessian_matches_torch(rng):
     assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
 
 
+def test_hessian_of_a_power_with_a_variable_exponent_by_hand():
+    """x^y: y(y - 1) x^(y - 2), x^(y - 1) (1 + y log x) and x^y log² x; at y = 0 too."""
+    for x, y in [(2.0, 3.0), (0.5, -1.5), (2.0, 0.0)]:
+        log = math.log(x)
+        mixed = x ** (y - 1) * (1 + y * log)
+        expected = [[y * (y - 1) * x ** (y - 2), mixed], [mixed, x**y * log**2]]
+        found = hessian(lambda z: z[0] ** z[1], np.array([x, y]))
+        assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_hessian_is_the_jacobian_of_the_gradient(rng):
     x, h = rng.normal(size=3), 1e-5
     f = lambda x: np.sin(x).sum() * (x * x).sum()  # noqa: E731

@@ -93,6 +93,23 @@ def test_parts_that_are_not_real_are_refused(parts, name):
         Dual(*parts)
 
 
+def test_what_is_found_can_be_changed_in_place_and_nothing_else_moves():
+    x, t, c = np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0])
+    for f in (lambda x: x, lambda x: c, lambda x: x[0] + np.zeros(2)):
+        for found in push_forward(f, x, t):
+            found *= 10
+    _, gradient, Ht = hessian_vector_product(lambda x: (x * c).sum(), x, t)
+    gradient *= 10
+    Ht += 1
+    assert (x.tolist(), t.tolist(), c.tolist()) == ([1, 2], [3, 4], [5, 6])
+
+
+def test_a_list_as_a_constant_of_a_dual_number_is_its_array():
+    """The slope of x² is 2 x, that of x⁰ is 0."""
+    y, dy = push_forward(lambda x: x ** [2, 0], np.array([3.0, 5.0]), np.ones(2))
+    assert (y.tolist(), dy.tolist()) == ([9, 1], [6, 0])
+
+
 def test_a_function_that_ignores_x_does_not_move():
     y, dy = push_forward(lambda x: np.ones(2), np.zeros(3), np.ones(3))
     assert (y.tolist(), dy.tolist()) == ([1, 1], [0, 0])

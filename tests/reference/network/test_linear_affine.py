@@ -67,6 +67,20 @@ def test_rows_and_columns_of_the_worked_product():
     np.testing.assert_array_equal(y, [50.0, 122.0])
 
 
+def test_whole_numbers_are_read_in_float64(unchecked):
+    """100 · 2 + 100 · 1 is beyond 127."""
+    x, W = np.array([100, 100], np.int8), np.array([[2, 1]], np.int8)
+    y, cache = linear(x, W, np.array([1], np.int8))
+    dx, dW, db = linear_backward(np.array([3.0]), cache)
+    assert (y.tolist(), dx.tolist(), dW.tolist(), db.tolist()) == (
+        [301],
+        [6, 3],
+        [[300] * 2],
+        [3],
+    )
+    assert y.dtype == np.float64
+
+
 def test_weights_stored_the_wrong_way_round_are_refused(rng):
     with pytest.raises(InputError, match=r"\(4, 5\) does not fit W of shape \(5, 3\)"):
         linear(rng.normal(size=(4, 5)), rng.normal(size=(5, 3)))

@@ -87,6 +87,7 @@ def test_queries_with_scores_of_one_and_of_ten_thousand_live_together():
         ),
         ({"k_prefix": np.ones((2, 3))}, "do not fit"),
         ({"k": np.ones((0, 4))}, "none is empty"),
+        ({"k_prefix": np.ones((0, 4))}, "none is empty"),
         ({"q": np.full((5, 4), np.nan)}, "^q holds 20 NaN"),
         ({"k": np.full((3, 4), np.nan)}, "^k holds 12 NaN"),
         ({"k_prefix": np.full((2, 4), np.nan)}, "^k_prefix holds 8 NaN"),

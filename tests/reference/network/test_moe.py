@@ -60,6 +60,16 @@ def test_a_single_expert_has_the_gate_one():
     np.testing.assert_array_equal(sigmoid_top_k(np.zeros((2, 1)), 1)[0], [[1], [1]])
 
 
+def test_gates_of_scores_whose_sigmoids_are_below_float64():
+    """σ(z) is e^z there, so that the ratio is e^1 : 1; and 1 - σ(40) is e^-40."""
+    g, cache = sigmoid_top_k(np.array([-800.0, -801.0, -900.0]), 2)
+    np.testing.assert_allclose(g, [np.e / (1 + np.e), 1 / (1 + np.e), 0], rtol=1e-12)
+    dz = sigmoid_top_k_backward([1.0, 0.0, 0.0], cache)  # σ' / σ is 1: the rule of a softmax
+    np.testing.assert_allclose(dz, g[0] * g[1] * np.array([1, -1, 0]), rtol=1e-12)
+    dz = sigmoid_top_k_backward([1.0, 0.0], sigmoid_top_k(np.full(2, 40.0), 2)[1])
+    np.testing.assert_allclose(dz, np.exp(-40) / 4 * np.array([1, -1]), rtol=1e-12)
+
+
 def test_of_many_equal_scores_the_first_are_chosen():
     """More than the few that NumPy sorts by insertion."""
     scores = np.tile([1.0, 2.0], 100)
@@ -172,6 +182,12 @@ def test_a_number_of_experts_is_a_whole_number_of_at_least_one(k, unchecked):
 
 @pytest.mark.usefixtures("unchecked")
 def test_what_does_not_fit_is_refused(rng):
+    for bias in (np.zeros((2, E)), np.zeros(1), 0.0):
+        with pytest.raises(InputError, match=r"must be \(5,\): one number for each expert"):
+            sigmoid_top_k(np.zeros(E), 1, bias)
+    for shape in [(E,), (2, 3, E)]:
+        with pytest.raises(InputError, match=r"must be \(N, E\)"):
+            balance_loss(np.zeros(shape), 1)
     with pytest.raises(InputError, match="k=6 must be an integer of 1 to n_experts=5"):
         top_k_softmax(np.zeros((2, E)), 6)
     weights = drawn(rng) | {"W_out": np.ones((E, D + 1, WIDTH))}

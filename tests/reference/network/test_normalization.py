@@ -170,11 +170,15 @@ def test_padding_takes_no_part_in_batch_norm(rng):
     np.testing.assert_array_equal(y[MASK], alone)
     assert (y[~MASK] == 0).all()
     expected = batch_norm_backward(dy[MASK], cache)
-    found = batch_norm_backward(np.where(MASK[..., None], dy, 1e6), masked)
-    np.testing.assert_allclose(found[0][MASK], expected[0], rtol=1e-12, atol=1e-14)
-    assert (found[0][~MASK] == 0).all()
-    for a, b in zip(found[1:], expected[1:], strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+    for padding in (1e6, np.nan):
+        found = batch_norm_backward(np.where(MASK[..., None], dy, padding), masked)
+        np.testing.assert_allclose(found[0][MASK], expected[0], rtol=1e-12, atol=1e-14)
+        assert (found[0][~MASK] == 0).all()
+        for a, b in zip(found[1:], expected[1:], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+    dy[0, 0] = np.nan
+    with pytest.raises(InputError, match="dy holds 6 NaN"):
+        batch_norm_backward(dy, masked)
 
 
 def test_every_vector_of_a_batch_changes_the_others(rng):

@@ -63,6 +63,17 @@ def test_a_unit_that_the_output_does_not_read_has_no_knot():
     assert linear_pieces(weights, 0, 1).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("offset", [0.0, 1000.0, -1e6])
+@pytest.mark.parametrize("read", [0.0, 1.0])
+def test_rounding_of_large_values_between_near_knots_is_no_bend(offset, read, rng):
+    """ReLU(x - c) + offset, and at c + 1e-5 a unit that the output reads or does not."""
+    for c in rng.uniform(-0.9, 0.9, 20):
+        hidden = np.ones((2, 1)), -np.array([c, c + 1e-5])
+        knots = linear_pieces([hidden, (np.array([[1.0, read]]), np.array([offset]))], -1, 1)
+        expected = [-1, c, c + 1e-5, 1] if read else [-1, c, 1]
+        assert_allclose(knots, expected, atol=1e-12)
+
+
 def test_an_affine_network_is_one_piece():
     assert linear_pieces([(np.array([[2.0]]), None)], 0, 1).tolist() == [0, 1]
 

@@ -127,6 +127,16 @@ def test_the_slow_pair_of_four_features_turns_by_one_radian_in_a_hundred_tokens(
     np.testing.assert_allclose(y, [[0, math.cos(1), 0, math.sin(1)]], **TIGHT)
 
 
+def test_positions_of_a_batch_are_not_read_as_those_of_its_heads(rng):
+    """(B, T) for (B, H, T, K): with B = H they would fit the last axes, and be wrong."""
+    x, positions = rng.standard_normal((2, 2, 3, 4)), np.array([[0, 1, 2], [5, 6, 7]])
+    with pytest.raises(InputError, match=r"\(2, 3\), but x \(2, 2, 3, 4\) .* for heads"):
+        ref.rotary(x, positions)
+    per_head = np.broadcast_to(positions[:, None], x.shape[:-1])
+    y, _ = ref.rotary(x, per_head)
+    np.testing.assert_array_equal(y[1, 0], ref.rotary(x[1, 0], positions[1])[0])
+
+
 def test_every_vector_may_have_a_position_of_its_own(rng):
     x, positions = rng.standard_normal((2, 3, 4)), np.array([[0, 1, 2], [5, 6, 7]])
     y, _ = ref.rotary(x, positions)

@@ -26,6 +26,18 @@ def test_bins_by_hand():
     )
 
 
+@pytest.mark.parametrize("bins", [3, 10, 49, 50, 100])
+def test_a_confidence_on_an_edge_begins_the_bin_above_it(bins):
+    """0.29 · 100 rounds to less than 29; the number just below an edge belongs to its bin."""
+    edges = np.arange(bins) / bins
+    counts = reliability_curve(edges, edges > 0.5, bins).counts
+    assert counts.tolist() == [1] * bins
+    below = np.nextafter(edges[1:], 0)
+    assert reliability_curve(below, below > 0.5, bins).counts.tolist() == [1] * (bins - 1)
+    curve = reliability_curve(np.append(below, 1.0), np.ones(bins, bool), bins)
+    assert curve.counts.tolist() == [1] * bins
+
+
 def test_one_prediction_has_one_bin():
     curve = reliability_curve(np.array([0.25]), np.array([True]))
     assert [x.tolist() for x in curve] == [[0.25], [1], [1]]

@@ -165,6 +165,15 @@ def test_conditional_entropy_is_the_mean_entropy_of_the_rows(rng):
     assert_allclose(mutual_information(joint), information)
 
 
+def test_rounding_never_makes_a_conditional_entropy_negative(rng):
+    """Of a copy nothing is left: p(x) on the diagonal, in the order of another sum."""
+    for n in range(1, 40):
+        p = rng.dirichlet(np.ones(n))
+        joint = np.zeros((n, 3 * n))
+        joint[np.arange(n), rng.permutation(3 * n)[:n]] = p
+        assert 0 <= conditional_entropy(joint) < 1e-14
+
+
 @pytest.mark.parametrize("f", [mutual_information, conditional_entropy])
 def test_joint_tables_must_be_distributions(f):
     with pytest.raises(ValueError, match="joint sums to 2 "):

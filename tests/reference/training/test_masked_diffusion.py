@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from mathlm.errors import InputError
+from mathlm.errors import InputError, InputTypeError
 from mathlm.reference import (
     absorbing_bound,
     any_order_bound,
@@ -191,6 +191,26 @@ def test_two_equal_tokens_by_hand():
     assert absorbing_bound((0, 0), exact_denoiser(p), [1, 0.5, 0]) == pytest.approx(expected)
 
 
+def test_what_cannot_be_continued_in_a_world_of_equal_tokens():
+    """Half 000, half 111: 001 cannot be; two at once write 01, from which nothing follows."""
+    p = np.zeros((2, 2, 2))
+    p[0, 0, 0] = p[1, 1, 1] = 0.5
+    denoise = exact_denoiser(p)
+    rows = denoise((0, 1, 0), np.array([False, False, True]))
+    assert rows.tolist() == [[1, 0], [0, 1], [0.5, 0.5]]
+    assert any_order_bound([0, 0, 1], denoise) == math.inf
+    expected = np.full((2, 2, 2), 0.125)  # two coins, and a third where they differ
+    expected[0, 0], expected[1, 1] = [0.25, 0], [0, 0.25]
+    np.testing.assert_allclose(parallel_commits(p, [[0, 1], [2]]), expected)
+
+
+def test_a_set_that_never_comes_has_no_part_in_the_bound():
+    """01 cannot be, but one step reads the two marginals only: 2 log 2."""
+    denoise = exact_denoiser(np.diag([0.5, 0.5]))
+    assert absorbing_bound([0, 1], denoise, [1, 0]) == pytest.approx(2 * math.log(2))
+    assert absorbing_bound([0, 1], denoise, [1, 0.5, 0]) == math.inf
+
+
 def test_a_world_of_one_place_is_one_distribution():
     p = np.array([0.2, 0.3, 0.5])
     np.testing.assert_allclose(exact_denoiser(p)((0,), np.array([True])), [p], rtol=1e-15)
@@ -211,6 +231,16 @@ def test_at_level_one_each_hidden_token_counts_once():
     np.testing.assert_allclose(loss, math.log(4) + math.log(4 / 3), rtol=1e-14)
     alone, _ = masked_diffusion_loss(np.ones((1, 2, 1)), np.array([[0, -100]]), np.ones(1))
     assert alone.tolist() == [0]
+
+
+@pytest.mark.parametrize("target", [-1, 5, -7], ids=str)
+def test_a_target_that_is_no_class_is_refused(rng, target):
+    """NumPy would take -1 for the last class."""
+    logits, targets = rng.normal(size=(1, 2, 5)), np.array([[target, -100]])
+    with pytest.raises(InputError, match=rf"target {target} at \[0, 0\] is outside 0\.\.4"):
+        masked_diffusion_loss(logits, targets, np.ones(1))
+    with pytest.raises(InputTypeError, match="targets must be integers, got float64"):
+        masked_diffusion_loss(logits, np.array([[1.0, -100.0]]), np.ones(1))
 
 
 def test_backward_matches_central_differences(rng):

@@ -279,6 +279,13 @@ def test_an_overflow_is_an_error_and_names_what_overflowed(step, lr, name):
         step(np.ones(1), np.array([1e200]), lr=lr)
 
 
+def test_decay_rates_may_come_as_a_list(unchecked):
+    """As from JSON."""
+    for step in (ref.adam_step, ref.adamw_step):
+        found = step(np.ones(2), np.ones(2), betas=[0.5, 0.75])[0]
+        np.testing.assert_array_equal(found, step(np.ones(2), np.ones(2), betas=(0.5, 0.75))[0])
+
+
 @pytest.mark.parametrize("betas", [(0.9,), (0.9, 0.99, 0.999)])
 def test_decay_rates_that_are_not_a_pair_are_refused(betas):
     with pytest.raises(ConfigError, match="must be two decay rates"):
