@@ -70,6 +70,8 @@ def attention_weights(
         >>> attention_weights(torch.zeros(1, 2), torch.eye(2))
         tensor([[0.5000, 0.5000]])
     """
+    if q.dtype == torch.float16:  # q kᵀ itself may exceed 65504, its largest number
+        q, scale = (q / math.sqrt(q.shape[-1]) if scale is None else scale * q), 1
     scores = q @ k.mT  # (*batch, T, S)
     scores = scores / math.sqrt(q.shape[-1]) if scale is None else scale * scores
     if bias is not None:
@@ -174,7 +176,7 @@ def fused_attention(
     if causal and not aligned and T > 1:  # one query sees every key
         mask = causal_mask(T, S, device=q.device)
     if mask is None:
-        bias = None if bias is None else bias.to(q.dtype)
+        bias = None if bias is None else torch.atleast_2d(bias.to(q.dtype))
         return F.scaled_dot_product_attention(
             q,
             k,

@@ -168,4 +168,6 @@ def centered_rms_norm(
         >>> centered_rms_norm(torch.tensor([2.0, -2.0]), torch.zeros(2)).round(decimals=3)
         tensor([ 1., -1.])
     """
-    return rms_norm(x, 1 + gamma, eps)
+    wide = torch.promote_types(x.dtype, torch.float32)  # 16 bits would round 1 + γ
+    gain = 1 + gamma.to(torch.promote_types(gamma.dtype, wide))
+    return rms_norm(x.to(wide), gain, eps).to(x.dtype)

@@ -79,7 +79,8 @@ def reliability_bins(
         raise InputTypeError(f"correct has dtype {correct.dtype}; say True or False")
     if not bool(((confidence >= 0) & (confidence <= 1)).all()):
         raise InputError("a confidence is outside [0, 1] or NaN")
-    k = (confidence * bins).long().clamp(max=bins - 1)
+    wide = confidence.double() if confidence.dtype.itemsize == 2 else confidence
+    k = (wide * bins).long().clamp(max=bins - 1)  # 16 bits round 0.699 · 10 to 7
     count = torch.bincount(k, minlength=bins)
     said, true = (
         torch.zeros(bins, dtype=torch.float64, device=k.device).index_add(0, k, x.double())

@@ -7,7 +7,13 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..shapes import Float
-from .attention import attention_weights, dot_product_attention, require_mask_fits
+from .attention import (
+    _hide_unseen,
+    _is_full,
+    attention_weights,
+    dot_product_attention,
+    require_mask_fits,
+)
 
 
 def latent_attention(
@@ -27,7 +33,8 @@ def latent_attention(
         Aₕ = softmax((Qₕ Kₕᵀ + Qₕᴿ Kᴿᵀ) / √(d_k + d_r))   over the keys that the mask shows
 
     The form for reading a prompt: keys and values of all heads are made once. To add one token
-    to a cache use :func:`absorbed_latent_attention`, which gives the same values.
+    to a cache use :func:`absorbed_latent_attention`, which gives the same values. What
+    stands at a token that no query may see does not change them, NaN included.
 
     Args:
         q: Queries without positions.
@@ -98,6 +105,8 @@ def absorbed_latent_attention(
     mask = None if mask is None else mask.expand(shape).flatten(1, 2)
     queries = torch.cat((q @ up_k, q_rotary), -1).flatten(1, 2)  # (B, H T, C + R): all heads
     keys = torch.cat((latent, k_rotary), -1)  # (B, S, C + R): read once, for all of them
+    if mask is not None and not _is_full(mask):
+        queries, keys, latent = _hide_unseen(queries, keys, latent, mask)
     scale = 1 / math.sqrt(q.shape[-1] + q_rotary.shape[-1])
     mixed = attention_weights(queries, keys, mask, scale=scale) @ latent  # (B, H T, C)
     return mixed.unflatten(1, shape[1:3]) @ up_v.mT

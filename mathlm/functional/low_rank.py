@@ -96,11 +96,17 @@ class ReadNarrow(torch.autograd.Function):
         y = A x,   ∂L/∂x = Aᵀ ∂L/∂y,   ∂L/∂A = ∂L/∂y xᵀ
     """
 
+    generate_vmap_rule = True  # for torch.func
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, A: Tensor) -> Tensor:
-        """Multiply, and keep both as they are."""
-        ctx.save_for_backward(x, A)
+    def forward(x: Tensor, A: Tensor) -> Tensor:
+        """Multiply."""
         return F.linear(x.to(A.dtype), A)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        """Keep both as they are."""
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     @once_differentiable

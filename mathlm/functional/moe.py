@@ -335,7 +335,7 @@ def expert_capacity(tokens: int, n_experts: int, k: int, factor: float) -> int:
     """
     require_counts(1, tokens=tokens, n_experts=n_experts, k=k)
     require_positive(factor=factor)
-    return math.ceil(factor * k * tokens / n_experts)
+    return math.ceil(round(factor * k * tokens / n_experts, 9))  # 1.1 · 50 / 5 is no 12
 
 
 def within_capacity(

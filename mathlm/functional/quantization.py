@@ -330,8 +330,9 @@ def activation_scale(size: Float[Tensor, " I"], alpha: float | int) -> Float[Ten
         raise InputError("a size is negative, NaN or infinite: give mean |x| of each input")
     if not bool(size.any()):
         return torch.ones_like(size)
-    s = size.clamp_min(FLOOR * float(size.max())) ** alpha
-    return s / (s.max() * s.min()).sqrt()
+    wide = size.to(torch.promote_types(size.dtype, torch.float32))  # float16 ends at 65504
+    s = wide.clamp_min(FLOOR * float(wide.max())) ** alpha
+    return (s / (s.max() * s.min()).sqrt()).to(size.dtype)
 
 
 def aware_rounding(

@@ -108,8 +108,9 @@ def byte_row_product(
     n, inputs, _ = blocks.shape
     ids, ends = bags(n, inputs, 1)
     rows, wide = blocks.flatten(0, 1), len(step) < n * (blocks.shape[2] - TAIL)
-    copies = torch.empty(n, inputs, dtype=torch.float32)  # of x, one for each block
-    weights = copies.flatten()
+    with torch.inference_mode(False):  # to be written to in either mode, whichever is on now
+        copies = torch.empty(n, inputs, dtype=torch.float32)  # of x, one for each block
+        weights = copies.flatten()
     kernel = torch.ops.quantized.embedding_bag_byte_rowwise_offsets.default
 
     def product(x: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ def acceptance_probability(
         0.7
     """
     _require_distributions(p, q)
-    return torch.minimum(p, q).sum(-1)
+    return torch.minimum(p, q).sum(-1).clamp(max=1.0)  # a sum may round to more
 
 
 def residual_distribution(

@@ -131,7 +131,7 @@ def decay_mask(log_decay: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch T 
         L_ij = α_{j+1} … α_i   for j ≤ i,   0 for j > i
 
     Args:
-        log_decay: log α of each token, along the last axis.
+        log_decay: log α of each token, along the last axis; -inf for one that forgets all.
 
     Example:
         >>> decay_mask(torch.tensor([0.5, 0.5, 0.5]).log())
@@ -139,10 +139,11 @@ def decay_mask(log_decay: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch T 
                 [0.5000, 1.0000, 0.0000],
                 [0.2500, 0.5000, 1.0000]])
     """
-    total = log_decay.cumsum(-1)
-    between = total[..., :, None] - total[..., None, :]
-    future = torch.ones_like(between, dtype=torch.bool).triu(1)
-    return between.masked_fill(future, -torch.inf).exp()  # masked first: e^large would overflow
+    T = log_decay.shape[-1]
+    past = torch.ones(T, T, dtype=torch.bool, device=log_decay.device).tril(-1)  # j < i
+    between = log_decay[..., :, None].expand(*log_decay.shape, T).masked_fill(~past, 0.0)
+    between = between.cumsum(-2)  # summed for each j: a difference of two sums may be inf - inf
+    return between.masked_fill(past.mT, -torch.inf).exp()
 
 
 def decayed_attention(
@@ -216,8 +217,9 @@ def ssd_chunked(
     q, k, v, log_decay = (_chunks(x, chunk) for x in (q, k, v, log_decay[..., None]))
     log_decay = log_decay[..., 0]  # (B, c, H, C)
     total = log_decay.cumsum(-1)[..., None]  # log γ (B, c, H, C, 1)
-    inside = q @ k.mT * decay_mask(log_decay) @ v
-    written = (k * (total[..., -1:, :] - total).exp()).mT @ v  # (B, c, H, N, P)
+    left = decay_mask(log_decay)  # (B, c, H, C, C)
+    inside = q @ k.mT * left @ v
+    written = (k * left[..., -1, :, None]).mT @ v  # (B, c, H, N, P)
     starts, state = _between_chunks(total[..., -1:, :].exp(), written, state)
     y = inside + (q * total.exp()) @ starts
     return _whole(y, T), state
@@ -260,7 +262,7 @@ def gated_linear_attention(
     total = log_decay.cumsum(-2)  # (B, c, H, C, N)
     left = decay_mask(log_decay.mT).movedim(-3, -1)  # (B, c, H, C, C, N)
     inside = torch.einsum("...in,...jn,...ijn->...ij", q, k, left) @ v
-    written = (k * (total[..., -1:, :] - total).exp()).mT @ v
+    written = (k * left[..., -1, :, :]).mT @ v
     starts, state = _between_chunks(total[..., -1:, :].exp().mT, written, state)
     y = inside + (q * total.exp()) @ starts
     return _whole(y, T), state
@@ -358,7 +360,7 @@ def delta_rule_chunked(
     both = torch.linalg.solve_triangular(system, wanted, upper=False, unitriangular=True)
     both = both.to(right.dtype)
     from_v, from_state = both.split((P, k.shape[-1]), -1)  # U = from_v - from_state M
-    scores, late = q @ k.mT * left, k * (total[..., -1:, :] - total).exp()
+    scores, late = q @ k.mT * left, k * left[..., -1, :, None]
     read, kept = q * total.exp(), total[..., -1:, :].exp()
     outputs = []
     for c in range(v.shape[1]):

@@ -7,7 +7,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from mathlm import functional as F
 from mathlm.errors import InputError, InputTypeError
-from mathlm.functional import causal_mask, dot_product_attention, fused_attention
+from mathlm.functional import (
+    attention_weights,
+    causal_mask,
+    dot_product_attention,
+    fused_attention,
+)
 
 FORMS = pytest.mark.parametrize("attention", [dot_product_attention, fused_attention])
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
@@ -344,3 +349,24 @@ def test_a_mask_is_looked_at_only_where_that_neither_waits_nor_breaks_a_graph(
         y = attention(*(x.to(place) for x in (q, k, v, mask)))
     assert "_local_scalar_dense" not in ran.names
     assert y.is_meta or y.isfinite().all()
+
+
+@pytest.mark.parametrize("scale", [None, 1 / 16])
+def test_scores_in_float16_may_exceed_its_range_before_they_are_scaled(scale):
+    """256 · 32 · 32 is 4 times its largest number; divided by 16 the scores are 16384, 8192."""
+    q = torch.full((1, 256), 32.0, dtype=torch.float16)
+    k = torch.cat((q, q / 2))
+    assert attention_weights(q, k, scale=scale).tolist() == [[1, 0]]
+    assert torch.equal(dot_product_attention(q, k, k), k[:1])
+
+
+@pytest.mark.parametrize("heads", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("bias", [torch.tensor(0.5), torch.tensor([0.0, 3.0, -1.0, 2.0])])
+@pytest.mark.parametrize("mask", [None, causal_mask(4, 4)])
+def test_a_bias_of_each_key_is_one_for_all_queries(heads, bias, mask):
+    q, k, v = torch.randn(3, *heads, 4, 8)
+    expected = dot_product_attention(q, k, v, mask, bias)
+    torch.testing.assert_close(
+        dot_product_attention(q, k, v, mask, bias.expand(4, 4)), expected
+    )
+    torch.testing.assert_close(fused_attention(q, k, v, mask, bias), expected)

@@ -67,6 +67,18 @@ def test_the_centered_gain_of_1_doubles_and_eps_is_added_to_the_mean_square():
     assert F.centered_rms_norm(x, torch.ones(2), eps=3.0).tolist() == [1, -1]
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_keeps_the_digits_of_a_gain_around_1(dtype):
+    """The result is the exact one, rounded once: off by half a step of the format at most."""
+    x, gamma = torch.randn(40, 64).to(dtype), (1e-3 * torch.randn(64)).to(dtype)
+    for stored in (gamma, gamma.double()):
+        y = F.centered_rms_norm(x, stored)
+        exact = F.centered_rms_norm(x.double(), gamma.double())
+        assert y.dtype == dtype
+        half = torch.finfo(dtype).eps / 2
+        torch.testing.assert_close(y.double(), exact, rtol=half * (1 + 1e-3), atol=1e-6)
+
+
 def test_only_the_first_features_turn_and_scores_see_distances_only():
     cos, sin = F.rotary_table(30, 4)
     q, k = torch.randn(10), torch.randn(10)

@@ -36,6 +36,13 @@ def test_bins_by_hand():
     assert count.tolist() == [2, 3]
 
 
+def test_sixteen_bits_do_not_round_a_confidence_into_the_next_bin():
+    """0.69921875 · 10 = 6.99… is nearest to 7 in bfloat16; 0.703125 belongs to the next bin."""
+    confidence = torch.tensor([0.69921875, 0.703125], dtype=torch.bfloat16)
+    said, _, count = reliability_bins(confidence, torch.tensor([True, False]))
+    assert (said.tolist(), count.tolist()) == ([0.69921875, 0.703125], [1, 1])
+
+
 def test_one_bin_holds_a_single_statement_that_is_surely_wrong():
     parts = reliability_bins(torch.tensor([0.0]), torch.tensor([False]), bins=1)
     assert [x.tolist() for x in parts] == [[0], [0], [1]]

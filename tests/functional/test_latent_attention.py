@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -63,6 +65,22 @@ def test_a_query_that_sees_nothing_gives_zero(attend):
     mask = torch.ones(T, S, dtype=torch.bool)
     mask[1] = False
     assert (attend(*tensors(), mask)[:, :, 1] == 0).all()
+
+
+@FORMS
+@pytest.mark.parametrize("poison", [1e6, math.inf, math.nan])
+def test_what_stands_at_an_unseen_token_does_not_matter(attend, poison):
+    """Nor does a query that sees nothing."""
+    mask = causal_mask(T, S).clone()
+    mask[:, 2] = mask[1] = False
+    args = tensors()
+    poisoned = [x.clone() for x in args]
+    for x in poisoned[:2]:  # queries
+        x[:, :, 1] = poison
+    for x in poisoned[2:4]:
+        x[:, 2] = poison
+    expected = attend(*args, mask)
+    torch.testing.assert_close(attend(*poisoned, mask), expected, rtol=0, atol=0)
 
 
 @FORMS

@@ -5,7 +5,13 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from mathlm.errors import InputError
-from mathlm.functional import gated_prefix, lora_scale, low_rank_update, merged_weight
+from mathlm.functional import (
+    gated_prefix,
+    influence,
+    lora_scale,
+    low_rank_update,
+    merged_weight,
+)
 from mathlm.functional.low_rank import ReadNarrow
 from mathlm.train.memory import LiveBytes
 
@@ -84,6 +90,20 @@ def test_gradients_of_half_precision_inputs_are_those_of_the_sums_in_full(batch)
     torch.testing.assert_close(found[1:], (dA, dB))
     assert found[0].dtype == torch.bfloat16
     torch.testing.assert_close(found[0].float(), dx, rtol=2**-8, atol=1e-6)
+
+
+def test_inputs_of_half_precision_go_through_the_transforms_of_torch_func():
+    """The norm of s B A, the Jacobian of each output by its input; gradients of each sample."""
+    A, B = factors(dtype=torch.float32)
+    x = torch.randn(4, 5, dtype=torch.bfloat16)
+    found = influence(lambda x: low_rank_update(x, A, B, 0.7), x)
+    expected = (0.7 * (B @ A).norm()).expand(4).diag()
+    torch.testing.assert_close(found.float(), expected, rtol=0.02, atol=0)
+    loss = torch.func.grad(lambda A, x: low_rank_update(x, A, B).sum())
+    each = torch.func.vmap(loss, (None, 0))(A, x)
+    right = torch.stack([loss(A, row) for row in x])
+    torch.testing.assert_close(each, right)
+    torch.testing.assert_close(each, B.sum(0)[:, None] * x.float()[:, None])
 
 
 @pytest.mark.parametrize(("of_x", "of_A"), [(True, False), (False, True), (True, True)])

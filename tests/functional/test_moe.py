@@ -227,6 +227,9 @@ def test_the_bias_moves_against_the_load_by_the_rate():
 def test_capacity_by_hand():
     assert F.expert_capacity(10, 4, 2, 1.0) == 5
     assert F.expert_capacity(10, 4, 2, 1.25) == math.ceil(6.25)
+    assert F.expert_capacity(50, 5, 1, 1.1) == 11  # in floats the quotient is above 11
+    assert F.expert_capacity(30, 10, 1, 5 / 3) == 5
+    assert F.expert_capacity(50, 5, 1, 1.1001) == 12
     chosen = torch.tensor([[0, 1], [0, 1], [1, 0], [0, 2]])
     keep = F.within_capacity(chosen, 3, 2)  # first choices: 0 0 1 0, then second: 1 1 0 2
     assert keep.tolist() == [[True, True], [True, False], [True, False], [False, True]]

@@ -18,6 +18,9 @@ def test_scales_by_hand():
 def test_without_a_power_and_without_inputs_nothing_is_scaled():
     assert F.activation_scale(torch.tensor([1.0, 5.0]), 0).tolist() == [1, 1]
     assert F.activation_scale(torch.zeros(2), 0.5).tolist() == [1, 1]
+    half = F.activation_scale(torch.tensor([256.0, 1024.0], dtype=torch.float16), 1)
+    assert half.tolist() == [0.5, 2]  # though 256 · 1024 is more than any number of float16
+    assert half.dtype == torch.float16
 
 
 def test_an_input_that_is_never_there_has_a_finite_scale():

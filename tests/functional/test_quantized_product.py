@@ -68,6 +68,16 @@ def test_one_row_of_bytes_goes_the_same_way(outputs):
     assert torch.equal(product(2 * x), 2 * first)  # nothing of the row before is left
 
 
+@pytest.mark.parametrize("modes", [(True, False), (False, True)])
+def test_one_row_of_bytes_is_read_in_whatever_mode_its_map_was_made(modes):
+    codes, x = random_codes(50, 64, 128), torch.randn(1, 64).float()
+    blocks, step = q.pack_bytes(codes), torch.rand(50).float()
+    with torch.inference_mode(modes[0]):
+        product = q.byte_row_product(blocks, step)
+    with torch.inference_mode(modes[1]):
+        assert torch.equal(product(x), q.byte_product(x, blocks, step))
+
+
 @pytest.mark.skipif(not q.nibble_kernel(), reason="torch has no kernel of 4 bits here")
 @pytest.mark.parametrize(("outputs", "missing"), [(50, 0), (64, 10), (64, 1)])
 def test_one_row_of_nibbles_goes_the_same_way(outputs, missing):

@@ -131,6 +131,45 @@ def test_strong_decay_neither_overflows_nor_loses_its_gradient():
         assert grad.isfinite().all()
 
 
+@pytest.mark.parametrize("reset", [-math.inf, -1e9])
+@pytest.mark.parametrize("chunk", [4, 64])
+def test_a_token_that_forgets_all_leaves_what_comes_after_it_exact(reset, chunk):
+    """As where one document ends and the next begins; in a chunk, and at its border."""
+    q, k, v, beta, log_decay = drawn()
+    log_decay[0, [2, 8], 1] = log_decay[1, 5] = reset
+    log_decay.requires_grad_()
+    rows = log_decay[..., None].expand(-1, -1, -1, N)
+    first = torch.randn(B, H, N, P)
+    scan, delta = F.selective_scan, F.delta_rule
+    for found, expected in (
+        (F.decayed_attention(q, k, v, log_decay), scan(q, k, v, log_decay)[0]),
+        (F.ssd_chunked(q, k, v, log_decay, chunk, first), scan(q, k, v, log_decay, first)),
+        (
+            F.gated_linear_attention(q, k, v, rows, chunk, first),
+            scan(q, k, v, log_decay, first),
+        ),
+        (
+            F.delta_rule_chunked(q, k, v, beta, log_decay, chunk, first),
+            delta(q, k, v, beta, log_decay, first),
+        ),
+    ):
+        torch.testing.assert_close(found, expected, **TIGHT)
+        slopes = [
+            torch.autograd.grad(sum(x.sum() for x in ys), log_decay, retain_graph=True)
+            for ys in (found, expected)
+        ]
+        torch.testing.assert_close(*slopes, **TIGHT)
+
+
+def test_small_decays_keep_their_digits_after_large_ones():
+    """32 tokens at -100 and 32 at -0.01, in float32: a few roundings of the largest output."""
+    q, k, v, _, log_decay = (x.float() for x in drawn(64))
+    log_decay[:, :32], log_decay[:, 32:] = -100.0, -0.01
+    expected = F.selective_scan(*(x.double() for x in (q, k, v, log_decay)))[0]
+    off = (F.ssd_chunked(q, k, v, log_decay)[0] - expected).abs().max()
+    assert off < 32 * torch.finfo(torch.float32).eps * expected.abs().max()
+
+
 def test_zero_order_hold_solves_the_equation_exactly():
     """A step of 1 is two steps of 1/2, and the gain at rate 0 is the step itself."""
     delta, a = torch.tensor([1.0, 1.0, 1.0]), torch.tensor([-2.0, 0.0, -1e-9])
@@ -175,6 +214,8 @@ def test_decay_mask_by_hand():
     torch.testing.assert_close(
         L, torch.tensor([[1, 0, 0], [0.5, 1, 0], [0.1, 0.2, 1.0]]), **TIGHT
     )
+    L = F.decay_mask(torch.tensor([0.9, 0.0, 0.2]).log())  # the second forgets the first
+    torch.testing.assert_close(L, torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0.2, 1.0]]), **TIGHT)
 
 
 def test_short_convolution_is_that_of_torch_and_goes_on_from_its_past():
