@@ -128,6 +128,13 @@ def test_fit_equals_a_plain_loop_of_torch():
     torch.testing.assert_close(weights(trainer.model), weights(model), rtol=1e-6, atol=1e-9)
 
 
+def test_a_gradient_from_before_the_run_is_not_part_of_its_first_step():
+    fresh, trainer = tiny_trainer(steps=1), tiny_trainer(steps=1)
+    next_token(trainer.model, tiny_data()(0))[0].backward()
+    assert trainer.fit() == fresh.fit()
+    assert torch.equal(weights(trainer.model), weights(fresh.model))
+
+
 def test_history_holds_the_logged_steps_and_the_last():
     history = tiny_trainer(steps=7, log_every=3).fit()
     assert [record["step"] for record in history] == [3, 6, 7]
