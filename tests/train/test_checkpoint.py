@@ -271,6 +271,19 @@ def test_the_state_of_another_kind_of_optimizer_is_refused(tmp_path, other):
     assert not optimizer.state
 
 
+def test_the_state_of_an_optimizer_of_the_same_name_is_refused(tmp_path):
+    """torch's AdamW keeps exp_avg, the one of this package m: neither knows the other's."""
+    layer = nn.Linear(2, 2)
+    kinds = {"torch": torch.optim.AdamW, "mathlm": AdamW}
+    for own, other in (("torch", "mathlm"), ("mathlm", "torch")):
+        path = save_checkpoint(tmp_path, 1, layer, kinds[own](layer.parameters()))
+        load_checkpoint(path, layer, kinds[own](layer.parameters()))
+        with pytest.raises(
+            CheckpointMismatchError, match=f"made by {own}'s AdamW, and this is {other}'s"
+        ):
+            load_checkpoint(path, layer, kinds[other](layer.parameters()))
+
+
 def test_a_checkpoint_of_a_model_alone_does_not_continue_a_run(tmp_path):
     model = tiny_model()
     path = save_checkpoint(tmp_path, 1, model)
