@@ -92,13 +92,22 @@ def load(run: Path) -> GPT:
     if (chat_folder.read(run) or {}).get("kind") == "adapter":
         return chat_folder.load_whole(run).model
     path = locate(run)
-    sizes = json.loads((path / "state.json").read_text())["config"].get("model", {})
-    if sizes.pop("class", None) != GPTConfig.__name__:
-        raise CheckpointMismatchError(f"{path} holds no GPT: a run of recipes.pretrain does")
-    dtype = next(iter(load_weights(path).values())).dtype
-    model = GPT(GPTConfig(**sizes)).to(dtype)
+    model = new_model(path)
     load_checkpoint(path, model)
     return model.eval()
+
+
+def new_model(path: Path) -> GPT:
+    """A GPT of the sizes and the format of a checkpoint, whose weights are not loaded yet.
+
+    Raises:
+        CheckpointMismatchError: If its model is not a GPT.
+    """
+    sizes = json.loads((path / "state.json").read_text())["config"].get("model")
+    if not isinstance(sizes, dict) or sizes.pop("class", None) != GPTConfig.__name__:
+        raise CheckpointMismatchError(f"{path} holds no GPT: a run of recipes.pretrain does")
+    dtype = next(iter(load_weights(path).values())).dtype
+    return GPT(GPTConfig(**sizes)).to(dtype)
 
 
 def recorded_sha256(run: Path) -> str | None:

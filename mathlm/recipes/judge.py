@@ -16,7 +16,7 @@ import tyro
 from ..errors import CheckpointError, HashMismatchError
 from ..functional import token_cross_entropy
 from ..generate import generate
-from ..models import GPT, GPTConfig
+from ..models import GPT
 from ..text import Bytes, count_bytes
 from ..text.tokenizers.named import Tokenizer, load_tokenizer
 from ..train import (
@@ -30,6 +30,7 @@ from ..train.distributed import DeviceName
 from ..train.log_line import number
 from ..train.record import device_name
 from .command import execute, parse
+from .export import new_model
 from .pretrain import Text
 from .result import Row, places, say
 
@@ -43,9 +44,9 @@ class JudgeConfig:
     """Judge every checkpoint of a pretraining run on held-out text, and record it.
 
     For each checkpoint: bits per byte of the held-out text, mean bits per byte of the training
-    batches logged since the one before, and a sample. For the last one also the cost by
-    position in the window. Windows tile the text: a token is predicted from 1 to context tokens
-    before it. Give the text and the tokenizer that the run was trained with.
+    batches logged since the one before, if there are any, and a sample. For the last one also
+    the cost by position in the window. Windows tile the text: a token is predicted from 1 to
+    context tokens before it. Give the text and the tokenizer that the run was trained with.
 
         mathlm judge runs/shakespeare --record shakespeare.json
         mathlm judge runs/mine --data my-texts --record mine.json
@@ -76,11 +77,15 @@ def bits_by_position(model: GPT, windows: TokenizedWindows) -> tuple[float, list
 
 
 def sample(model: GPT, tokenizer: Tokenizer) -> str:
-    """What the model writes after the prompt; the same random numbers every time."""
-    prompt = torch.tensor([tokenizer.encode(PROMPT)], device=next(model.parameters()).device)
+    """What the model writes after the prompt, of which a short context takes the beginning.
+
+    The random numbers are the same every time.
+    """
+    ids = tokenizer.encode(PROMPT)[: model.config.context - 1]
+    prompt = torch.tensor([ids], device=next(model.parameters()).device)
     room = min(SAMPLE, model.config.context - prompt.shape[1])
-    ids = generate(model, prompt, room, temperature=0.8, seed=0)[0].tolist()
-    return tokenizer.decode(ids)
+    written = generate(model, prompt, room, temperature=0.8, seed=0)[0].tolist()
+    return tokenizer.decode(written)
 
 
 def judge(
@@ -89,14 +94,13 @@ def judge(
     """The record of a run: configuration, a line for each checkpoint, cost by position."""
     lines: list[dict[str, Any]] = []
     for path in checkpoints(run):
+        model = new_model(path).to(device)
         config = json.loads((path / "state.json").read_text())["config"]
         trained = config["data"].get("tokenizer_sha256", Bytes.sha256)
         if tokenizer.sha256 != trained:
             raise HashMismatchError(f"--tokenizer is {tokenizer.sha256}, expected {trained}")
-        sizes = {name: size for name, size in config["model"].items() if name != "class"}
-        model = GPT(GPTConfig(**sizes)).to(device)
         state = load_checkpoint(path, model)
-        T = sizes["context"]
+        T = model.config.context
         windows = TokenizedWindows(ids, tokenizer, context=T, batch_size=32)
         bits, positions = bits_by_position(model.eval(), windows)
         since = lines[-1]["step"] if lines else 0
@@ -104,8 +108,9 @@ def judge(
         line = {"step": state["step"], "bits_per_byte": bits}
         line["sample"] = sample(model, tokenizer)
         line["tokens"] = line["step"] * config["data"]["batch_size"] * T
-        nats = np.mean(recent).item()
-        line["training_bits_per_byte"] = nats / math.log(2) / windows.bytes_per_target
+        if recent:
+            nats = np.mean(recent).item()
+            line["training_bits_per_byte"] = nats / math.log(2) / windows.bytes_per_target
         lines.append(line)
         log.info("step %d: %.4f bits/byte", line["step"], bits)
     if not lines:
@@ -128,8 +133,9 @@ def run(config: JudgeConfig) -> dict[str, Any]:
 def say_result(config: JudgeConfig, record: dict[str, Any], seconds: float) -> None:
     """The table at the end: every checkpoint, and where the record is."""
     head = ("checkpoint", "held out [bits/byte]", "training [bits/byte]")
+    names = ("bits_per_byte", "training_bits_per_byte")
     rows: list[Row] = [
-        (f"step {x['step']:,}", number(x["bits_per_byte"]), number(x["training_bits_per_byte"]))
+        (f"step {x['step']:,}", *(number(x[name]) if name in x else "" for name in names))
         for x in record["evaluations"]
     ]
     size = [("held out", f"{record['held_out_bytes']:,} bytes")]

@@ -6,6 +6,7 @@ A checkpoint is a folder ``step_000123`` with
 * ``optimizer.safetensors``: the tensors of the optimizer;
 * ``NAME.safetensors``: the tensors of each other part that was given;
 * ``state.json``: step, configuration, history, states of the random generators, format;
+  a loss that is not finite stands there as ``NaN`` or ``Infinity``, as Python writes it;
 * ``manifest.json``: size and SHA-256 of each of these, and of itself.
 
 It appears whole or not at all, it is compared with its manifest before anything is taken from
@@ -118,7 +119,9 @@ def save_checkpoint(
     parts: Mapping[str, Stateful | None] | None = None,
     keep: int | None = None,
 ) -> Path:
-    """Write a checkpoint into ``folder``, then remove all but the newest ``keep``.
+    """Write a checkpoint into ``folder``, then remove all but the newest ``keep`` so far.
+
+    Those of later steps stay: they are of a run that went on from here in another way.
 
     In a run of several ranks rank 0 writes. All must call it if the model is sharded, since
     each has to give its part.
@@ -134,7 +137,7 @@ def save_checkpoint(
         history: Records of the run so far.
         parts: What else has a state, by name: its ``state_dict()`` holds tensors and JSON
             values; None stands for no such part.
-        keep: How many checkpoints stay; None keeps all.
+        keep: How many checkpoints up to this step stay; None keeps all.
 
     Returns:
         The folder of this checkpoint.
@@ -175,9 +178,9 @@ def save_checkpoint(
     }
     if rank() == 0:
         files = {f"{name}.safetensors": to_bytes(content) for name, content in whole.items()}
-        files["state.json"] = json.dumps(state, allow_nan=False).encode()
+        files["state.json"] = json.dumps(state).encode()
         write_checkpoint(target, files)
-        remove_older(Path(folder), keep)
+        remove_older(Path(folder), keep, step)
     return target
 
 
@@ -298,9 +301,10 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix("step_"))
 
 
-def remove_older(folder: Path, keep: int | None) -> None:
-    """Remove all but the newest ``keep`` checkpoints."""
-    for old in checkpoints(folder)[:-keep] if keep else []:
+def remove_older(folder: Path, keep: int | None, step: int) -> None:
+    """Remove all but the newest ``keep`` of the checkpoints up to ``step``."""
+    found = [path for path in checkpoints(folder) if step_of(path) <= step]
+    for old in found[:-keep] if keep else []:
         remove_folder(old)
 
 

@@ -130,7 +130,7 @@ def scheduled(schedule: Callable[[int], float], updates: int) -> float:
             f"the schedule gave the step size {lr} after {updates} updates; it must be finite "
             "and not negative"
         )
-    return lr
+    return float(lr)
 
 
 NOT_OPTIONS = {"params", "differentiable"}  # torch adds the second when a state is loaded

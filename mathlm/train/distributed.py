@@ -151,6 +151,8 @@ def sum_gradients(parameters: list[nn.Parameter], where: str = "") -> None:
     has = torch.tensor([p.grad is not None for p in parameters], device=parameters[0].device)
     has = all_sum(has.long(), where)
     used = [p for p, n in zip(parameters, has.tolist(), strict=True) if n]
+    if not used:
+        return
     for p in used:
         p.grad = torch.zeros_like(p) if p.grad is None else p.grad
     gradients = [p.grad for p in used if p.grad is not None]
@@ -162,7 +164,7 @@ def sum_gradients(parameters: list[nn.Parameter], where: str = "") -> None:
 def share_from_first(tensors: Iterator[Tensor], where: str = "") -> None:
     """Give every rank the values of rank 0; a shard stays, it is its rank's own."""
     if is_distributed():
-        with answering(where), torch.no_grad():
+        with answering(where, only_network=True), torch.no_grad():
             for tensor in tensors:
                 if not is_sharded(tensor):
                     dist.broadcast(tensor, 0)

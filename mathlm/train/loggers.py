@@ -1,8 +1,8 @@
 """The records of a run for other programs: JSON lines, CSV, TensorBoard, Weights & Biases.
 
 A logger is a function of a record; :class:`mathlm.train.TrainerConfig` takes several. It opens
-its file at the first record, and drops what stands there from that step on: a run that is
-resumed continues the file and repeats no step, and one that starts anew begins it anew.
+its file at the first record of a run, and drops what stands there from that step on: a run that
+is resumed continues the file and repeats no step, and one that starts anew begins it anew.
 """
 
 import csv
@@ -33,7 +33,7 @@ class FileLogger:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self.open = False
+        self.last: int | None = None  # step of the last record; None before the first
 
     def __call__(self, record: Mapping[str, int | float]) -> None:
         """Append a record.
@@ -42,15 +42,16 @@ class FileLogger:
             DataError: If the file that is there is no log of a run.
             CheckpointError: If it cannot be written.
         """
-        if not self.open:
-            self.begin(int(record["step"]))
+        step = int(record["step"])
+        if self.last is None or step <= self.last:
+            self.begin(step)
         self.append(dict(record))
+        self.last = step
 
     def begin(self, step: int) -> None:
         """Keep what the file has of the steps before ``step``."""
         rows = [row for row in self.read() if int(row["step"]) < step]
         self.rewrite(rows)
-        self.open = True
 
     def read(self) -> list[Row]:
         """What is there; a last line that was cut off by the end of a process is left out."""

@@ -258,7 +258,7 @@ class SentencePairBatches:
     over, ``evaluate`` batches, the same every time.
 
     Args:
-        documents: Sentences of each document, as token ids.
+        documents: Sentences of each document, as token ids; one without any is left out.
         cls_id: Id of ``[CLS]``.
         sep_id: Id of ``[SEP]``.
         context: Longest row; of A the last tokens are kept, of B the first.
@@ -301,7 +301,7 @@ class SentencePairBatches:
         evaluate: int = 8,
         seed: int = 0,
     ) -> None:
-        self.documents = [[np.asarray(s, np.int64) for s in d] for d in documents]
+        self.documents = [[np.asarray(s, np.int64) for s in d] for d in documents if len(d)]
         self.cls_id, self.sep_id, self.mask_id = cls_id, sep_id, mask_id
         self.context, self.batch_size, self.negatives = context, batch_size, negatives
         self.vocab_size, self.rate, self.shares = vocab_size, rate, shares

@@ -5,6 +5,7 @@ import math
 import platform
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ def describe(value: Any) -> Any:
     """``value`` as JSON data that says the same in every process.
 
     Dataclasses become their fields with the name of the class, functions and classes their
-    public names, NaN and infinities the words for them. A path becomes its last part: where
+    public names, partials their function and what it was given, sets sorted lists, NaN and
+    infinities the words for them. A path becomes its last part: where
     it lay on one machine says nothing to another.
 
     Example:
@@ -30,10 +32,16 @@ def describe(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         named = {f.name: describe(getattr(value, f.name)) for f in fields(value)}
         return {"class": type(value).__name__} | named
+    if isinstance(value, partial):
+        bound: dict[str, Any] = {"args": list(map(argument, value.args))}
+        bound |= {"keywords": {name: argument(x) for name, x in value.keywords.items()}}
+        return {"class": "partial", "of": describe(value.func)} | bound
     if isinstance(value, Mapping):
         return {str(key): describe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(describe, value), key=str)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if value is None or isinstance(value, str | bool | int):
@@ -45,6 +53,12 @@ def describe(value: Any) -> Any:
     if isinstance(value, torch.dtype | torch.device):
         return str(value)
     return public_name(value if hasattr(value, "__qualname__") else type(value))
+
+
+def argument(value: Any) -> Any:
+    """What a partial was given: data, which may be a whole corpus, by its class alone."""
+    is_data = isinstance(value, Mapping | list | tuple | np.ndarray | torch.Tensor)
+    return public_name(type(value)) if is_data else describe(value)
 
 
 def public_name(thing: Any) -> str:

@@ -23,8 +23,13 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tenso
     values = {f"{i}.{k}": v for i, entry in state["state"].items() for k, v in entry.items()}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
     numbers = {name: value for name, value in values.items() if name not in tensors}
-    name = type(optimizer).__name__
-    return tensors, {"class": name, "numbers": numbers, "groups": state["param_groups"]}
+    kind = {"class": type(optimizer).__name__, "library": library_of(optimizer)}
+    return tensors, kind | {"numbers": numbers, "groups": state["param_groups"]}
+
+
+def library_of(optimizer: torch.optim.Optimizer) -> str:
+    """The package of its class, such as ``torch``."""
+    return type(optimizer).__module__.split(".")[0]
 
 
 def load_optimizer(
@@ -38,8 +43,9 @@ def load_optimizer(
     state: dict[int, dict] = {}
     for name, value in {**tensors, **rest["numbers"]}.items():
         i, key = name.split(".", 1)
-        cut = isinstance(value, Tensor) and value.ndim > 0
-        value = part_like(value, params[int(i)]) if cut else value
+        p = params[int(i)]
+        cut = isinstance(value, Tensor) and value.ndim > 0 and value.shape == p.shape
+        value = part_like(value, p) if cut else value
         state.setdefault(int(i), {})[key] = value
     groups = [
         {k: tuple(v) if isinstance(v, list) and k != "params" else v for k, v in group.items()}
@@ -53,13 +59,22 @@ def check_optimizer_fits(
 ) -> None:
     """Refuse a state that was not made by such an optimizer over such parameters.
 
-    A checkpoint that does not say of what class its optimizer was is taken by its shapes.
+    A checkpoint that does not say of what class its optimizer was is taken by its shapes. A
+    tensor may have 1 in the place of a size: Adafactor keeps means of rows and of columns.
     """
     name = type(optimizer).__name__
     if rest.get("class", name) != name:
         raise CheckpointMismatchError(
             f"state does not fit the optimizer: it was made by {rest['class']}, and this is "
             f"{name}, which keeps other averages under other options; load the weights alone"
+        )
+    own_library = library_of(optimizer)
+    library = rest.get("library", own_library)
+    if {library, own_library} == {"torch", "mathlm"}:  # others may move between files
+        raise CheckpointMismatchError(
+            f"state does not fit the optimizer: it was made by {library}'s {name}, and this is "
+            f"{own_library}'s, which keeps its averages under other names; take {library}'s, "
+            "or load the weights alone"
         )
     found = [len(group["params"]) for group in rest["groups"]]
     own = [len(group["params"]) for group in optimizer.param_groups]
@@ -73,9 +88,15 @@ def check_optimizer_fits(
     shapes = [
         f"{name} {plain(t.shape)} ≠ {plain(params[i].shape)}"
         for name, t, i in numbered
-        if i < len(params) and t.ndim and t.shape != params[i].shape
+        if i < len(params) and t.ndim and not is_mean_of(t.shape, params[i].shape)
     ]
     refuse("state does not fit the optimizer", unexpected=extra, shape=shapes)
+
+
+def is_mean_of(shape: torch.Size, whole: torch.Size) -> bool:
+    """Whether ``shape`` is ``whole``, or has 1 in the place of some of its sizes."""
+    same = len(shape) == len(whole)
+    return same and all(n in (1, m) for n, m in zip(shape, whole, strict=True))
 
 
 def own_state(model: nn.Module) -> dict[str, Tensor]:
@@ -174,8 +195,12 @@ def seed_torch(*place: int) -> None:
 
 @contextmanager
 def kept_rng(device: torch.device) -> Iterator[None]:
-    """Give torch's generators back as they were before the block."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    """Give torch's generators back as they were before the block.
+
+    On the CPU those of all GPUs in use, which :func:`seed_torch` seeds too.
+    """
+    used = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else used):
         yield
 
 

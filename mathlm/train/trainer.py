@@ -175,6 +175,7 @@ class Trainer:
         """
         check_folder(self.folder, self.step)
         share_from_first(iter(self.model.state_dict().values()))
+        self.forget()
         bar = Progress(self.config.steps, "train", self.step, shown=rank() == 0)
         lock = locked(self.folder if rank() == 0 else None)
         with lock, kept_rng(self.device), self.interruption, bar:
@@ -188,6 +189,13 @@ class Trainer:
         if self.best:
             self.best.restore(self.step)
         return self.history
+
+    def forget(self) -> None:
+        """Drop gradients from before the run; a mean begins at the weights of its start."""
+        self.optimizer.zero_grad()
+        self.model.zero_grad()
+        if self.averages and self.step == 0:
+            self.averages.restart()
 
     @property
     def finished(self) -> bool:

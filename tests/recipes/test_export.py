@@ -61,9 +61,10 @@ def test_half_precision_is_what_is_asked_for(run, tmp_path):
     assert {t.dtype for t in load_weights(folder).values()} == {torch.float16}
 
 
-def test_a_run_of_another_model_is_refused(run, tmp_path):
+@pytest.mark.parametrize("model", [{"class": "RecurrentConfig"}, "mathlm.align.RewardModel"])
+def test_a_run_of_another_model_is_refused(run, tmp_path, model):
     state = json.loads((run / "step_000002" / "state.json").read_text())
-    state["config"]["model"]["class"] = "RecurrentConfig"
+    state["config"]["model"] = model
     (tmp_path / "state.json").write_text(json.dumps(state))
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from mathlm.errors import HashMismatchError
+from mathlm.errors import CheckpointMismatchError, HashMismatchError
 from mathlm.recipes import judge, pretrain
 from mathlm.text import ByteBPE, corpus
 
@@ -53,6 +53,39 @@ def test_record_says_how_it_was_made(run, tmp_path):
     assert record["config"]["model"]["d_model"] == 32
     assert {"device", "versions", "held_out_bytes"} <= set(record)
     assert all(line["sample"].startswith("KING HENRY IV:") for line in record["evaluations"])
+
+
+def test_a_run_of_64_bits_and_a_short_window_is_judged(run, tmp_path):
+    """A window shorter than the prompt takes its first tokens, and writes one."""
+    out, place = tmp_path / "short", str(tmp_path / "r.json")
+    options = [*OPTIONS, "--steps", "2", "--context", "8", "--dtype", "float64"]
+    found = pretrain.main([*options, "--out", str(out)])
+    record = judge.main([str(out), "--device", "cpu", "--record", place])
+    (line,) = record["evaluations"]
+    assert line["bits_per_byte"] == pytest.approx(found["bits_per_byte"], rel=1e-12)
+    assert line["sample"].startswith("KING HE")
+
+
+def test_a_checkpoint_without_a_new_record_has_no_bits_of_training(run, tmp_path, caplog):
+    out, place = tmp_path / "rare", str(tmp_path / "r.json")
+    rare = ["--log-every", "4", "--steps", "4", "--save-every", "2", "--out", str(out)]
+    pretrain.main([*OPTIONS, *rare])
+    with caplog.at_level("INFO"):
+        first, last = judge.main([str(out), "--record", place])["evaluations"]
+    assert "training_bits_per_byte" not in first
+    assert last["training_bits_per_byte"] > 0
+    assert "nan" not in caplog.messages[-1]
+
+
+def test_a_run_of_another_model_is_refused(run, tmp_path):
+    state = json.loads((run / "step_000004" / "state.json").read_text())
+    state["config"]["model"] = "mathlm.align.RewardModel"
+    folder = tmp_path / "other" / "step_000004"
+    folder.mkdir(parents=True)
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "manifest.json").write_text("{}")
+    with pytest.raises(CheckpointMismatchError, match="holds no GPT"):
+        judge.main([str(folder.parent), "--record", str(tmp_path / "r.json")])
 
 
 def test_a_folder_without_checkpoints_is_an_error(tmp_path):

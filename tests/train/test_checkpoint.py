@@ -1,5 +1,6 @@
 import hashlib
 import json
+import math
 import random
 import shutil
 
@@ -15,9 +16,16 @@ from mathlm.errors import (
     CheckpointMismatchError,
     ConfigError,
     InputError,
+    NonFiniteLossError,
 )
 from mathlm.optim import SGD, Adam, AdamW, RMSProp, warmup_cosine
-from mathlm.train import checkpoints, load_checkpoint, newest_checkpoint, save_checkpoint
+from mathlm.train import (
+    checkpoints,
+    load_checkpoint,
+    newest_checkpoint,
+    next_token,
+    save_checkpoint,
+)
 from mathlm.train.checkpoint import refuse_changes
 from mathlm.train.folders import MANIFEST, seal
 
@@ -263,6 +271,19 @@ def test_the_state_of_another_kind_of_optimizer_is_refused(tmp_path, other):
     assert not optimizer.state
 
 
+def test_the_state_of_an_optimizer_of_the_same_name_is_refused(tmp_path):
+    """torch's AdamW keeps exp_avg, the one of this package m: neither knows the other's."""
+    layer = nn.Linear(2, 2)
+    kinds = {"torch": torch.optim.AdamW, "mathlm": AdamW}
+    for own, other in (("torch", "mathlm"), ("mathlm", "torch")):
+        path = save_checkpoint(tmp_path, 1, layer, kinds[own](layer.parameters()))
+        load_checkpoint(path, layer, kinds[own](layer.parameters()))
+        with pytest.raises(
+            CheckpointMismatchError, match=f"made by {own}'s AdamW, and this is {other}'s"
+        ):
+            load_checkpoint(path, layer, kinds[other](layer.parameters()))
+
+
 def test_a_checkpoint_of_a_model_alone_does_not_continue_a_run(tmp_path):
     model = tiny_model()
     path = save_checkpoint(tmp_path, 1, model)
@@ -383,6 +404,39 @@ def test_only_the_newest_checkpoints_are_kept(tmp_path):
     tiny_trainer(steps=7, folder=tmp_path, save_every=2, keep=2).fit()
     assert [path.name for path in checkpoints(tmp_path)] == ["step_000006", "step_000007"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["step_000006", "step_000007"]
+
+
+def test_what_was_just_written_stays_beside_later_checkpoints(tmp_path):
+    """Back to step 2 of 4 with other options: the new run ends at 3, and 3 is there."""
+    tiny_trainer(steps=4, folder=tmp_path, save_every=2).fit()
+    again = tiny_trainer(steps=3, folder=tmp_path, keep=1, seed=5)
+    again.resume(tmp_path / "step_000002", allow_change=True)
+    again.fit()
+    assert [path.name for path in checkpoints(tmp_path)] == ["step_000003", "step_000004"]
+
+
+def test_a_history_with_losses_that_are_not_finite_is_saved(tmp_path):
+    losses = [math.nan, math.inf, -math.inf, 2.0]
+    history = [{"step": i, "loss": loss} for i, loss in enumerate(losses)]
+    path = save_checkpoint(tmp_path, 4, tiny_model(), history=history)
+    found = [record["loss"] for record in load_checkpoint(path, tiny_model())["history"]]
+    assert found == pytest.approx(losses, nan_ok=True)
+
+
+def test_a_run_goes_on_after_a_loss_that_was_not_finite(tmp_path):
+    def poisoned(model, batch):
+        loss, count = next_token(model, batch)
+        return (loss * math.nan if factor and trainer.step == 3 else loss), count
+
+    factor, straight = [True], tiny_trainer()
+    trainer = tiny_trainer(objective=poisoned, folder=tmp_path)
+    with pytest.raises(NonFiniteLossError):
+        trainer.fit()
+    factor.clear()
+    trainer.fit()
+    straight.fit()
+    assert torch.equal(weights(trainer.model), weights(straight.model))
+    assert [path.name for path in checkpoints(tmp_path)] == ["step_000006"]
 
 
 def test_a_checkpoint_written_twice_is_the_second(tmp_path):

@@ -5,7 +5,7 @@ import torch
 from train import parallel_run, rank_run
 
 from mathlm.errors import InputError
-from mathlm.train import checkpoints, load_checkpoint
+from mathlm.train import checkpoints, distributed, load_checkpoint
 from mathlm.train.distributed import RankError, answering, is_network_error
 
 pytestmark = pytest.mark.slow
@@ -71,6 +71,25 @@ def test_a_step_without_targets_is_an_error_in_one_process():
     trainer.data = lambda step: parallel_run.BATCH | {"targets": torch.full((2, 4), -100)}
     with pytest.raises(InputError, match="no target token contributes to the loss"):
         trainer.fit()
+
+
+def test_ranks_without_a_gradient_add_nothing(monkeypatch):
+    monkeypatch.setattr(distributed, "is_distributed", lambda: True)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda values: None)
+    idle = torch.nn.Parameter(torch.ones(2))
+    distributed.sum_gradients([idle])
+    assert idle.grad is None
+
+
+def test_a_tensor_that_cannot_be_sent_is_not_blamed_on_a_rank(monkeypatch):
+    def refuse(tensor, source):
+        raise RuntimeError("Invalid scalar type")
+
+    monkeypatch.setattr(distributed, "is_distributed", lambda: True)
+    monkeypatch.setattr(torch.distributed, "broadcast", refuse)
+    with pytest.raises(RuntimeError, match="Invalid scalar type") as error:
+        distributed.share_from_first(iter([torch.zeros(3, dtype=torch.int16)]))
+    assert not isinstance(error.value, RankError)
 
 
 GLOO = "[/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:12543"

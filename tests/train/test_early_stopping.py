@@ -21,9 +21,9 @@ def held_out(trainer):
     return {r["step"]: r["held_out_loss"] for r in trainer.history if "held_out_loss" in r}
 
 
-def judged_by(losses):
+def judged_by(losses, **options):
     """A trainer whose evaluations find these losses, and the weights after each step."""
-    trainer, seen = patient(patience=2), []
+    trainer, seen = patient(patience=2, **options), []
     trainer.evaluate = lambda: seen.append(weights(trainer.model)) or losses[len(seen) - 1]
     return trainer, seen
 
@@ -47,6 +47,17 @@ def test_nan_is_never_best():
     trainer, seen = judged_by([5.0, float("nan"), 6.0])
     trainer.fit()
     assert torch.equal(weights(trainer.model), seen[0])
+
+
+def test_a_held_out_loss_that_is_not_finite_is_saved_with_the_run(tmp_path):
+    """Evaluations of 5, ∞, ∞: the run ends with the first weights, and so does its folder."""
+    trainer, seen = judged_by([5.0, float("inf"), float("inf")], folder=tmp_path)
+    trainer.fit()
+    again = patient(folder=tmp_path)
+    assert again.resume() == 3
+    again.fit()
+    assert held_out(again) == {1: 5.0, 2: float("inf"), 3: float("inf")}
+    assert torch.equal(weights(again.model), seen[0])
 
 
 def test_a_run_that_only_gets_worse_ends_early_and_as_good_as_it_was():

@@ -39,6 +39,16 @@ def test_means_of_three_steps_by_hand():
     assert seen == [4.0, 6.0, 7.0]
 
 
+def test_the_mean_begins_at_the_weights_with_which_the_run_begins():
+    """After one step from weights that came after the trainer: d θ₀ + (1 - d) θ₁."""
+    trainer = tiny_trainer(ema=0.75, steps=1)
+    trainer.model.load_state_dict(tiny_model(seed=9).state_dict())
+    before = weights(trainer.model)
+    trainer.fit()
+    expected = 0.75 * before + 0.25 * weights(trainer.model)
+    torch.testing.assert_close(means(trainer), expected, rtol=1e-12, atol=1e-15)
+
+
 def test_training_does_not_depend_on_the_mean():
     plain, averaged = tiny_trainer(), tiny_trainer(ema=0.9, held_out=tiny_data(), eval_every=2)
     plain.fit()

@@ -66,6 +66,15 @@ def test_a_run_that_starts_anew_begins_the_file_anew(make, name, tmp_path):
 
 
 @pytest.mark.parametrize(("make", "name"), FILES)
+def test_a_second_run_of_the_same_logger_begins_the_file_anew(make, name, tmp_path):
+    own = make(tmp_path / name)
+    for loss in (1.0, 2.0):
+        for step in (1, 2, 3):
+            own(record(step, loss=loss))
+    assert rows(tmp_path / name) == [record(n, loss=2.0) for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("make", "name"), FILES)
 def test_a_last_line_that_was_cut_off_is_left_out(make, name, tmp_path):
     own = make(tmp_path / name)
     own(record(1))

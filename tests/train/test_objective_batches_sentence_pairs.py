@@ -50,6 +50,15 @@ def test_a_stranger_comes_from_another_document():
     assert len(set((second // 10)[~follows].tolist())) == 4
 
 
+def test_a_document_without_sentences_is_left_out():
+    whole, first = documents(), documents(count=1)
+    assert pairs(documents=[*whole, []]).sha256 == pairs(documents=whole).sha256
+    batch = pairs(documents=[*whole[:2], [], *whole[2:], []])(0)
+    assert torch.equal(batch["ids"], pairs(documents=whole)(0)["ids"])
+    with pytest.raises(DataError, match="1 documents"):
+        pairs(documents=[*first, []])
+
+
 def test_a_stranger_of_the_same_document_neither_follows_nor_repeats():
     first, second, follows = first_and_second(pairs("same")(0))
     assert (first // 10 == second // 10)[~follows].all()

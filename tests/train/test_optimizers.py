@@ -26,6 +26,7 @@ MAKERS = {
     "RMSProp": lambda p: RMSProp(p, lr=0.01),
     "Adam": lambda p: Adam(p, lr=0.01, betas=(0.8, 0.95), weight_decay=0.01),
     "epsilon-hat": lambda p: AdamEpsilonHat(p, lr=0.01),
+    "Adafactor of torch": lambda p: torch.optim.Adafactor(p, lr=0.05),
     "Muon": lambda p: Muon(p, lr=0.05),
     "Muon in lines": lambda p: Muon(p, lr=0.05, fused=False, scale="match_rms_adamw"),
 }

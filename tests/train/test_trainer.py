@@ -1,7 +1,9 @@
 import logging
 import math
+from contextlib import contextmanager
 from itertools import accumulate
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,7 +11,8 @@ from train.tiny_runs import gradient, tiny_data, tiny_model, tiny_trainer, weigh
 
 from mathlm.errors import ConfigError, InputError, InputTypeError, NonFiniteLossError
 from mathlm.optim import AdamW, warmup_cosine
-from mathlm.train import Trainer, TrainerConfig, next_token
+from mathlm.train import Trainer, TrainerConfig, load_checkpoint, next_token
+from mathlm.train.state import kept_rng
 
 LENGTHS = (32, 1, 32, 2, 32, 3, 32, 4)  # targets of each sequence
 
@@ -128,6 +131,13 @@ def test_fit_equals_a_plain_loop_of_torch():
     torch.testing.assert_close(weights(trainer.model), weights(model), rtol=1e-6, atol=1e-9)
 
 
+def test_a_gradient_from_before_the_run_is_not_part_of_its_first_step():
+    fresh, trainer = tiny_trainer(steps=1), tiny_trainer(steps=1)
+    next_token(trainer.model, tiny_data()(0))[0].backward()
+    assert trainer.fit() == fresh.fit()
+    assert torch.equal(weights(trainer.model), weights(fresh.model))
+
+
 def test_history_holds_the_logged_steps_and_the_last():
     history = tiny_trainer(steps=7, log_every=3).fit()
     assert [record["step"] for record in history] == [3, 6, 7]
@@ -161,6 +171,24 @@ def test_training_leaves_the_generator_of_the_caller_alone():
     before = torch.get_rng_state()
     trainer.fit()
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(("used", "given_back"), [(True, [0, 1]), (False, [])])
+def test_training_on_the_cpu_gives_back_the_generators_of_gpus_in_use(
+    monkeypatch, used, given_back
+):
+    found = []
+
+    @contextmanager
+    def forked(devices):
+        found.extend(devices)
+        yield
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: used)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.random, "fork_rng", forked)
+    with kept_rng(torch.device("cpu")):
+        assert found == given_back
 
 
 def test_dropout_differs_between_steps():
@@ -292,6 +320,14 @@ def test_step_size_follows_the_schedule():
     history = tiny_trainer(steps=6).fit()
     eta = warmup_cosine(0.05, 2, 20)
     assert [record["lr"] for record in history] == [eta(step) for step in range(6)]
+
+
+@pytest.mark.parametrize("number", [np.float32, np.int64, torch.tensor])
+def test_a_step_size_may_be_any_kind_of_number(number, tmp_path):
+    trainer = tiny_trainer(steps=2, schedule=lambda done: number(1), folder=tmp_path)
+    history = trainer.fit()
+    assert [type(record["lr"]) for record in history] == [float, float]
+    assert load_checkpoint(tmp_path, tiny_model())["history"] == history
 
 
 def test_the_scale_of_a_group_multiplies_the_schedule():

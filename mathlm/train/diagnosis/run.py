@@ -208,7 +208,19 @@ def expected_of(
     """First values by the options of the objective."""
     beta, margin = objective.get("beta"), objective.get("margin") or 0.0
     name = loss_name(objective)
-    return expected_first(kind, vocab_size=vocab_size, loss=name, beta=beta, margin=margin)
+    first = expected_first(kind, vocab_size=vocab_size, loss=name, beta=beta, margin=margin)
+    return weighted(first, objective) if name == "kto" and "loss" in first else first
+
+
+def weighted(
+    first: Mapping[str, Expected], objective: Mapping[str, Any]
+) -> dict[str, Expected]:
+    """The values of KTO with its weights; two of them leave the first loss to the batch."""
+    good, bad = (objective.get(f"{side}_weight", 1.0) for side in ("desirable", "undesirable"))
+    if good != bad:
+        return {name: value for name, value in first.items() if name != "loss"}
+    because = f"{good:g} sigmoid(0)" if good != 1 else first["loss"].because
+    return {**first, "loss": Expected(good / 2, because)}
 
 
 def vocabulary(record: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:

@@ -102,7 +102,7 @@ def step_size(run: RunHistory) -> Iterator[Finding]:
     top = float(rates.max())
     idle = rates <= ENDED * top
     if top == 0 or (idle.mean() > IDLE and idle[-1]):
-        at = int(steps[idle][0])
+        at = int(steps[np.flatnonzero(~idle)[-1] + 1] if top > 0 else steps[0])
         yield Finding(
             name="step size is zero",
             severity="severe",

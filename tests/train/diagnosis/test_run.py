@@ -51,6 +51,23 @@ def test_a_record_of_the_trainer_gives_its_options():
     assert run.expected["loss"].because == "ln 512"
 
 
+def kto(**weights):
+    """First values of a run of KTO under these weights of its two sides."""
+    objective = TUNING | {"objective": {"class": "KTO", "beta": 0.1} | weights}
+    return run_history({"history": ONE, "config": {"objective": objective}}).expected
+
+
+def test_the_first_loss_of_kto_is_half_the_weight_of_its_answers():
+    """w sigmoid(0) for each answer; of two weights the shares of the batch decide."""
+    assert kto()["loss"].value == 0.5
+    assert kto(desirable_weight=3.0, undesirable_weight=3.0)["loss"].value == 1.5
+    assert list(kto(desirable_weight=1.5, undesirable_weight=1.0)) == [
+        "margin",
+        "accuracy",
+        "kl",
+    ]
+
+
 def test_words_and_checkpoints_are_read():
     record = {"kind": "grpo", "history": [{"step": 1, "loss": "nan"}]}
     record["parts"] = {"data": {"history": [{"iteration": 0, "kl": 0.5, "samples": []}]}}

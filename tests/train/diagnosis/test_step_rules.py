@@ -2,7 +2,9 @@
 
 import math
 
-from train.diagnosis.written_runs import HEALTHY, NOISE, T, found
+from train.diagnosis.written_runs import HEALTHY, NOISE, T, found, written
+
+from mathlm.train import diagnose, run_history
 
 RATE = HEALTHY["pretrain"]["lr"]
 
@@ -32,6 +34,14 @@ def test_a_schedule_that_ended():
     assert found("pretrain", lr=RATE * (T < 100)) == ["step size is zero"]
     assert found("pretrain", lr=0 * T) == ["step size is zero"]
     assert found("pretrain", lr=RATE * (T < 190)) == []
+
+
+def test_the_step_at_which_a_schedule_ended_comes_after_its_warm_up():
+    """From 0 at step 1; 150 of 200 steps."""
+    rates = RATE * ((T > 1) & (T <= 150))
+    run = run_history(written("sft", lr=rates))
+    (finding,) = [f for f in diagnose(run) if f.name == "step size is zero"]
+    assert finding.seen.startswith("From step 151 on")
 
 
 def test_no_warm_up():
