@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, InputTypeError
 from ..functional import require_token_ids
-from ..shapes import Float, Int
+from ..shapes import Bool, Float, Int
 from .truncation import (
     keep_min_p,
     keep_top_k,
@@ -54,8 +54,8 @@ def penalize_repetition(
     """
     require_factor(penalty)
     _require_ids(ids, logits)
-    found = logits.gather(-1, ids)
-    return logits.scatter(-1, ids, torch.where(found > 0, found / penalty, found * penalty))
+    penalized = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return torch.where(_occurs(ids, logits), penalized, logits)
 
 
 def penalize_counts(
@@ -86,8 +86,15 @@ def penalize_counts(
     """
     require_terms(presence, frequency)
     _require_ids(ids, logits)
-    once = logits.scatter(-1, ids, logits.gather(-1, ids) - presence)
+    once = torch.where(_occurs(ids, logits), logits - presence, logits)
     return once.scatter_add(-1, ids, torch.full_like(ids, -frequency, dtype=logits.dtype))
+
+
+def _occurs(
+    ids: Int[Tensor, "*batch T"], logits: Float[Tensor, "*batch V"]
+) -> Bool[Tensor, "*batch V"]:
+    """Which tokens occur; unlike values that are scattered, each has one gradient."""
+    return torch.zeros_like(logits, dtype=torch.bool).scatter(-1, ids, True)
 
 
 def _require_ids(ids: Tensor, logits: Tensor) -> None:

@@ -145,6 +145,21 @@ def test_a_model_that_has_changed_is_laid_out_anew(change):
     torch.testing.assert_close(reader.read(ids[:, 5:]), logits(model, ids)[:, 5], **TIGHT)
 
 
+@pytest.mark.parametrize("change", ["columns", "two signs", "signs of columns"])
+def test_numbers_of_32_bits_that_move_or_change_signs_are_noticed(change):
+    """Their rows have the same sums: of the same words, or with two highest bits more."""
+    model = make().float()
+    before = prepared_step(model)
+    weight = model.blocks[1].feed_forward.W_in.weight.data
+    if change == "columns":
+        weight[:, :4] = weight[:, [2, 3, 0, 1]]
+    elif change == "two signs":
+        weight[0, [1, 3]] *= -1.0
+    else:
+        weight[:, 1] *= -1.0
+    assert prepared_step(model) is not before
+
+
 def test_the_laid_out_copies_go_when_the_model_goes():
     before = len(STEPS)
     model = make()

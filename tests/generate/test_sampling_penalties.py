@@ -31,6 +31,18 @@ def test_presence_is_taken_once_and_frequency_each_time():
     assert found.tolist() == [0.75, -2, 0, 2.25]
 
 
+def test_a_token_has_one_gradient_however_often_it_occurs():
+    """By hand: 2 / 2 and 2 · −2 have slopes ½ and 2; a term that is taken away, slope 1."""
+    ids = torch.tensor([0, 0, 0, 1, 1])
+    for penalize, slopes in (
+        (lambda z: penalize_repetition(z, ids, 2.0), [0.5, 2, 1, 1]),
+        (lambda z: penalize_counts(z, ids, 0.5, 0.25), [1, 1, 1, 1]),
+    ):
+        z = LOGITS.clone().requires_grad_()
+        penalize(z).sum().backward()
+        assert z.grad.tolist() == slopes
+
+
 def test_rows_are_penalized_for_their_own_tokens():
     logits = torch.zeros(2, 3)
     found = penalize_counts(logits, torch.tensor([[0, 0], [1, 2]]), 1.0, 1.0)
