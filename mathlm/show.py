@@ -112,7 +112,9 @@ def _order(place: str) -> int:
 
 def _plain(function: Any) -> Any:
     """The function that was written, without what wraps it."""
-    inner = getattr(function, "fget", None) or getattr(function, "func", None) or function
+    inner = function
+    if not inspect.isclass(function):  # whose fget and func are methods of its own
+        inner = getattr(function, "fget", None) or getattr(function, "func", None) or function
     return inspect.unwrap(getattr(inner, "__func__", inner)) if callable(inner) else inner
 
 
@@ -120,16 +122,23 @@ def _source(function: Any) -> str:
     """The lines of a definition without its docstrings."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
-    except (TypeError, OSError):
+        tree = _tree(text)
+    except (TypeError, OSError, SyntaxError):  # the last: a lambda in the midst of a line
         raise InputTypeError(
             f"{function!r} has no Python source to show: name a function, a class or a method"
         ) from None
     lines = text.rstrip().split("\n")
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node) and len(node.body) > 1:
             for i in range(node.body[0].lineno - 1, node.body[1].lineno - 1):
                 lines[i] = lines[i] if _is_kept(node, i, lines[i]) else "\0"
     return "\n".join(line for line in lines if line != "\0")
+
+
+def _tree(text: str) -> ast.AST:
+    """The syntax of lines; a string at the margin may have kept them indented."""
+    indented = text[0].isspace()
+    return ast.increment_lineno(ast.parse("if True:\n" * indented + text), -indented)
 
 
 def _is_kept(node: Any, i: int, line: str) -> bool:

@@ -8,6 +8,7 @@ import torch
 from mathlm.errors import OutOfMemoryError
 from mathlm.functional import causal_mask, dot_product_attention, fused_attention
 from mathlm.generate import generate
+from mathlm.interpret import SparseAutoencoder, SparseReconstruction, train_dictionary
 from mathlm.models import GPT, GPTConfig
 from mathlm.optim import AdamW
 from mathlm.train import LiveBytes, TokenWindows, Trainer, TrainerConfig, next_token
@@ -149,3 +150,12 @@ def test_a_batch_that_does_not_fit_ends_in_advice():
         run.fit()
     for name, value in run.model.state_dict().items():
         assert torch.equal(value, before[name])
+
+
+def test_idle_features_of_a_model_on_the_device_are_drawn_from_vectors_on_the_cpu():
+    with torch.device("cpu"):
+        x, model = torch.randn(64, 8), SparseAutoencoder(8, 16, active=2, patience=1)
+    options = {"steps": 6, "batch_size": 32, "resample": [3]}
+    rows = train_dictionary(model.cuda(), x, SparseReconstruction(), **options)
+    assert len(rows) == 6
+    assert model.offset.is_cuda

@@ -122,6 +122,47 @@ def test_what_has_no_python_source_is_refused(thing):
         mathlm.show(thing)
 
 
+class Queries:
+    """A class with a method called ``func``."""
+
+    def func(self):
+        """Gone."""
+        return 2
+
+    def text(self):
+        """Gone.
+
+        More.
+        """
+        # kept
+        return """
+select *
+"""
+
+
+LISTED = [
+    lambda x: x + 1,
+    lambda x: [x,
+               2]]  # fmt: skip
+
+
+def test_a_string_at_the_margin_keeps_the_indent_and_no_docstring():
+    lines = ["    def text(self):", "        # kept", '        return """', "select *", '"""']
+    assert mathlm.show(Queries.text).source.split("\n") == lines
+
+
+def test_a_class_is_shown_whole_whatever_its_methods_are_called():
+    source = mathlm.show(Queries).source
+    assert source.startswith("class Queries:")
+    assert "return 2" in source
+    assert "select *" in source
+
+
+def test_a_piece_of_a_statement_is_refused():
+    with pytest.raises(InputTypeError, match="has no Python source to show"):
+        mathlm.show(LISTED[1])
+
+
 def test_nothing_is_refused():
     with pytest.raises(InputTypeError, match="got nothing"):
         mathlm.show()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -86,8 +87,9 @@ def tap_gradients(
             kept[name] = value
         return value
 
-    with torch.enable_grad():
-        numbers = measured(metric, call(model, ids, mask, Watched(watch)), len(ids))
+    with torch.inference_mode(False), torch.enable_grad():
+        output = call(model, usable(ids), usable(mask), Watched(watch))
+        numbers = measured(metric, output, len(ids))
         require_taps(names, seen)
         found = torch.autograd.grad(numbers.sum(), [*kept.values()], allow_unused=True)
     pairs = {
@@ -273,14 +275,19 @@ def placed(
 ) -> tuple[Tensor, Tensor]:
     """The metric (n, B) and its gradient, with vectors (n, B, T, D) for the embeddings."""
     n, B = points.shape[:2]
-    x = points.detach().flatten(0, 1).requires_grad_()
-    taps = Watched(lambda name, value: x if name == "embedding" else value)
-    rows = None if mask is None else mask.repeat(n, *(1,) * (mask.ndim - 1))
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
+        x = usable(points.detach()).flatten(0, 1).requires_grad_()
+        taps = Watched(lambda name, value: x if name == "embedding" else value)
+        rows = None if mask is None else mask.repeat(n, *(1,) * (mask.ndim - 1))
         output = call(model, ids.repeat(n, 1), rows, taps)
         numbers = torch.stack([measured(metric, part, B) for part in output.split(B)])
         (slope,) = torch.autograd.grad(numbers.sum(), x)
     return numbers.detach(), slope.unflatten(0, (n, B))
+
+
+def usable(value: Any) -> Any:
+    """The value; of a tensor from ``torch.inference_mode`` a copy that a gradient can use."""
+    return value.clone() if isinstance(value, Tensor) and value.is_inference() else value
 
 
 def baseline_vectors(

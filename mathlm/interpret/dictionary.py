@@ -150,7 +150,7 @@ def train_dictionary(
     optimizer, history = Adam(model.parameters(), lr=lr), list[dict[str, int | float]]()
     for start, end in zip([0, *resample], ends, strict=True):
         if start:
-            resample_idle(model, x, optimizer, seed=seed + start)
+            resample_idle(model, x.to(model.offset.device), optimizer, seed=seed + start)
         config = TrainerConfig(
             steps=end - start,
             schedule=lambda step, start=start: schedule(start + step),
@@ -176,7 +176,8 @@ def resample_idle(
 
     A vector is drawn with a probability that is proportional to the square of its loss. Its
     direction becomes that of the feature, in the encoder with a fifth of the mean length of the
-    other rows, so that the feature begins small. Its moments in the optimizer become 0.
+    other rows, so that the feature begins small, and its threshold becomes 0. The moments of
+    its two directions in the optimizer become 0; those of its threshold are kept.
 
     Args:
         model: The autoencoder.
@@ -341,15 +342,22 @@ def matched_cosine(
             f"found is {tuple(found.shape)}, true {tuple(true.shape)}: widths differ"
         )
     for name, rows in (("found", found), ("true", true)):
-        if not (rows.norm(dim=1) > 0).all():
+        if not rows.any(1).all():
             raise InputError(f"{name} has a row of length 0, which has no direction")
-    cosines = normalize(true, dim=1) @ normalize(found, dim=1).mT  # (N, M)
+    cosines = unit_rows(true) @ unit_rows(found).mT  # (N, M)
     matched = cosines.new_zeros(len(true))
     for _ in range(min(cosines.shape)):
         n, m = divmod(int(cosines.argmax()), cosines.shape[1])
         matched[n] = cosines[n, m]
         cosines[n], cosines[:, m] = -torch.inf, -torch.inf
     return matched
+
+
+def unit_rows(rows: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+    """Rows divided by their lengths, also where the square of an entry is 0 or infinite."""
+    largest = rows.abs().amax(1, keepdim=True)
+    usual = (largest > 1e-6) & (largest < torch.finfo(rows.dtype).max ** 0.25)
+    return normalize(rows / largest.masked_fill(usual, 1.0), dim=1)
 
 
 def top_contexts(features: Float[Tensor, "B T"], count: int) -> list[tuple[int, int, float]]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError, InputTypeError
-from ..layers import RMSNorm
+from ..layers import FeedForward, RMSNorm
 from ..models import GPT
 from ..models.files.saving import added_parts, explain_parts
 from ..models.gpt_config import require_no_variant
@@ -42,7 +42,8 @@ def stream_contributions(
         ``blocks.i.feed_forward`` and ``blocks.i.feed_forward.W_out.bias``.
 
     Raises:
-        InputTypeError: If the model is not a GPT, or a map is no plain linear one.
+        InputTypeError: If the model is not a GPT, a map is no plain linear one, or a
+            feed-forward network is a mixture of experts.
         InputError: If something was added to the model, or as :func:`record`.
 
     Example:
@@ -90,7 +91,8 @@ def logit_contributions(
         ``final_norm.beta``; their sum is the logits.
 
     Raises:
-        InputTypeError: If the model is not a GPT, or tokens are no tensor of int64.
+        InputTypeError: If the model is not a GPT, its head is no plain linear map, or tokens
+            are no tensor of int64.
         InputError: If a token is not in the vocabulary, there are no writes, or one is not as
             wide as the stream, of another shape than the first, or not finite.
 
@@ -105,6 +107,7 @@ def logit_contributions(
     """
     gpt = require_stream(model)
     require_no_variant(gpt.config, "the attribution of logits")
+    require_linear("head", gpt.head)
     if tokens is not None:
         require_tokens(tokens, gpt.config.vocab_size)
     require_writes(writes, gpt.config.d_model)
@@ -190,12 +193,23 @@ def require_plain(model: GPT) -> GPT:
     if added_parts(model):
         raise InputError(f"the model has {explain_parts(model)}, before it is taken apart")
     for name, W in model.named_modules():
-        if name.endswith(("W_o", "W_out", "head")) and type(W) is not nn.Linear:
+        if name.endswith(("W_o", "W_out", "head")):
+            require_linear(name, W)
+        if name.endswith("feed_forward") and not isinstance(W, FeedForward):
             raise InputTypeError(
-                f"{name} is a {type(W).__name__}, whose weights are not at hand: take the "
-                "model as it was before its maps were replaced"
+                f"{name} is a {type(W).__name__}, of which no single map writes to the "
+                "stream: take a model with one feed-forward network in each block"
             )
     return model
+
+
+def require_linear(name: str, W: nn.Module) -> None:
+    """Refuse a map that is no plain linear one."""
+    if type(W) is not nn.Linear:
+        raise InputTypeError(
+            f"{name} is a {type(W).__name__}, whose weights are not at hand: take the "
+            "model as it was before its maps were replaced"
+        )
 
 
 def stream_writes(model: nn.Module, ids: Tensor) -> dict[str, Tensor]:

@@ -251,7 +251,8 @@ def head_scores(
         places later, "induction" (a share).
 
     Raises:
-        InputError, InputTypeError: As :func:`record`, or if T is 1.
+        InputError, InputTypeError: As :func:`record`, or if T is 1, or heads also look at a
+            prefix or a prompt.
 
     Example:
         >>> from mathlm.interpret import repeated_ids
@@ -266,6 +267,11 @@ def head_scores(
 
     def watch(name: str, value: Tensor) -> Tensor:
         if name.endswith("attention.weights"):
+            if value.shape[-1] != ids.shape[1]:
+                raise InputError(
+                    "the model has a prefix or a prompt before every text: "
+                    "remove_adapters(model) takes it away"
+                )
             for score, found in scores_of(value, ids).items():
                 rows.setdefault(score, []).append(found)
         return value if silence is None else silence(name, value)

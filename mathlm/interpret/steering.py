@@ -21,6 +21,7 @@ from ..shapes import Float
 from .recording import Watched, record
 
 ENDS = ("resid_pre", "attention_out", "resid_mid", "feed_forward_out", "resid_post")
+OF_SOURCE = ("config", "virtual")  # what a prefix or a prompt changes in a model
 
 
 class Steered(GPT):
@@ -32,7 +33,8 @@ class Steered(GPT):
 
     It has the weights of the model, not copies of them, and is a GPT: everything that reads or
     writes with one takes it, :func:`mathlm.generate.generate` included. The model itself stays
-    as it is. Zeros give, bit for bit, what the model gives when it fills taps.
+    as it is; what is added to either later, such as a prefix, is read by both. Zeros give, bit
+    for bit, what the model gives when it fills taps.
 
     Args:
         model: Whose weights these are.
@@ -60,9 +62,21 @@ class Steered(GPT):
             found = type(vectors).__name__
             raise InputTypeError(f"vectors must be a dict from taps to vectors, got {found}")
         nn.Module.__init__(self)
-        self.__dict__.update(model.__dict__)  # the same modules and settings
+        same = {name: value for name, value in vars(model).items() if name not in OF_SOURCE}
+        self.__dict__.update(same)  # the same modules and settings
         self.source = (model,)  # in a tuple, so that it is no module of this one
         self.vectors = {name: require_vector(model, name, v) for name, v in vectors.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        """What only the model has; every other attribute is found before this is asked."""
+        return getattr(self.source[0], name) if name in OF_SOURCE else super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Give the model what it alone has, so that a prefix is read by both."""
+        if name in OF_SOURCE:
+            setattr(self.source[0], name, value)
+        else:
+            super().__setattr__(name, value)
 
     def hidden(
         self,

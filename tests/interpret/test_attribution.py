@@ -80,6 +80,21 @@ def test_frozen_models_and_switched_off_gradients_are_no_hindrance():
         assert gradient_times_input(model, IDS, last_logit).equal(free)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_are_the_same_in_inference_mode(kind):
+    def results():
+        ids, mask = IDS.clone(), torch.ones_like(IDS, dtype=torch.bool)
+        slope = gradient_times_input(model, ids, last_logit, mask)
+        way = integrated_gradients(model, ids, last_logit, OTHER, tolerance=None, mask=mask)
+        return slope, way.scores, way.gap
+
+    model = perturbed(kind)
+    free = results()
+    with torch.inference_mode():
+        inside = results()
+        assert all(map(torch.equal, inside, free))
+
+
 def test_a_number_linear_in_the_value_is_shared_out_exactly():
     model = perturbed()
     pair = tap_gradients(model, IDS, last_logit, ["final_norm"])["final_norm"]

@@ -248,3 +248,13 @@ def test_vectors_are_drawn_by_the_square_of_their_loss_and_begin_small():
     assert share == pytest.approx(0.8, abs=0.06)
     lengths = model.encoder[1:].detach().norm(dim=1)
     torch.testing.assert_close(lengths, torch.full((600,), 5 / 5))  # a fifth of the one left
+
+
+@pytest.mark.parametrize("length", [1e-42, 1e-30, 1e-14, 1e-7, 1.0, 1e9, 1e25, 1e38])
+def test_the_length_of_a_direction_does_not_matter_however_small_or_large(length):
+    """Cosines of a vector with the axes are its entries over its length, here 3/5 and 4/5."""
+    found, true = torch.tensor([[0.6, 0.8]]).float(), torch.eye(2).float()
+    expected = torch.tensor([0.0, 0.8]).float()
+    rough = 2e-3 if length < 1e-38 else 1e-6  # such a float has few digits
+    for pair in ((length * found, true), (found, length * true)):
+        torch.testing.assert_close(matched_cosine(*pair), expected, rtol=rough, atol=0)

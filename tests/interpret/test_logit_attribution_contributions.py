@@ -8,6 +8,7 @@ import torch
 
 from mathlm.adapt import add_lora
 from mathlm.errors import InputError, InputTypeError
+from mathlm.generate import quantize
 from mathlm.interpret import (
     Steered,
     logit_contributions,
@@ -15,7 +16,7 @@ from mathlm.interpret import (
     stream_contributions,
     stream_writes,
 )
-from mathlm.models import GPT, Bert, BertConfig, GPTConfig
+from mathlm.models import GPT, Bert, BertConfig, GPTConfig, MixtureConfig, MixtureGPT
 
 SIZES = {"vocab_size": 11, "context": 8, "d_model": 8, "n_layers": 3, "n_heads": 4}
 IDS = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
@@ -132,6 +133,20 @@ def test_a_map_that_is_not_linear_is_named():
     model.blocks[1].attention.W_o = Map(8, 8)
     with pytest.raises(InputTypeError, match=r"blocks\.1\.attention\.W_o is a Map"):
         stream_contributions(model, IDS)
+
+
+def test_a_head_whose_weights_are_not_at_hand_is_named():
+    model = perturbed(tie_embeddings=False)
+    parts = stream_contributions(model, IDS)
+    with pytest.raises(InputTypeError, match="head is a ByteLinear"):
+        logit_contributions(quantize(model, 8), parts)
+
+
+def test_a_mixture_of_experts_is_named():
+    sizes = SIZES | {"norm": "rms", "activation": "swiglu", "bias": False}
+    mixture = MixtureGPT(MixtureConfig(gpt=GPTConfig(**sizes), n_experts=4, top_k=2)).eval()
+    with pytest.raises(InputTypeError, match=r"blocks\.0\.feed_forward is a MixtureOfExperts"):
+        stream_contributions(mixture.gpt, IDS)
 
 
 def test_unknown_tokens_and_no_writes_are_refused():

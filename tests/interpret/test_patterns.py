@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lab.interpretability.induction_by_hand import induction_by_hand
+from mathlm.adapt import add_prefix, add_prompt, remove_adapters
 from mathlm.errors import InputError, InputTypeError
 from mathlm.interpret import (
     attention_entropy,
@@ -205,3 +206,19 @@ def test_a_head_that_is_told_where_to_look_is_lost_without_the_one_that_tells_it
     assert scores[((0, 0),)][1, 0] < 0.001
     silent = head_scores(model, ids, [(0, 1), (1, 1)])["induction"]
     torch.testing.assert_close(silent, scores[()])
+
+
+def test_a_prefix_among_the_keys_is_refused_and_one_beside_them_is_not():
+    model = GPT(
+        GPTConfig(vocab_size=20, context=16, d_model=8, n_layers=2, n_heads=2, position="rope")
+    ).eval()
+    ids = repeated_ids(20, 4)
+    before = head_scores(model, ids)
+    for add in (lambda: add_prefix(model, 3, gated=False), lambda: add_prompt(model, 3)):
+        add()
+        with pytest.raises(InputError, match=r"prefix or a prompt .* remove_adapters\(model\)"):
+            head_scores(model, ids)
+        remove_adapters(model)
+    gated = head_scores(add_prefix(model, 3, gated=True), ids)  # its gates are 0 at first
+    for name, table in before.items():
+        torch.testing.assert_close(gated[name], table)

@@ -1,8 +1,11 @@
 """A vector added to the stream while a model reads and writes."""
 
+import copy
+
 import pytest
 import torch
 
+from mathlm.adapt import add_prefix, add_prompt, remove_adapters
 from mathlm.errors import InputError, InputTypeError
 from mathlm.generate import generate
 from mathlm.interpret import Steered, record, steering_vector
@@ -141,3 +144,31 @@ def test_a_text_read_in_two_parts_is_that_read_at_once():
     cache = steered.new_cache(2)
     parts = [steered(ids, cache=cache) for ids in (IDS[:, :5], IDS[:, 5:])]
     torch.testing.assert_close(torch.cat(parts, 1), steered(IDS), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("on", ["steered", "model"])
+@pytest.mark.parametrize("add", [add_prefix, add_prompt])
+@torch.no_grad()
+def test_a_prefix_is_read_and_taken_away_by_model_and_steered_alike(add, on):
+    model, tokens = small(), [1, 2, 3]
+    steered = Steered(model, {AT: torch.zeros(8)})
+    one, before = {"steered": steered, "model": model}[on], model(IDS)
+    add(one, 3, tokens=tokens)
+    for p in model.virtual.parameters():
+        p += 0.5
+    assert steered.virtual is model.virtual
+    assert steered.config.context == model.config.context
+    assert not torch.allclose(model(IDS), before)
+    torch.testing.assert_close(steered(IDS), model(IDS))
+    remove_adapters(one)
+    torch.testing.assert_close(steered(IDS), before)
+    torch.testing.assert_close(model(IDS), before)
+    assert (steered.config.context, steered.virtual, model.virtual) == (16, None, None)
+
+
+@torch.no_grad()
+def test_a_copy_of_a_steered_model_has_weights_of_its_own():
+    steered = Steered(small(), {AT: torch.ones(8)})
+    copied = copy.deepcopy(steered)
+    torch.testing.assert_close(copied(IDS), steered(IDS), rtol=0, atol=0)
+    assert copied.source[0].blocks is copied.blocks is not steered.blocks

@@ -84,8 +84,8 @@ def save_pretrained(
         The folder.
 
     Raises:
-        ConfigError: If no such type has these choices, the model is quantized or has adapters,
-            or the dtype is not one of those.
+        ConfigError: If no such type has these choices, the model is quantized, steered or has
+            adapters, or the dtype is not one of those.
         CheckpointError: If the folder holds a model already, or the disk refuses; then nothing
             is left of it.
 
@@ -114,11 +114,16 @@ def save_pretrained(
 
 
 def require_alone(model: GPT, place: str) -> None:
-    """Refuse a model that is quantized, or to which something was added."""
+    """Refuse a model that is quantized or steered, or to which something was added."""
     if any(isinstance(module, QuantizedLinear) for module in model.modules()):
         raise ConfigError(
             f"the model is quantized, which {place} cannot hold: save the model that it "
             "was made of, and quantize what is loaded"
+        )
+    if hasattr(model, "vectors"):  # of mathlm.interpret.Steered
+        raise ConfigError(
+            f"the model is steered, which {place} cannot hold: save model.source[0], and the "
+            "vectors with torch.save(model.vectors, file)"
         )
     if added_parts(model):
         raise ConfigError(

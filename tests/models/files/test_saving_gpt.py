@@ -8,6 +8,7 @@ import torch
 from mathlm.errors import CheckpointError, ConfigError
 from mathlm.functional import RopeScaling
 from mathlm.generate import quantize
+from mathlm.interpret import Steered
 from mathlm.models import GPT, GPTConfig, load_weights, save_pretrained
 
 SIZES = {
@@ -106,3 +107,11 @@ def test_a_quantized_model_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"is quantized.*quantize what is loaded"):
         save_pretrained(quantize(make().float()), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_steered_model_is_refused_and_its_source_is_not(tmp_path):
+    steered = Steered(make(), {"blocks.0.resid_post": torch.ones(24)})
+    with pytest.raises(ConfigError, match=r"is steered.*save model\.source\[0\]"):
+        save_pretrained(steered, tmp_path / "steered")
+    assert not (tmp_path / "steered").exists()
+    save_pretrained(steered.source[0], tmp_path / "plain")
