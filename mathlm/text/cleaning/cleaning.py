@@ -108,9 +108,12 @@ def drop_control(text: str) -> tuple[str, int]:
     r"""Characters that show nothing removed; counts [characters].
 
     Control characters but line feed and tab, halves of characters (surrogates), soft hyphens,
-    spaces of no width and marks of the byte order. Ends of lines become ``\n``.
+    spaces of no width and marks of the byte order. Ends of lines become ``\n``. Those that are
+    bytes of mojibake stay: :func:`repair_mojibake` reads them.
     """
-    return INVISIBLE.subn("", LINE_ENDS.sub("\n", text))
+    before = LINE_ENDS.sub("\n", text)
+    after = MOJIBAKE_OR_INVISIBLE.sub(lambda match: _visible(match.group()), before)
+    return after, len(before) - len(after)
 
 
 def compose(text: str) -> tuple[str, int]:
@@ -230,6 +233,7 @@ def _mojibake() -> re.Pattern[str]:
 LEADS = {range(0xC2, 0xE0): 1, range(0xE0, 0xF0): 2, range(0xF0, 0xF5): 3}  # bytes to follow
 BYTE_OF = {_as_1252(byte): byte for byte in range(256)}
 MOJIBAKE = _mojibake()
+MOJIBAKE_OR_INVISIBLE = re.compile(f"{MOJIBAKE.pattern}|{INVISIBLE.pattern}")
 
 
 def _read_again(wrong: str) -> str:
@@ -238,3 +242,11 @@ def _read_again(wrong: str) -> str:
         return bytes(BYTE_OF[char] for char in wrong).decode()
     except UnicodeDecodeError:
         return wrong
+
+
+def _visible(found: str) -> str:
+    """Nothing of a sign alone; of several what can be seen, all if they are read as that."""
+    if len(found) == 1:
+        return ""
+    right = _read_again(found)
+    return found if right != found and not INVISIBLE.search(right) else INVISIBLE.sub("", found)

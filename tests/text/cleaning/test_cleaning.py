@@ -41,6 +41,13 @@ def test_mojibake_of_any_length_is_read_again(char):
     assert cleaning.repair_mojibake(wrong) == (f"{char}x{char}", 2)
 
 
+@pytest.mark.parametrize("text", ["María", "Ár", "“so”", "ā\u0301Ý"])
+def test_mojibake_of_bytes_without_a_sign_is_read_before_they_are_dropped(text):
+    """0x81, 0x8D, 0x8F, 0x90 and 0x9D are no sign in Windows-1252, 0xAD is the soft hyphen."""
+    wrong = "".join(bytes([b]).decode("cp1252", "ignore") or chr(b) for b in text.encode())
+    assert clean(wrong).text == unicodedata.normalize("NFC", text)
+
+
 @pytest.mark.parametrize("text", ["NÃO", "Âge", "naïve café", "Ærø", "Ã", "à©", "Àa"])
 def test_accented_words_are_no_mojibake(text):
     assert cleaning.repair_mojibake(text) == (text, 0)
@@ -109,7 +116,9 @@ def test_prose_lines_end_like_a_sentence():
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.text(alphabet="a ÃÂé©\u0301\u0300\t\n\r\u00a0\u200b\x00<>;&.中", max_size=40))
+@given(
+    st.text(alphabet="a ÃÂé©\u0301\u0300\u00ad\u0081\t\n\r\u00a0\u200b\x00<>;&.中", max_size=40)
+)
 def test_cleaning_a_second_time_changes_nothing(text):
     once = text
     for name in ("control", "mojibake", "unicode", "boilerplate", "space"):
