@@ -358,6 +358,11 @@ def test_scores_in_float16_may_exceed_its_range_before_they_are_scaled(scale):
     k = torch.cat((q, q / 2))
     assert attention_weights(q, k, scale=scale).tolist() == [[1, 0]]
     assert torch.equal(dot_product_attention(q, k, k), k[:1])
+    q, k = torch.randn(2, 3, 4, 5).half()
+    exact = attention_weights(q.double(), k.double(), scale=scale)
+    weights = attention_weights(q, k, scale=scale)
+    assert weights.dtype == torch.float16
+    torch.testing.assert_close(weights.double(), exact, rtol=0.02, atol=1e-3)
 
 
 @pytest.mark.parametrize("heads", [(), (3,), (2, 3)])
