@@ -237,9 +237,18 @@ def build(config: PretrainConfig) -> tuple[Trainer, TokenizedWindows]:
     return trainer, held_out
 
 
+def evaluated(trainer: Trainer) -> dict[str, float]:
+    """The last record; an evaluation, if it has none: of a run that is given fewer steps."""
+    last = trainer.history[-1] if trainer.history else {}
+    if "held_out_loss" in last:
+        return last
+    means = {"held_out_loss_ema": trainer.evaluate_averages()} if trainer.averages else {}
+    return {"held_out_loss": trainer.evaluate()} | means
+
+
 def results(trainer: Trainer, bytes_per_target: float) -> dict[str, float]:
     """What the last evaluation found, in nats per token and in bits per byte."""
-    last, bits = trainer.history[-1], bytes_per_target * math.log(2)
+    last, bits = evaluated(trainer), bytes_per_target * math.log(2)
     found = {name: x for name, x in last.items() if name.startswith("held_out_loss")}
     found["bits_per_byte"] = last["held_out_loss"] / bits
     if "held_out_loss_ema" in last:

@@ -125,6 +125,18 @@ def test_other_options_are_refused_unless_allowed(run, tmp_path):
     )
 
 
+def test_a_run_that_has_done_more_steps_than_it_is_given_is_judged_as_it_is(run, tmp_path):
+    """Interrupted after step 2, which no record tells of, and resumed with one step."""
+    out = f"--log-every 9 --save-every 2 --ema 0.5 --out {tmp_path / 'run'}"
+    told = run("--steps 3 --ema 0.5 --eval-every 2 --log-every 9")["history"][0]
+    run(f"--steps 3 --eval-every 9 {out}")
+    shutil.rmtree(tmp_path / "run" / "step_000003")
+    found = run(f"--steps 1 --warmup 0 --eval-every 9 {out} --allow-change")["results"]
+    assert told["step"] == 2
+    assert found["held_out_loss"] == told["held_out_loss"]
+    assert found["held_out_loss_ema"] == told["held_out_loss_ema"]
+
+
 def test_a_text_that_changed_is_refused(run, text, tmp_path):
     out = f"--steps 3 --out {tmp_path / 'run'}"
     run(out)
