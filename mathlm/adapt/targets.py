@@ -33,8 +33,10 @@ class Site:
 
     @property
     def linear(self) -> bool:
-        """Whether it is a linear map that may get a low-rank update."""
-        return isinstance(self.module, nn.Linear | QuantizedLinear | LoRALinear)
+        """Whether it is a linear map that may get a low-rank update, with nothing behind it."""
+        module = self.module
+        plain = isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward
+        return plain or isinstance(module, QuantizedLinear | LoRALinear)
 
 
 def sites(model: nn.Module, prefix: str = "") -> Iterator[Site]:

@@ -376,7 +376,7 @@ def draw(p: Float[Tensor, "*batch V"], u: Float[Tensor, "*batch"]) -> Int[Tensor
         smallest i with p[0] + … + p[i] > u · Σ p
 
     Args:
-        p: Probabilities.
+        p: Probabilities; half precision is summed in float32.
         u: Uniform numbers, 0 ≤ u < 1.
 
     Returns:
@@ -397,14 +397,15 @@ def draw(p: Float[Tensor, "*batch V"], u: Float[Tensor, "*batch"]) -> Int[Tensor
         )
     if p.numel() and p.amin() < 0:
         raise InputError(f"p has an entry {p.amin():.4g}, less than 0")
-    cumulative = p.cumsum(-1)
+    wide = torch.promote_types(p.dtype, torch.float32)
+    cumulative = p.cumsum(-1, dtype=wide)
     total = cumulative[..., -1:]
-    u = u.to(p.dtype).unsqueeze(-1)
-    if not ((total > 0) & (total < math.inf) & (u >= 0) & (u < 1)).all():
+    if not (((total > 0) & (total < math.inf)).all() and ((u >= 0) & (u < 1)).all()):
         sums = f"{total.min().item():.4g} to {total.max().item():.4g}"
         raise InputError(
             f"the rows of p sum to {sums}, u is {u.min().item():.4g} to {u.max().item():.4g}: "
             "give rows with a positive sum, and 0 ≤ u < 1"
         )
-    target = u * total
+    below = total.nextafter(torch.zeros_like(total))
+    target = torch.minimum(u.to(wide).unsqueeze(-1) * total, below)  # u may round up to 1
     return torch.searchsorted(cumulative, target, right=True).squeeze(-1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from ..errors import ConfigError
-from ..layers import Block, MixtureOfExperts, Taps
+from ..layers import MixtureOfExperts, Taps
 from ..layers.moe import Router, require_groups, require_router
 from ..shapes import Float
 from .gpt import GPT, INIT_STD
@@ -97,8 +97,7 @@ class MixtureGPT(nn.Module):
         self.config = config
         self.gpt = GPT(config.gpt)
         for block in self.gpt.blocks:
-            if isinstance(block, Block):
-                block.feed_forward = make_mixture(config)  # type: ignore[assignment]
+            block.feed_forward = make_mixture(config)
 
     def forward(
         self,

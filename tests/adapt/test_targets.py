@@ -8,6 +8,7 @@ from mathlm.models import (
     MLP,
     Bert,
     BertConfig,
+    BlockVariant,
     GPTConfig,
     MLPConfig,
     Recurrent,
@@ -86,3 +87,10 @@ def test_targets_that_are_no_names_are_refused(unchecked):
         names(gpt(), ())
     with pytest.raises(InputTypeError, match="targets has 3: give names"):
         names(gpt(), ("W_q", 3))
+
+
+def test_a_head_with_a_soft_cap_is_no_plain_linear_map():
+    """Merged with an update, it would be a matrix without its cap."""
+    model = gpt(variant=BlockVariant(logit_cap=30.0), tie_embeddings=False)
+    with pytest.raises(InputError, match="head, which is no linear map but of kind CappedHead"):
+        names(model, "head")

@@ -126,6 +126,20 @@ def test_a_draw_never_takes_a_token_of_probability_zero(logits, u, dtype):
     assert p[0, token] > 0
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_draw_in_half_precision_takes_u_and_the_sums_as_they_are(dtype):
+    """0.999 is 1 in bfloat16; sums of 4096 times 1/4096 stop at 2⁻¹² · 2¹¹ or before."""
+    p = torch.full((4096,), 1 / 4096, dtype=dtype)
+    for u in (0.25, 0.75, 0.9999):
+        assert draw(p, torch.tensor(u)) == int(4096 * u)
+
+
+def test_a_draw_from_the_least_probability_stays_in_the_vocabulary():
+    """0.9 · 2⁻¹⁴⁹ is 2⁻¹⁴⁹ again, beyond the only token."""
+    p = torch.tensor([2.0**-149, 0, 0], dtype=torch.float32)
+    assert draw(p, torch.tensor(0.9, dtype=torch.float32)) == 0
+
+
 def test_draws_at_even_distances_come_in_proportion():
     p = torch.tensor([0.1, 0.2, 0.3, 0.4])
     u = (torch.arange(1000) + 0.5) / 1000

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 from mathlm.errors import ConfigError, InputError, InputTypeError
 from mathlm.functional import balance_loss, sigmoid_top_k, z_loss
-from mathlm.models import GPT, GPTConfig, MixtureConfig, MixtureGPT
+from mathlm.models import GPT, BlockVariant, GPTConfig, MixtureConfig, MixtureGPT
 from mathlm.scaling import active_parameters, count_parameters
 from mathlm.train import BalancedExperts, next_token
 
@@ -123,3 +125,12 @@ def test_what_does_not_fit_is_refused(unchecked):
         BalancedExperts(z=-1)
     with pytest.raises(InputTypeError, match="expected a MixtureConfig"):
         active_parameters(SMALL)
+
+
+@pytest.mark.parametrize("placement", ["before", "after", "both"])
+def test_every_block_has_experts_wherever_its_branches_are_normalized(placement):
+    gpt = replace(SMALL, variant=BlockVariant(placement=placement))
+    model, tokens = MixtureGPT(replace(CONFIG, gpt=gpt)), batch()
+    assert len(model.mixtures()) == SMALL.n_layers
+    model(tokens["ids"]).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
