@@ -189,6 +189,12 @@ def shown(state: Any) -> Any:
     return float(f"{state:.9g}") if isinstance(state, float) else state
 
 
+def _digits(x: float | int) -> str:
+    """A number for an input: as short as six digits allow, twelve where they do not suffice."""
+    short = f"{x:g}"
+    return short if float(short) == x else f"{x:.12g}"
+
+
 def slider(
     name: str,
     label: str,
@@ -208,9 +214,10 @@ def slider(
         value: Initial value.
     """
     return (
-        f'<label><span>{escape(label)} = <b data-name="{name}-value">{value:g}</b></span>'
-        f'<input type="range" data-name="{name}" min="{low:g}" max="{high:g}" step="{step:g}" '
-        f'value="{value:g}"></label>'
+        f"<label><span>{escape(label)} = "
+        f'<b data-name="{name}-value">{_digits(value)}</b></span>'
+        f'<input type="range" data-name="{name}" min="{_digits(low)}" '
+        f'max="{_digits(high)}" step="{_digits(step)}" value="{_digits(value)}"></label>'
     )
 
 
@@ -235,8 +242,8 @@ def number(
         step: What one press of an arrow key adds.
         hidden_label: Give the label to screen readers only, as in a table with headings.
     """
-    allowed = f'min="{low:g}" max="{high:g}" step="{step:g}" required'
-    entry = f'<input type="number" data-name="{name}" {allowed} value="{value:g}"'
+    allowed = f'min="{_digits(low)}" max="{_digits(high)}" step="{_digits(step)}" required'
+    entry = f'<input type="number" data-name="{name}" {allowed} value="{_digits(value)}"'
     if hidden_label:
         return f'{entry} class="live" aria-label="{escape(label)}">'
     return f'<label class="number"><span>{escape(label)}</span>{entry}></label>'

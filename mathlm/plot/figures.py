@@ -40,8 +40,8 @@ def curve_panels(
     fig, axes = plt.subplots(1, len(panels), figsize=(6.4, 3.4), squeeze=False, sharey=sharey)
     for ax, (label, curves) in zip(axes[0], panels.items(), strict=True):
         for i, (name, values) in enumerate(curves.items()):
-            mark = MARKS[i] if np.size(values) <= 20 else ""
-            ax.plot(x, values, color=COLORS[i], marker=mark, ms=4, label=name)
+            mark = MARKS[i % len(MARKS)] if np.size(np.asarray(values)) <= 20 else ""
+            ax.plot(x, values, color=COLORS[i % len(COLORS)], marker=mark, ms=4, label=name)
         scale(ax, logarithmic)
         ax.set_xlabel(xlabel)
         ax.set_ylabel(label) if not sharey else ax.set_title(label, fontsize=11)
@@ -130,7 +130,7 @@ def mask_panels(panels: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
     places = range(len(tokens))
     for ax, (title, values) in zip(axes[0], panels.items(), strict=True):
         ax.imshow(
-            np.asarray(values) > 0, cmap=ListedColormap(["#E9ECEF", BLUE]), vmin=0, vmax=1
+            np.asarray(values) != 0, cmap=ListedColormap(["#E9ECEF", BLUE]), vmin=0, vmax=1
         )
         ax.set_xticks(places, tokens, rotation=90)
         ax.set_yticks(places, tokens)

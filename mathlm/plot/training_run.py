@@ -1,6 +1,7 @@
 """What a run did, drawn from its history."""
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ def training_run(
         The figure, with three panels a row.
 
     Raises:
-        InputError: If there is no record.
+        InputError: If there is no record, or no finite number in any.
 
     Example:
         >>> history = [{"step": 1, "loss": 3.0, "lr": 0.1}, {"step": 2, "loss": 2.0, "lr": 0.1}]
@@ -70,6 +71,8 @@ def training_run(
     panels = [("step", history, *panel) for panel in panels_of(history, TOGETHER).items()]
     written = panels_of(rollouts, ROLLOUTS).items()
     panels += [("iteration", rollouts, *panel) for panel in written]
+    if not panels:
+        raise InputError("the records hold no finite number: there is nothing to draw")
     rows = math.ceil(len(panels) / 3)
     fig, axes = plt.subplots(rows, 3, figsize=(10.5, 2.8 * rows), squeeze=False)
     for ax, (at, records, label, names) in zip(axes.flat, panels, strict=False):
@@ -92,7 +95,7 @@ def training_run(
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite number, and no text or nothing."""
-    return isinstance(value, float | int) and math.isfinite(value)
+    return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def panels_of(

@@ -133,7 +133,13 @@ def inference_optimal(
         odds = math.exp(log_odds(rest, served_tokens, fit))
         n = (fit.A * (1 + odds) / (rest * odds)) ** (1 / fit.alpha)
         d = (fit.B * (1 + odds) / rest) ** (1 / fit.beta)
-    return LifetimePlan(n, d, 6 * n * d + 2 * n * served_tokens)
+    flops = 6 * n * d + 2 * n * served_tokens
+    if flops == math.inf:
+        raise InputError(
+            f"{n:.3g} parameters and {d:.3g} tokens take more compute than any float holds: "
+            f"loss={loss} is too near E={fit.E:.6g}"
+        )
+    return LifetimePlan(n, d, flops)
 
 
 def log_odds(rest: float, served: float | int, fit: ChinchillaLaw) -> float:

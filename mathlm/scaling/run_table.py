@@ -59,8 +59,8 @@ def read_runs(path: str | Path, columns: Sequence[str] = ("N", "D", "loss")) -> 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
-            header = next(reader, [])
-            places = column_places(header, columns, path)
+            header = next((row for row in reader if any(cell.strip() for cell in row)), [])
+            places = column_places(header, columns, path, reader.line_num)
             rows = [
                 [
                     number(row, place, name, f"{path}, line {reader.line_num}")
@@ -76,7 +76,9 @@ def read_runs(path: str | Path, columns: Sequence[str] = ("N", "D", "loss")) -> 
     return RunTable(*np.array(rows).T)
 
 
-def column_places(header: Sequence[str], columns: Sequence[str], path: Path) -> list[int]:
+def column_places(
+    header: Sequence[str], columns: Sequence[str], path: Path, line: int
+) -> list[int]:
     """Where the columns of these names stand."""
     names = [cell.strip().lower() for cell in header]
     if not any(names):
@@ -87,8 +89,8 @@ def column_places(header: Sequence[str], columns: Sequence[str], path: Path) -> 
             listed = ", ".join(repr(cell.strip()) for cell in header)
             advice = "; separate by commas" if len(names) == 1 else ""
             raise DataError(
-                f"{path}, line 1 {found} column {name!r}; expected {', '.join(columns)}, found "
-                f"{listed}{advice}"
+                f"{path}, line {line} {found} column {name!r}; expected {', '.join(columns)}, "
+                f"found {listed}{advice}"
             )
     return [names.index(name.lower()) for name in columns]
 

@@ -147,3 +147,22 @@ def test_a_state_keeps_nine_digits_and_no_rounding_errors():
     expected = {"a": [0.333333333, 0.0, 2.0, 0.0], "b": [1, "x", None, [1e-20]]}
     assert shown(state) == {**expected, "c": 0.666666667}
     assert shown({"d": np.float64(0.1) + np.float64(0.2)}) == {"d": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (1, "1"),
+        (0.1 + 0.2, "0.3"),
+        (1e6, "1e+06"),
+        (1234567, "1234567"),
+        (124439808, "124439808"),
+        (-0.1234567, "-0.1234567"),
+    ],
+)
+def test_inputs_show_the_number_that_was_given(given, expected):
+    html = number("n", "n", given, low=given, high=given, step=given)
+    assert all(f'{name}="{expected}"' in html for name in ("min", "max", "step", "value"))
+    html = slider("n", "n", given, given, given, given)
+    assert all(f'{name}="{expected}"' in html for name in ("min", "max", "step", "value"))
+    assert f">{expected}</b>" in html

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from mathlm.errors import InputError
@@ -62,3 +63,15 @@ def test_steps_and_iterations_are_marked_at_whole_numbers(last):
         marks = [x for x in ax.get_xticks() if low <= x <= high]
         assert marks
         assert all(x == round(x) for x in marks)
+
+
+def test_records_without_a_finite_number_are_refused():
+    with pytest.raises(InputError, match="the records hold no finite number"):
+        training_run([{"step": 1, "loss": math.nan, "skipped": 0}])
+
+
+def test_numbers_of_numpy_are_drawn():
+    record = {"step": 1, "loss": np.float32(2.0), "lr": np.float64(0.5), "tokens": np.int64(3)}
+    drawn = {ax.get_ylabel(): lines(ax) for ax in training_run([record]).axes if ax.get_lines()}
+    assert drawn["loss [nats]"] == {"training": [[1, 2.0]]}
+    assert drawn["tokens"] == {"tokens": [[1, 3]]}

@@ -82,3 +82,10 @@ def test_a_size_that_no_float_holds_is_said():
     law = ChinchillaLaw(A=400.0, B=400.0, E=1.7, alpha=1e-3, beta=1e-3)
     with pytest.raises(InputError, match="the size or the tokens is larger than any float"):
         inference_optimal(1.8, 1e12, law)
+
+
+def test_a_compute_that_no_float_holds_is_said():
+    """(2 / 1e-9)^20 is 1e186 parameters, and as many tokens: their product is above 1e308."""
+    law = ChinchillaLaw(A=1.0, B=1.0, E=1.0, alpha=0.05, beta=0.05)
+    with pytest.raises(InputError, match=r"1\.05e\+186 parameters and 1\.05e\+186 tokens"):
+        inference_optimal(1 + 1e-9, 0, law)

@@ -28,6 +28,7 @@ def test_columns_are_found_by_their_names(written):
     """Order, capitals, other columns, quotes, empty lines, a byte-order mark: all one."""
     expected = ([1e6, 2e6], [2e8, 4e8], [3.5, 3.25])
     assert columns(read_runs(written(*LINES))) == expected
+    assert columns(read_runs(written("", ",,", *LINES))) == expected
     mixed = ['Loss,"name",d,n', '3.5,"a, b",2e8,1e6', "", "3.25,c, 4e8 ,2000000", ",,,"]
     assert columns(read_runs(written(*mixed, encoding="utf-8-sig"))) == expected
     named = ["params,tokens,val loss", *LINES[1:]]
@@ -41,6 +42,8 @@ def test_columns_are_found_by_their_names(written):
         ([], r"runs.csv is empty: expected a header such as N,D,loss"),
         (["N,D,loss"], r"runs.csv holds a header and no run"),
         (["N,D,cost", "1,2,3"], r"line 1 has no column 'loss'; .* found 'N', 'D', 'cost'$"),
+        (["", "N,D,cost", "1,2,3"], r"line 2 has no column 'loss'"),
+        (["", ",,"], r"runs.csv is empty"),
         (["N;D;loss", "1;2;3"], r"no column 'N'; .* found 'N;D;loss'; separate by commas"),
         (["N,D,n,loss", "1,2,3,4"], r"line 1 has more than one column 'N'"),
         ([*LINES, "1e6,many,3"], r"line 4: D is 'many', expected a positive number"),
