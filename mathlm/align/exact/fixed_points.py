@@ -66,10 +66,11 @@ def reverse_tilt(
         beta: β > 0.
 
     Returns:
-        log p [nats]; in float64 exact to rounding.
+        log p [nats]; exact to the rounding of ν, divided by ν - max q.
 
     Raises:
-        InputError: If β is not positive and finite.
+        InputError: If β is not positive and finite, or ν - max q is lost in rounding: the
+            reference makes the best choice hardly ever.
 
     Example:
         >>> logp_ref, q = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.0, 4 / 3])
@@ -84,6 +85,14 @@ def reverse_tilt(
         middle = (low + high) / 2
         too_much = (share / (middle - q)).sum(-1, keepdim=True) > 1
         low, high = middle.where(too_much, low), high.where(too_much, middle)
+    best = q.amax(-1, keepdim=True)
+    if (high - best < 4 * torch.finfo(q.dtype).eps * (best.abs() + beta)).any():
+        least = float(logp_ref.min())
+        raise InputError(
+            f"the reference makes the best choice too seldom for {q.dtype}, whose digits do "
+            f"not tell ν from max q: log π_ref goes down to {least:.4g}; use float64, or a "
+            "larger probability"
+        )
     return share.log() - (high - q).log()
 
 

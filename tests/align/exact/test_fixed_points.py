@@ -45,6 +45,23 @@ def test_tilts_of_two_choices_by_hand():
     torch.testing.assert_close(reverse_tilt(logp_ref, q, 1).exp(), expected)
 
 
+@pytest.mark.parametrize("rare", [-5.0, -20.0, -30.0])
+def test_the_best_choice_may_be_one_that_the_reference_seldom_makes(rare):
+    """a = π_ref, q = 0 and 1, β = 1: (1 - a)/ν + a/(ν - 1) = 1, so (ν - 1)² = a."""
+    logp_ref = torch.tensor([math.log1p(-math.exp(rare)), rare])
+    second = reverse_tilt(logp_ref, torch.tensor([0.0, 1.0]), 1)[1]
+    assert second.item() == pytest.approx(rare / 2, abs=1e-8)
+
+
+@pytest.mark.parametrize(("dtype", "rare"), [(torch.float32, -40.0), (torch.float64, -200.0)])
+def test_a_best_choice_that_the_reference_hardly_makes_is_refused(dtype, rare):
+    logp_ref, q = torch.tensor([[0.0, rare], [0.0, 1.0]], dtype=dtype)
+    with pytest.raises(
+        InputError, match=rf"too seldom for {dtype}, .* log π_ref .* {rare:.4g}"
+    ):
+        reverse_tilt(logp_ref, q, 1)
+
+
 @pytest.mark.parametrize("beta", [1e-3, 0.5, 100.0])
 def test_a_reverse_tilt_sums_to_one(beta):
     w = world()
