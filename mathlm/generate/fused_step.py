@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import vector_norm as norm_of
 
+from ..errors import InputError
 from ..functional.few_rows import sliced_product, slices_pay
 from ..layers import (
     Block,
@@ -91,7 +92,16 @@ class DecodeStep:
     def __call__(
         self, ids: Int[Tensor, "B n"], cache: KeyValueCache, last: bool = True
     ) -> Float[Tensor, "..."]:
-        """Read more tokens, all real: logits (B, V) behind the last, or all (B, n, V)."""
+        """Read more tokens, all real: logits (B, V) behind the last, or all (B, n, V).
+
+        Raises:
+            InputError: If the cache has positions of its own.
+        """
+        if cache.positions is not None:
+            raise InputError(
+                "the cache has positions of its own, which the step does not read: use the "
+                "model's forward pass"
+            )
         with torch.inference_mode():  # spares the bookkeeping of views
             place = self.places.behind(cache, ids.shape[1])
             logits = self.run(ids, cache, place, last)
