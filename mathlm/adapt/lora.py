@@ -106,7 +106,7 @@ def wrap(
         if id(module) not in wrappers:
             wrapper = module if isinstance(module, LoRALinear) else LoRALinear(module)
             wrapper.add(name, settings, generator)
-            wrappers[id(module)] = wrapper
+            wrappers[id(module)] = wrappers[id(wrapper)] = wrapper
         setattr(site.parent, site.attribute, wrappers[id(module)])
 
 

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import vector_norm as norm_of
 
+from ..errors import InputError
 from ..functional.few_rows import sliced_product, slices_pay
 from ..layers import (
     Block,
@@ -91,7 +92,16 @@ class DecodeStep:
     def __call__(
         self, ids: Int[Tensor, "B n"], cache: KeyValueCache, last: bool = True
     ) -> Float[Tensor, "..."]:
-        """Read more tokens, all real: logits (B, V) behind the last, or all (B, n, V)."""
+        """Read more tokens, all real: logits (B, V) behind the last, or all (B, n, V).
+
+        Raises:
+            InputError: If the cache has positions of its own.
+        """
+        if cache.positions is not None:
+            raise InputError(
+                "the cache has positions of its own, which the step does not read: use the "
+                "model's forward pass"
+            )
         with torch.inference_mode():  # spares the bookkeeping of views
             place = self.places.behind(cache, ids.shape[1])
             logits = self.run(ids, cache, place, last)
@@ -287,7 +297,7 @@ def lookup(embedding: Any) -> Map:
     return lambda ids: torch.embedding(weight, ids)
 
 
-NEAR = 1 << 16  # words of a tensor that are read together
+PERIOD = 8191  # a prime, so that no width of a matrix divides it
 STEPS: WeakKeyDictionary[nn.Module, tuple[Any, DecodeStep]] = WeakKeyDictionary()
 
 
@@ -332,15 +342,12 @@ def _version(x: Tensor) -> int:
 
 
 def _bits(x: Tensor) -> int:
-    """The bits as integers, summed by rows and by columns: what moves changes one."""
+    """The bits as integers, every 8,191st in one sum: rows or columns that move change some."""
     words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int32}[x.itemsize]
     x = x.detach().contiguous()
     if x.itemsize < 8 and x.ndim and x.shape[-1] * x.itemsize % 8 == 0:
         words = torch.int64  # by far the fastest; of float64 it would lose even counts of signs
     held = x.reshape(-1).view(words)
-    table = held.view(len(x), -1) if x.ndim > 1 else held.view(1, -1)
-    height = max(1, NEAR // table.shape[1]) if x.device.type == "cpu" else len(table)
-    parts = table.split(height)  # that stay in the processor's cache for the second sum
-    rows = torch.cat([part.sum(1) for part in parts])
-    columns = torch.stack([part.sum(0) for part in parts]).sum(0)
-    return hash(torch.cat((rows, columns)).cpu().numpy().tobytes())
+    n = len(held) // PERIOD * PERIOD
+    sums = held[:n].view(-1, PERIOD).sum(0)
+    return hash(torch.cat((sums, held[n:].long())).cpu().numpy().tobytes())

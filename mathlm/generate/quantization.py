@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError, InputTypeError
 from ..functional import best_activation_scale
+from ..layers import MixtureOfExperts
 from ..layers.quantization import ByteLinear, NibbleLinear, QuantizedEmbedding, QuantizedLinear
 from ..models import GPT
 from ..models.files.saving import added_parts, explain_parts
@@ -218,9 +219,11 @@ def naming(name: str) -> Iterator[None]:
 
 
 def require_plain(model: GPT) -> None:
-    """Refuse a model whose weights are codes, or that has more than weights."""
+    """Refuse a model whose weights are codes, or that has experts or more than weights."""
     if any(isinstance(module, QuantizedLinear) for module in model.modules()):
         raise InputError("the model is quantized already: start from the one it was made of")
+    if any(isinstance(module, MixtureOfExperts) for module in model.modules()):
+        raise InputError("the model has experts, of which no codes are made: give a plain GPT")
     if added_parts(model):
         raise InputError(f"codes are made of a model without {explain_parts(model)}")
 

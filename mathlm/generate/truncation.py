@@ -29,7 +29,7 @@ def keep_top_k(logits: Float[Tensor, "*batch V"], k: int) -> Bool[Tensor, "*batc
         return torch.ones_like(logits, dtype=torch.bool)
     last = logits.topk(k).values[..., -1:]
     keep = logits >= last
-    if keep.sum(-1).amax() == k:
+    if (keep.sum(-1) == k).all():
         return keep
     above, equal = logits > last, logits == last  # more than k: the last ones are equal
     room = k - above.sum(-1, keepdim=True)

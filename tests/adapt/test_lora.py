@@ -279,3 +279,12 @@ def test_an_unknown_update_is_answered_with_those_there_are():
             act(model, "two")
     with pytest.raises(InputError, match="no adapter 'default'; it has none"):
         use_adapter(gpt(), "default")
+
+
+def test_blocks_that_are_one_block_get_one_update():
+    model = gpt()
+    model.blocks[1] = model.blocks[0]
+    before = model(IDS)
+    assert torch.equal(add_lora(model, 2)(IDS), before)
+    assert type(model.blocks[0].attention.W_q.base) is nn.Linear
+    assert count_trainable(model)[0] == 2 * 2 * (16 + 16)

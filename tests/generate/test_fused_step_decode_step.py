@@ -219,3 +219,12 @@ def test_half_precision_is_decoded_as_it_is_read():
     reader.read(ids[:, :8])
     whole = logits(model, ids)[:, 8]
     torch.testing.assert_close(reader.read(ids[:, 8:]), whole, rtol=0.05, atol=0.05)
+
+
+def test_a_cache_with_positions_of_its_own_is_refused():
+    model = make()
+    cache = model.new_cache(batch=1)
+    with torch.no_grad():
+        model(tokens(1, 2), positions=torch.tensor([[1, 2]]), cache=cache)
+    with pytest.raises(InputError, match="the cache has positions of its own"):
+        DecodeStep(model)(tokens(1, 1), cache)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -7,7 +8,7 @@ from mathlm import functional as F
 from mathlm.errors import InputError, InputTypeError
 from mathlm.generate import generate, input_scales, quantize, stored_bytes
 from mathlm.layers import ByteLinear, NibbleLinear
-from mathlm.models import GPT, GPTConfig, Recurrent
+from mathlm.models import GPT, GPTConfig, MixtureConfig, MixtureGPT, Recurrent
 
 SHAPE = {"vocab_size": 40, "context": 48, "d_model": 32, "n_layers": 2, "n_heads": 4}
 LLAMA = {"norm": "rms", "activation": "swiglu", "position": "rope", "bias": False, "d_ff": 96}
@@ -176,6 +177,10 @@ def test_what_cannot_be_quantized_is_refused():
         quantize(quantize(model))
     with pytest.raises(InputTypeError, match="takes a GPT, got Recurrent"):
         quantize(Recurrent(kind="rnn", vocab_size=10, d_model=4))
+    config = replace(model.config, norm="rms", activation="swiglu", bias=False)
+    mixture = MixtureGPT(MixtureConfig(gpt=config, n_experts=3, top_k=2))
+    with pytest.raises(InputError, match="the model has experts"):
+        quantize(mixture.gpt)
     model.blocks[1].attention.W_k.weight.data[0, 0] = math.nan
     with pytest.raises(InputError, match=r"blocks.1.attention.W_k: 1 of 1024 numbers are NaN"):
         quantize(model)

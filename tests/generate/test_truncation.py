@@ -153,3 +153,7 @@ def test_logits_that_are_nan_have_no_order():
 def test_no_token_at_all_is_refused():
     with pytest.raises(InputError, match="top_k=0 must be at least 1"):
         keep_top_k(torch.zeros(3), 0)
+
+
+def test_of_no_rows_nothing_is_kept():
+    assert keep_top_k(torch.zeros(0, 5), 2).shape == (0, 5)

@@ -15,7 +15,7 @@ from ...text.tokenizers.files import CONTROL, GGUF_PATTERNS, NORMAL, to_printabl
 from ..gpt import GPT
 from ..gpt_config import GPTConfig
 from .gguf import FIELDS, TURNED, their_name
-from .saving import kind_of, require_alone, stored_once
+from .saving import kind_of, require_alone, require_numbers, stored_once
 from .weights import plain
 
 FORMATS = (torch.float32, torch.float16)
@@ -47,8 +47,10 @@ def save_gguf(
         The path.
 
     Raises:
-        ConfigError: If the model has other choices, is quantized or has adapters, the dtype is
-            another, or the tokenizer has another number of tokens, another pattern or no merge.
+        ConfigError: If the model has other choices, is quantized or has adapters or experts,
+            the dtype is another, or the tokenizer has another number of tokens, another
+            pattern or no merge.
+        InputError: If a weight is NaN or infinite in the dtype.
         CheckpointError: If the file is there already.
         DataError, DataNotFoundError: If the tokenizer is no GGUF file, or the gguf package is
             not installed.
@@ -88,7 +90,9 @@ def save_gguf(
             their = their_name(name)
             weight = adjacent(tensor, config.head_width) if TURNED.fullmatch(their) else tensor
             kept = dtype if weight.ndim == 2 else torch.float32
-            writer.add_tensor(their, weight.detach().to("cpu", kept).contiguous().numpy())
+            weight = weight.detach().to("cpu", kept).contiguous()
+            require_numbers({their: weight})
+            writer.add_tensor(their, weight.numpy())
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
@@ -135,9 +139,12 @@ def add_config(writer: Any, config: GPTConfig) -> None:
     sizes = {their: filled.get(our, getattr(config, our)) for our, their in FIELDS.items()}
     sizes |= {"vocab_size": config.vocab_size, "attention.value_length": config.head_width}
     sizes["rope.dimension_count"] = config.head_width
+    real = FIELDS["norm_eps"], FIELDS["rope_base"]  # also where they are whole numbers
     for name, value in sizes.items():
-        add = writer.add_float32 if isinstance(value, float) else writer.add_uint32
-        add(f"llama.{name}", value)
+        if name in real:
+            writer.add_float32(f"llama.{name}", float(value))
+        else:
+            writer.add_uint32(f"llama.{name}", value)
 
 
 def tokenizer_fields(

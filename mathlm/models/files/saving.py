@@ -1,14 +1,15 @@
 """Our GPT as a Hugging Face folder, which other programs and :class:`GPT` read."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ...errors import CheckpointError, ConfigError
-from ...layers import QuantizedLinear
+from ...errors import CheckpointError, ConfigError, InputError
+from ...layers import MixtureOfExperts, QuantizedLinear
 from ...layers.adapter import AdaptedBlock
 from ...layers.low_rank import LoRALinear
 from ..gpt import GPT
@@ -85,7 +86,8 @@ def save_pretrained(
 
     Raises:
         ConfigError: If no such type has these choices, the model is quantized, steered or has
-            adapters, or the dtype is not one of those.
+            adapters or experts, or the dtype is not one of those.
+        InputError: If a weight is NaN or infinite in the dtype.
         CheckpointError: If the folder holds a model already, or the disk refuses; then nothing
             is left of it.
 
@@ -109,12 +111,25 @@ def save_pretrained(
     fields["dtype"] = plain(dtype or model.token_embedding.weight.dtype)
     tensors = gpt2_tensors(model) if kind == "gpt2" else llama_tensors(model)
     content = {name: t.to(dtype or t.dtype) for name, t in tensors.items()}
+    require_numbers(content)
     said = (json.dumps(fields, indent=1) + "\n").encode()
     return write_files(folder, {FILE: content, "config.json": said}, "the model")
 
 
+def require_numbers(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse to write weights that no reader takes."""
+    for name, tensor in tensors.items():
+        if tensor.numel() and not torch.stack(tensor.aminmax()).isfinite().all():
+            bad = int((~tensor.isfinite()).sum())
+            raise InputError(
+                f"{name}: {bad} of {tensor.numel()} numbers are NaN or infinite in "
+                f"{plain(tensor.dtype)}, and no file is written: give a wider dtype, or go "
+                "back to an earlier state of the model"
+            )
+
+
 def require_alone(model: GPT, place: str) -> None:
-    """Refuse a model that is quantized or steered, or to which something was added."""
+    """Refuse a model that is quantized or steered, has experts, or was added to."""
     if any(isinstance(module, QuantizedLinear) for module in model.modules()):
         raise ConfigError(
             f"the model is quantized, which {place} cannot hold: save the model that it "
@@ -124,6 +139,10 @@ def require_alone(model: GPT, place: str) -> None:
         raise ConfigError(
             f"the model is steered, which {place} cannot hold: save model.source[0], and the "
             "vectors with torch.save(model.vectors, file)"
+        )
+    if any(isinstance(module, MixtureOfExperts) for module in model.modules()):
+        raise ConfigError(
+            f"the model has experts, which {place} cannot hold: save a checkpoint instead"
         )
     if added_parts(model):
         raise ConfigError(

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from gguf import GGUFReader
+from gguf import GGUFReader, GGUFValueType
 from models.files.test_gguf import FIELDS, IDS, make_theirs, weights_of
 
 from mathlm.adapt import add_lora
-from mathlm.errors import CheckpointError, ConfigError, DataNotFoundError
+from mathlm.errors import CheckpointError, ConfigError, DataNotFoundError, InputError
 from mathlm.models import GPT, GPTConfig, save_gguf
 from mathlm.text import ByteBPE, pretrained
 
@@ -55,6 +55,24 @@ def test_transformers_computes_from_the_file_what_we_compute(tmp_path):
     )
     assert ours(IDS).std() > 0.3
     torch.testing.assert_close(theirs(IDS).logits, ours(IDS), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("base", [10_000, 10_000.0])
+def test_the_base_of_rope_is_written_as_a_real_number(tmp_path, base):
+    """Llama.cpp takes it in float32 alone."""
+    config = made().config
+    object.__setattr__(config, "rope_base", base)
+    path = save_gguf(GPT(config), tmp_path / "model.gguf")
+    field = GGUFReader(path).fields["llama.rope.freq_base"]
+    assert (field.types, field.contents()) == ([GGUFValueType.FLOAT32], base)
+
+
+def test_weights_that_the_dtype_does_not_hold_are_refused(tmp_path):
+    model = made()
+    model.blocks[0].attention.W_o.weight.data[0, 0] = 1e5
+    with pytest.raises(InputError, match="1 of 1024 numbers are NaN or infinite in float16"):
+        save_gguf(model, tmp_path / "model.gguf", dtype=torch.float16)
+    assert not list(tmp_path.iterdir())
 
 
 def test_matrices_have_the_dtype_and_gains_32_bits(tmp_path):

@@ -5,11 +5,18 @@ import json
 import pytest
 import torch
 
-from mathlm.errors import CheckpointError, ConfigError
+from mathlm.errors import CheckpointError, ConfigError, InputError
 from mathlm.functional import RopeScaling
 from mathlm.generate import quantize
 from mathlm.interpret import Steered
-from mathlm.models import GPT, GPTConfig, load_weights, save_pretrained
+from mathlm.models import (
+    GPT,
+    GPTConfig,
+    MixtureConfig,
+    MixtureGPT,
+    load_weights,
+    save_pretrained,
+)
 
 SIZES = {
     "vocab_size": 50, "context": 24, "d_model": 24, "n_layers": 2, "n_heads": 4, "d_ff": 40,
@@ -101,6 +108,26 @@ def test_a_model_that_is_there_is_not_overwritten(tmp_path):
 def test_other_dtypes_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"dtype=torch\.int8 is not one of float16"):
         save_pretrained(make(), tmp_path, dtype=torch.int8)
+
+
+def test_a_model_with_experts_is_refused(tmp_path):
+    """No reader knows the names of its weights."""
+    config = GPTConfig(
+        vocab_size=20, context=8, d_model=16, n_layers=1, n_heads=2, norm="rms",
+        activation="swiglu", position="rope", bias=False,
+    )  # fmt: skip
+    model = MixtureGPT(MixtureConfig(gpt=config, n_experts=3, top_k=2)).gpt
+    with pytest.raises(ConfigError, match="the model has experts, which such a folder cannot"):
+        save_pretrained(model, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_that_the_dtype_does_not_hold_are_refused(tmp_path):
+    model = make()
+    model.blocks[0].attention.W_o.weight.data[0, 0] = 1e5
+    with pytest.raises(InputError, match=r"c_proj.*1 of 576 .* infinite in float16"):
+        save_pretrained(model, tmp_path, dtype=torch.float16)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_quantized_model_is_refused(tmp_path):
