@@ -46,7 +46,7 @@ def test_a_record_is_the_same_each_time(tmp_path):
         (np.int64(3), 3),
         (torch.float32, "torch.float32"),
         ({2, 1}, [1, 2]),
-        (
+        pytest.param(
             partial(next_token, np.zeros(9), rate=0.5, clip=None),
             {
                 "class": "partial",
@@ -54,6 +54,7 @@ def test_a_record_is_the_same_each_time(tmp_path):
                 "args": ["numpy.ndarray"],
                 "keywords": {"rate": 0.5, "clip": None},
             },
+            id="partial",
         ),
         (torch.tensor(2.0), 2.0),
     ],
