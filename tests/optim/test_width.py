@@ -29,20 +29,10 @@ def test_each_parameter_has_the_role_of_its_growing_sides():
 
 
 def test_a_model_inside_another_has_the_same_roles():
-    config = GPTConfig(
-        vocab_size=7,
-        context=8,
-        d_model=8,
-        n_layers=1,
-        n_heads=2,
-        position="learned",
-        tie_embeddings=False,
-    )
-    gpt = GPT(config)
-    roles = {name: width_role(name, p) for name, p in gpt.named_parameters()}
-    inside = {
-        name: width_role(name, p) for name, p in nn.ModuleDict({"gpt": gpt}).named_parameters()
-    }
+    model = gpt(16)
+    roles = {name: width_role(name, p) for name, p in model.named_parameters()}
+    outer = nn.ModuleDict({"gpt": model})
+    inside = {name: width_role(name, p) for name, p in outer.named_parameters()}
     assert inside == {f"gpt.{name}": role for name, role in roles.items()}
     assert (inside["gpt.head.weight"], inside["gpt.position.weight"]) == ("output", "input")
 
